@@ -1,0 +1,1 @@
+"""The forecasting service: HTTP, database and background training around ``ccmtl_core``."""

@@ -1,0 +1,73 @@
+"""The engine and the two kinds of session: ``read`` never writes, ``write`` holds the only commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Float, create_engine, event
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.orm import Session
+from sqlalchemy.sql.functions import FunctionElement
+
+from app.settings import Settings
+
+
+class DatabaseNow(FunctionElement[float]):
+    """Seconds since the epoch by the database's clock, the one clock that all workers share."""
+
+    type = Float(53)
+    inherit_cache = True
+
+
+@compiles(DatabaseNow, "sqlite")
+def _sqlite_now(element: DatabaseNow, compiler: Any, **kw: Any) -> str:
+    return "((julianday('now') - 2440587.5) * 86400.0)"
+
+
+@compiles(DatabaseNow, "postgresql")
+def _postgresql_now(element: DatabaseNow, compiler: Any, **kw: Any) -> str:
+    return "extract(epoch from clock_timestamp())"
+
+
+class Database:
+    """One engine; sessions come from :meth:`read` and :meth:`write` and from nowhere else."""
+
+    def __init__(self, settings: Settings) -> None:
+        url = settings.resolved_database_url
+        if settings.is_sqlite and settings.database_url is None:
+            settings.data_dir.mkdir(parents=True, exist_ok=True)
+        self.engine: Engine = create_engine(url, pool_pre_ping=not settings.is_sqlite)
+        if settings.is_sqlite:
+            event.listen(self.engine, "connect", _configure_sqlite)
+            event.listen(self.engine, "begin", _begin_sqlite)
+        self._writer = self.engine.execution_options(sqlite_begin="BEGIN IMMEDIATE")
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """Yield a session whose work is always rolled back."""
+        with Session(self.engine, expire_on_commit=False) as session:
+            yield session
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """Yield a session that commits when the block ends well and rolls back when it raises."""
+        with Session(self._writer, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    def dispose(self) -> None:
+        """Close every pooled connection."""
+        self.engine.dispose()
+
+
+def _configure_sqlite(connection: Any, record: Any) -> None:
+    # The driver's own transaction handling cannot start BEGIN IMMEDIATE: switch it off, see _begin_sqlite.
+    connection.isolation_level = None
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=30000"):
+        connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A writer takes the lock at once: upgrading a read transaction later would fail instead of waiting.
+    connection.exec_driver_sql(connection.get_execution_options().get("sqlite_begin", "BEGIN"))

@@ -1,0 +1,1 @@
+"""Datasets: named, versioned, immutable uploads of sales or of feature rows."""

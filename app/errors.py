@@ -1,0 +1,176 @@
+"""The service's error tree and the one handler that renders it as ``application/problem+json``.
+
+AppError (500)
+├── BadRequest (400)
+├── NotFound (404)              near matches in ``suggestions``
+├── Conflict (409)
+├── PayloadTooLarge (413)
+├── UnsupportedMediaType (415)
+└── InvalidContent (422)        every fault of the request in ``errors``
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+logger = logging.getLogger(__name__)
+
+MAX_ERRORS = 100
+MEDIA_TYPE = "application/problem+json"
+
+
+class Fault(BaseModel):
+    """One fault of a request: what is wrong, and where."""
+
+    message: str
+    location: str | None = Field(None, description="Dotted path into the request, e.g. `body.lags.0`.")
+    row: int | None = Field(None, description="Row of an uploaded file; the first data row is 1.")
+    column: str | None = Field(None, description="Column of an uploaded file.")
+    value: str | None = Field(None, description="The offending text, cut at 200 characters.")
+
+
+class Problem(BaseModel):
+    """The body of every error answer (RFC 9457)."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    code: str = Field(description="Stable machine-readable name of the error.")
+    detail: str = Field(description="What is wrong and what to do.")
+    errors: list[Fault] = Field(default_factory=list, description=f"Up to {MAX_ERRORS} faults.")
+    error_count: int = Field(0, description="All faults, the unlisted ones included.")
+    suggestions: list[str] = Field(default_factory=list, description="Near matches of an unknown name.")
+
+
+class AppError(Exception):
+    """Root of the tree: an answer with a status, a stable code and a sentence for the caller."""
+
+    status = 500
+    title = "Internal error"
+
+    def __init__(
+        self,
+        code: str,
+        detail: str,
+        *,
+        errors: Sequence[Fault] = (),
+        error_count: int | None = None,
+        suggestions: Sequence[str] = (),
+    ) -> None:
+        super().__init__(detail)
+        self.problem = Problem(
+            title=self.title,
+            status=self.status,
+            code=code,
+            detail=detail,
+            errors=list(errors[:MAX_ERRORS]),
+            error_count=len(errors) if error_count is None else error_count,
+            suggestions=list(suggestions),
+        )
+
+
+class BadRequest(AppError):
+    """The request cannot be read."""
+
+    status, title = 400, "Bad request"
+
+
+class NotFound(AppError):
+    """The named thing does not exist."""
+
+    status, title = 404, "Not found"
+
+    @classmethod
+    def named(cls, what: str, name: str, known: Iterable[str]) -> NotFound:
+        """Say that ``what`` called ``name`` is unknown, with up to five near matches from ``known``."""
+        near = difflib.get_close_matches(name, list(known), n=5, cutoff=0.6)
+        hint = f" Did you mean {', '.join(map(repr, near))}?" if near else ""
+        return cls(
+            f"{what.replace(' ', '_')}_not_found", f"There is no {what} {name!r}.{hint}", suggestions=near
+        )
+
+
+class Conflict(AppError):
+    """The request contradicts what is stored."""
+
+    status, title = 409, "Conflict"
+
+
+class PayloadTooLarge(AppError):
+    """The body is over the limit."""
+
+    status, title = 413, "Payload too large"
+
+
+class UnsupportedMediaType(AppError):
+    """The body is of a type or an encoding that is not read here."""
+
+    status, title = 415, "Unsupported media type"
+
+
+class InvalidContent(AppError):
+    """The body was read, but its content cannot be accepted."""
+
+    status, title = 422, "Invalid content"
+
+
+def _respond(problem: Problem, headers: dict[str, str] | None = None) -> JSONResponse:
+    return JSONResponse(
+        problem.model_dump(mode="json"), problem.status, media_type=MEDIA_TYPE, headers=headers
+    )
+
+
+def _printable(value: Any) -> str | None:
+    # A rejected NaN or infinity is never echoed: JSON has no such numbers and clients choke on them.
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    return str(value)[:200]
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    """Make every error of ``app`` a problem document of the one shape."""
+
+    @app.exception_handler(AppError)
+    async def _app_error(request: Request, error: AppError) -> JSONResponse:
+        return _respond(error.problem)
+
+    @app.exception_handler(RequestValidationError)
+    async def _validation_error(request: Request, error: RequestValidationError) -> JSONResponse:
+        faults = [
+            Fault(
+                message=e["msg"],
+                location=".".join(map(str, e["loc"])),
+                value=_printable(e.get("input")) if isinstance(e.get("input"), (str, int, float)) else None,
+            )
+            for e in error.errors()
+        ]
+        return _respond(
+            InvalidContent(
+                "invalid_request", f"The request has {len(faults)} fault(s); see `errors`.", errors=faults
+            ).problem
+        )
+
+    @app.exception_handler(HTTPException)
+    async def _http_error(request: Request, error: HTTPException) -> JSONResponse:
+        code = {404: "route_not_found", 405: "method_not_allowed"}.get(error.status_code, "http_error")
+        return _respond(
+            Problem(title=str(error.detail), status=error.status_code, code=code, detail=str(error.detail)),
+            dict(error.headers or {}),
+        )
+
+    @app.exception_handler(Exception)
+    async def _unexpected(request: Request, error: Exception) -> JSONResponse:
+        logger.error("unhandled error in %s %s", request.method, request.url.path, exc_info=error)
+        return _respond(
+            AppError("internal_error", "The service failed; the operator's log has the details.").problem
+        )

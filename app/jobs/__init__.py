@@ -1,0 +1,1 @@
+"""Jobs are rows with a lease: claim, heartbeat, fencing, the worker and its fit child."""

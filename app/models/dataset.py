@@ -1,0 +1,57 @@
+"""A dataset, its immutable versions, and the content-addressed Parquet segments that a version is made of."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, String, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column, relationship
+
+from app.models.base import Base, new_id, utc_now
+
+
+class Dataset(Base):
+    """A named stream of uploads of one shape: kind, columns, frequency and stated policies."""
+
+    __tablename__ = "dataset"
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True, default=lambda: new_id("ds"))
+    name: Mapped[str] = mapped_column(String(200), unique=True)
+    kind: Mapped[str] = mapped_column(String(20))
+    definition: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime] = mapped_column(default=utc_now)
+
+    versions: Mapped[list[DatasetVersion]] = relationship(
+        back_populates="dataset", order_by="DatasetVersion.number", cascade="all, delete-orphan"
+    )
+
+
+class DatasetVersion(Base):
+    """One accepted upload, with its validation report; never changed afterwards."""
+
+    __tablename__ = "dataset_version"
+    __table_args__ = (UniqueConstraint("dataset_id", "number"),)
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True, default=lambda: new_id("dsv"))
+    dataset_id: Mapped[str] = mapped_column(ForeignKey("dataset.id", ondelete="CASCADE"), index=True)
+    number: Mapped[int]
+    report: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime] = mapped_column(default=utc_now)
+
+    dataset: Mapped[Dataset] = relationship(back_populates="versions")
+    segments: Mapped[list[Segment]] = relationship(order_by="Segment.position", cascade="all, delete-orphan")
+
+
+class Segment(Base):
+    """One Parquet file of a version; appended versions share the files of those before them."""
+
+    __tablename__ = "dataset_segment"
+
+    dataset_version_id: Mapped[str] = mapped_column(
+        ForeignKey("dataset_version.id", ondelete="CASCADE"), primary_key=True
+    )
+    position: Mapped[int] = mapped_column(primary_key=True)
+    sha256: Mapped[str] = mapped_column(String(64), index=True)
+    n_rows: Mapped[int]
+    n_bytes: Mapped[int]

@@ -1,0 +1,1 @@
+"""Model versions: published weights, metrics and configuration."""

@@ -1,0 +1,59 @@
+"""Every knob of the service: typed, bounded, read from the environment with the prefix ``CCMTL_``."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """The service's configuration; an unknown or ill-typed value stops the start with its name."""
+
+    model_config = SettingsConfigDict(env_prefix="CCMTL_", frozen=True)
+
+    data_dir: Annotated[
+        Path, Field(description="Folder for dataset files and, by default, the SQLite database.")
+    ] = Path("var")
+    database_url: Annotated[
+        str | None,
+        Field(
+            description="SQLAlchemy URL; default: SQLite in data_dir. postgresql+psycopg://… in production."
+        ),
+    ] = None
+    host: Annotated[str, Field(description="Address the API listens on.")] = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535, description="Port the API listens on; 0: a free one.")] = 8000
+    workers: Annotated[
+        int, Field(ge=0, le=64, description="Worker processes that `ccmtl serve` keeps running.")
+    ] = 1
+    job_lease_seconds: Annotated[
+        float, Field(ge=1, le=3600, description="A job whose worker is silent for this long is taken over.")
+    ] = 10.0
+    job_poll_seconds: Annotated[
+        float, Field(ge=0.05, le=60, description="How often an idle worker looks for a job.")
+    ] = 0.5
+    job_max_attempts: Annotated[
+        int, Field(ge=1, le=20, description="A job that lost its worker this often is failed.")
+    ] = 3
+    max_upload_bytes: Annotated[
+        int, Field(ge=1024, description="Largest accepted dataset upload, in bytes, after decompression.")
+    ] = 4 * 1024**3
+    max_request_bytes: Annotated[
+        int, Field(ge=1024, description="Largest accepted JSON request body, in bytes.")
+    ] = 16 * 1024**2
+    model_cache_bytes: Annotated[
+        int, Field(ge=1, description="Memory for weights kept ready to predict, in bytes.")
+    ] = 2 * 1024**3
+
+    @cached_property
+    def resolved_database_url(self) -> str:
+        """The database in use: the configured one, or the SQLite file in ``data_dir``."""
+        return self.database_url or f"sqlite:///{self.data_dir.absolute() / 'ccmtl.db'}"
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether the database is SQLite."""
+        return self.resolved_database_url.startswith("sqlite")

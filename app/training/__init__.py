@@ -1,0 +1,1 @@
+"""Training jobs as users see them: request, state, progress, cancel."""
