@@ -1,0 +1,92 @@
+"""The error tree of the numerical library; each leaf also is the builtin that fits.
+
+::
+
+    CCMTLError
+    ├── DataError         (ValueError)    rows, shapes, ids or files that cannot be used
+    ├── ParameterError    (ValueError)    an argument out of its range
+    ├── UnknownTaskError  (KeyError)      a task id that the model has never seen
+    ├── ModelFileError    (ValueError)    a model file that is damaged or not one
+    └── ConvergenceError  (RuntimeError)  a solve that a caller asked to succeed did not
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+MAX_FAULTS_IN_MESSAGE = 10
+
+
+class CCMTLError(Exception):
+    """Base of every error that this library raises on purpose."""
+
+
+class DataError(CCMTLError, ValueError):
+    """Data that cannot be used, with every fault found in it.
+
+    Parameters
+    ----------
+    faults : sequence of str
+        One sentence per fault, in the order found.
+    n_faults : int, optional
+        How many there are in all, when only the first ones were written down.
+
+    Examples
+    --------
+    >>> print(DataError(["task 'a', row 2: y is nan", "task 'b', row 0: y is inf"]))
+    2 faults in the data:
+    - task 'a', row 2: y is nan
+    - task 'b', row 0: y is inf
+    """
+
+    def __init__(self, faults: Sequence[str] | str, n_faults: int | None = None) -> None:
+        self.faults = [faults] if isinstance(faults, str) else list(faults)
+        self.n_faults = max(len(self.faults), n_faults or 0)
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        if self.n_faults == 1:
+            return self.faults[0]
+        shown = self.faults[:MAX_FAULTS_IN_MESSAGE]
+        lines = [f"{self.n_faults} faults in the data:", *(f"- {fault}" for fault in shown)]
+        if self.n_faults > len(shown):
+            lines.append(f"- and {self.n_faults - len(shown)} more")
+        return "\n".join(lines)
+
+
+class ParameterError(CCMTLError, ValueError):
+    """An argument that is out of its range or does not fit the others."""
+
+
+class UnknownTaskError(CCMTLError, KeyError):
+    """A task id that the model has never seen, with the known ids most like it.
+
+    Parameters
+    ----------
+    task_id : str
+        The id asked for.
+    near_matches : sequence of str
+        Known ids that resemble it, best first.
+
+    Examples
+    --------
+    >>> print(UnknownTaskError("471", ["0471"]))
+    unknown task '471'; near matches: '0471'
+    """
+
+    def __init__(self, task_id: str, near_matches: Sequence[str] = ()) -> None:
+        self.task_id = task_id
+        self.near_matches = list(near_matches)
+        super().__init__(task_id)
+
+    def __str__(self) -> str:
+        known = ", ".join(repr(match) for match in self.near_matches)
+        return f"unknown task {self.task_id!r}" + (f"; near matches: {known}" if known else "")
+
+
+class ModelFileError(CCMTLError, ValueError):
+    """A model file that is damaged, or is not a model file."""
+
+
+class ConvergenceError(CCMTLError, RuntimeError):
+    """A solve ended without the accuracy that the caller made a condition."""

@@ -1,0 +1,204 @@
+"""Weights and names in, predictions out: the fitted model, its one arithmetic, its file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.exceptions import DataError, ModelFileError, UnknownTaskError
+from ccmtl_core.model_file import read_model_file, write_model_file
+from ccmtl_core.near_matches import NearMatches
+from ccmtl_core.task_dataset import all_finite, as_float64, as_id, checked_names, read_only
+
+ROWS_PER_STEP = 16_384
+
+
+@dataclass(frozen=True, eq=False)
+class CCMTLModel:
+    """One linear model per task.
+
+    Parameters
+    ----------
+    weights : (T, P) float64
+        Row t predicts for ``task_ids[t]``.
+    task_ids : tuple of T str
+        Distinct, not empty.
+    feature_names : tuple of P str
+        In the order of the columns of ``weights``.
+    metadata : mapping
+        Whatever JSON can hold; kept as a copy.
+
+    Raises
+    ------
+    DataError
+        Shapes that do not fit, weights that are not finite, metadata that JSON cannot hold.
+
+    Examples
+    --------
+    >>> model = CCMTLModel([[2.0], [3.0]], ("a", "b"), ("x",))
+    >>> model.predict([[1.0], [1.0]], ["b", "a"])
+    array([3., 2.])
+    """
+
+    weights: FloatArray
+    task_ids: tuple[str, ...]
+    feature_names: tuple[str, ...]
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        weights = as_float64(self.weights, "weights")
+        task_ids = checked_names(self.task_ids, "task id")
+        feature_names = checked_names(self.feature_names, "feature name")
+        if weights.shape != (len(task_ids), len(feature_names)) or weights.size == 0:
+            raise DataError(
+                f"weights must be ({len(task_ids)}, {len(feature_names)}) and not empty; got {weights.shape}"
+            )
+        if not all_finite(weights):
+            raise DataError("weights hold values that are not finite")
+        try:
+            metadata = json.loads(json.dumps(dict(self.metadata), allow_nan=False))
+        except (TypeError, ValueError) as error:
+            raise DataError(f"metadata must be JSON: {error}") from error
+        object.__setattr__(self, "weights", read_only(weights))
+        object.__setattr__(self, "task_ids", task_ids)
+        object.__setattr__(self, "feature_names", feature_names)
+        object.__setattr__(self, "metadata", MappingProxyType(metadata))
+
+    @cached_property
+    def _row_of(self) -> dict[str, int]:
+        return {name: row for row, name in enumerate(self.task_ids)}
+
+    @cached_property
+    def _near_matches(self) -> NearMatches:
+        return NearMatches(self.task_ids)
+
+    def rows(self, task: str | Sequence[object]) -> IntArray:
+        """Rows of ``weights`` for one id or many.
+
+        Raises
+        ------
+        UnknownTaskError
+            The first id that the model does not know, with near matches.
+        """
+        row_of = self._row_of
+        ids = [task] if isinstance(task, str | int | np.integer) else task
+        names = [name if type(name) is str else as_id(name) for name in ids]
+        try:
+            return np.array([row_of[name] for name in names], dtype=np.int64)
+        except KeyError as error:
+            unknown = str(error.args[0])
+            raise UnknownTaskError(unknown, self._near_matches.find(unknown)) from None
+
+    def predict(self, X: ArrayLike, task: str | Sequence[object]) -> FloatArray:
+        """Predict rows of features.
+
+        Parameters
+        ----------
+        X : (n, P)
+            Features, in the order of ``feature_names``.
+        task : (n,) ids, or one id for all rows
+            Text or integers, read as text.
+
+        Returns
+        -------
+        (n,) float64
+
+        Raises
+        ------
+        UnknownTaskError
+            An id that the model does not know.
+        DataError
+            Wrong shapes or features that are not finite.
+        """
+        features = as_float64(X, "X")
+        if features.ndim != 2 or features.shape[1] != len(self.feature_names):
+            raise DataError(f"X must be (n, {len(self.feature_names)}); got {features.shape}")
+        if not all_finite(features):
+            row, column = np.argwhere(~np.isfinite(features))[0]
+            raise DataError(
+                f"row {row}, feature {self.feature_names[column]!r}: {features[row, column]} is not finite"
+            )
+        rows = self.rows(task)
+        if isinstance(task, str | int | np.integer):
+            rows = np.repeat(rows, len(features))
+        if len(rows) != len(features):
+            raise DataError(f"{len(rows)} task ids for {len(features)} rows")
+        return predict_rows(self.weights, rows, features)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to one ``.npz`` file, without pickle, all of it or nothing.
+
+        Raises
+        ------
+        OSError
+            The file cannot be written; whatever was there before is untouched.
+        """
+        header = {
+            "task_ids": self.task_ids,
+            "feature_names": self.feature_names,
+            "metadata": dict(self.metadata),
+        }
+        write_model_file(Path(path), self.weights, header)
+
+    @classmethod
+    def load(cls, path: str | Path) -> CCMTLModel:
+        """Read a file that :meth:`save` wrote; nothing in it can run code.
+
+        Raises
+        ------
+        ModelFileError
+            The file is damaged or is not a model file.
+        OSError
+            The file cannot be read.
+        """
+        weights, header = read_model_file(Path(path))
+        try:
+            return cls(weights, header["task_ids"], header["feature_names"], header["metadata"])
+        except (DataError, KeyError, TypeError) as error:
+            raise ModelFileError(f"{path} does not hold a whole model: {error}") from error
+
+
+def predict_rows(weights: FloatArray, row: IntArray, X: FloatArray) -> FloatArray:
+    """The one arithmetic of prediction: w_0 x_0, then + w_1 x_1, then + w_2 x_2, ….
+
+    Products and sums are taken column by column, so that a row's result does not depend on the
+    rows beside it: bit for bit equal for one row and for a million.
+
+    Parameters
+    ----------
+    weights : (T, P) float64
+        One model per task.
+    row : (n,) int64
+        The row of ``weights`` for each row of X.
+    X : (n, P) float64
+        Features.
+
+    Returns
+    -------
+    (n,) float64
+        Infinite or NaN where the products overflow; the caller decides what that means.
+
+    Examples
+    --------
+    >>> predict_rows(np.array([[1.0, 2.0]]), np.array([0]), np.array([[3.0, 4.0]]))
+    array([11.])
+    """
+    result = np.empty(len(X))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for first in range(0, len(X), ROWS_PER_STEP):
+            step = slice(first, first + ROWS_PER_STEP)
+            products = weights[row[step]] * X[step]
+            total = result[step]
+            total[:] = products[:, 0]
+            for p in range(1, products.shape[1]):
+                total += products[:, p]
+    return result

@@ -1,0 +1,104 @@
+"""A model's weights and header to and from one ``.npz`` file: no pickle, atomic, with a digest.
+
+The archive holds three uncompressed arrays: ``weights`` (T, P) ``<f8``, ``header`` (JSON as
+bytes) and ``digest``, the SHA-256 of the other two. ``numpy.load`` opens it as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from ccmtl_core._types import FloatArray
+from ccmtl_core.exceptions import ModelFileError
+
+FORMAT = "ccmtl-model/1"
+"""First field of the header; a reader refuses what it does not know."""
+
+
+def write_model_file(path: Path, weights: FloatArray, header: Mapping[str, Any]) -> None:
+    """Write weights and header; the file appears whole under its name, or not at all."""
+    body = np.ascontiguousarray(weights, dtype="<f8")
+    text = json.dumps({"format": FORMAT, **header}, allow_nan=False).encode("ascii")
+    arrays: dict[str, NDArray[Any]] = {
+        "weights": body,
+        "header": np.frombuffer(text, dtype=np.uint8),
+        "digest": np.frombuffer(_digest(text, body), dtype=np.uint8),
+    }
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            np.savez(stream, allow_pickle=False, **arrays)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def read_model_file(path: Path) -> tuple[FloatArray, dict[str, Any]]:
+    """Weights (T, P) and header of a file whose digest is right.
+
+    Raises
+    ------
+    ModelFileError
+        The file is damaged or is not a model file.
+    OSError
+        The file cannot be read.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            weights = _read_array(archive, "weights", "<f8", 2)
+            text = _read_array(archive, "header", "|u1", 1).tobytes()
+            digest = _read_array(archive, "digest", "|u1", 1).tobytes()
+        header = json.loads(text)
+    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, NotImplementedError) as error:
+        raise ModelFileError(f"{path} is damaged or not a model file: {error}") from error
+    if digest != _digest(text, weights):
+        raise ModelFileError(f"{path} is damaged: its digest does not match")
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ModelFileError(f"{path} is not a model file of the format {FORMAT!r}")
+    return weights, header
+
+
+def _read_array(archive: zipfile.ZipFile, name: str, dtype: str, ndim: int) -> NDArray[Any]:
+    """One array; never allocates more than the archive's own size, whatever its headers claim."""
+    member = archive.getinfo(f"{name}.npy")
+    if member.compress_type != zipfile.ZIP_STORED:
+        raise ValueError(f"{name} is compressed")
+    with archive.open(member) as stream:
+        if npy.read_magic(stream) != (1, 0):
+            raise ValueError(f"{name} has an unknown array format")
+        shape, fortran_order, found = npy.read_array_header_1_0(stream)
+        if found != np.dtype(dtype) or fortran_order or len(shape) != ndim:
+            raise ValueError(f"{name} is not a {ndim}-dimensional {dtype} array")
+        data = stream.read()
+    if math.prod(shape) * found.itemsize != len(data):
+        raise ValueError(f"{name} is cut off")
+    return np.frombuffer(data, dtype=found).reshape(shape)
+
+
+def _digest(text: bytes, weights: NDArray[Any]) -> bytes:
+    digest = hashlib.sha256(text)
+    digest.update(repr(weights.shape).encode("ascii"))
+    digest.update(weights.tobytes())
+    return digest.digest()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,51 @@
+"""Known ids in, the few most like a mistyped one out, fast enough for a million ids."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+
+WINDOW = 24
+MIN_RATIO = 0.6
+
+
+class NearMatches:
+    """Finds ids that resemble a text.
+
+    Candidates are the alphabetical neighbours of the text, read forwards and backwards (one wrong
+    letter leaves a long prefix or a long suffix right), and the ids that differ only in case,
+    outer spaces or leading zeros.
+
+    Examples
+    --------
+    >>> NearMatches(["0471", "0472", "9999"]).find("471")
+    ['0471']
+    """
+
+    def __init__(self, ids: Iterable[str]) -> None:
+        self._forwards = sorted(ids)
+        self._backwards = sorted(name[::-1] for name in self._forwards)
+        self._plain: dict[str, str] = {}
+        for name in self._forwards:
+            self._plain.setdefault(_plain(name), name)
+
+    def find(self, text: str, limit: int = 3) -> list[str]:
+        """Up to ``limit`` ids that resemble the text, best first."""
+        candidates = set(_around(self._forwards, text))
+        candidates.update(name[::-1] for name in _around(self._backwards, text[::-1]))
+        same = self._plain.get(_plain(text))
+        ratios = {name: SequenceMatcher(None, text, name).ratio() for name in candidates - {text}}
+        if same is not None and same != text:
+            ratios[same] = 2.0
+        good = [name for name, ratio in ratios.items() if ratio >= MIN_RATIO]
+        return sorted(good, key=lambda name: (-ratios[name], name))[:limit]
+
+
+def _plain(text: str) -> str:
+    return text.strip().casefold().lstrip("0")
+
+
+def _around(ordered: list[str], text: str) -> list[str]:
+    middle = bisect_left(ordered, text)
+    return ordered[max(0, middle - WINDOW) : middle + WINDOW]

@@ -1,0 +1,410 @@
+"""Ragged rows in, one checked dataset out: X and y grouped by task, with the offsets of each task.
+
+All validation of samples lives here: shapes, types, finiteness, ids. Whatever holds a
+``TaskDataset`` may compute without checking again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.exceptions import DataError
+
+MAX_FAULTS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class TaskDataset:
+    """Samples of T tasks that share P features.
+
+    Prefer :meth:`from_arrays`, :meth:`from_long` or :meth:`from_codes`, which copy and group the
+    rows; the constructor takes arrays that are grouped already and keeps read-only views of them.
+
+    Parameters
+    ----------
+    X : (n, P) float64, C order
+        Features, the rows of each task contiguous.
+    y : (n,) float64
+        Targets.
+    offsets : (T + 1,) int64
+        Task t owns the rows ``offsets[t]:offsets[t + 1]``; a task may own none.
+    task_ids : tuple of T str
+        Distinct, not empty.
+    feature_names : tuple of P str
+        Distinct, not empty.
+
+    Raises
+    ------
+    DataError
+        Wrong shapes, non-finite values, unusable ids; names task, row and feature of each fault.
+    """
+
+    X: FloatArray
+    y: FloatArray
+    offsets: IntArray
+    task_ids: tuple[str, ...]
+    feature_names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        X, y = as_float64(self.X, "X"), as_float64(self.y, "y")
+        offsets = np.ascontiguousarray(self.offsets, dtype=np.int64)
+        if X.ndim != 2 or y.shape != X.shape[:1]:
+            raise DataError(f"X must be (n, P) and y (n,); got {X.shape} and {y.shape}")
+        if X.shape[1] == 0:
+            raise DataError("X has no features: at least one column is needed")
+        task_ids = checked_names(self.task_ids, "task id")
+        feature_names = checked_names(self.feature_names, "feature name")
+        if len(feature_names) != X.shape[1]:
+            raise DataError(f"{len(feature_names)} feature names for {X.shape[1]} features")
+        if not task_ids:
+            raise DataError("there are no tasks")
+        if offsets.shape != (len(task_ids) + 1,):
+            raise DataError(f"offsets must be ({len(task_ids) + 1},); got {offsets.shape}")
+        if offsets[0] != 0 or offsets[-1] != len(y) or (np.diff(offsets) < 0).any():
+            raise DataError(f"offsets must rise from 0 to {len(y)}")
+        values = {"X": X, "y": y, "offsets": offsets, "task_ids": task_ids, "feature_names": feature_names}
+        for name, value in values.items():
+            object.__setattr__(self, name, read_only(value) if isinstance(value, np.ndarray) else value)
+        self._refuse_non_finite()
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: Sequence[ArrayLike],
+        y: Sequence[ArrayLike],
+        task_ids: Sequence[object] | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> TaskDataset:
+        """Build from one pair of arrays per task.
+
+        Parameters
+        ----------
+        X : T arrays (n_t, P)
+            Features; n_t may be 0. Integers are cast to float64 before any arithmetic.
+        y : T arrays (n_t,)
+            Targets; (n_t, 1) is accepted.
+        task_ids : T ids, optional
+            Text or integers; default "0", "1", ….
+        feature_names : P names, optional
+            Default "x_1", "x_2", ….
+
+        Raises
+        ------
+        DataError
+            As the class; every faulty task is listed.
+
+        Examples
+        --------
+        >>> data = TaskDataset.from_arrays([[[1, 0], [0, 1]], [[2, 2]]], [[3, 4], [5]], ["north", "south"])
+        >>> data.n_samples
+        array([2, 1])
+        """
+        if len(X) != len(y):
+            raise DataError(f"X has {len(X)} tasks, y has {len(y)}")
+        if len(X) == 0:
+            raise DataError("there are no tasks")
+        ids = [str(t) for t in range(len(X))] if task_ids is None else [as_id(i) for i in task_ids]
+        if len(ids) != len(X):
+            raise DataError(f"{len(ids)} task ids for {len(X)} tasks")
+        blocks = [as_float64(block, f"task {name!r}: X") for block, name in zip(X, ids, strict=True)]
+        targets = [as_float64(block, f"task {name!r}: y") for block, name in zip(y, ids, strict=True)]
+        n_features = next((b.shape[1] for b in blocks if b.ndim == 2), 0)
+        blocks = [b.reshape(0, n_features) if b.shape == (0,) else b for b in blocks]
+        targets = [v[:, 0] if v.ndim == 2 and v.shape[1] == 1 else v for v in targets]
+        refuse(_shape_faults(blocks, targets, ids, n_features))
+        lengths = [len(v) for v in targets]
+        return cls(
+            X=np.concatenate(blocks),
+            y=np.concatenate(targets),
+            offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+            task_ids=tuple(ids),
+            feature_names=default_feature_names(n_features)
+            if feature_names is None
+            else tuple(feature_names),
+        )
+
+    @classmethod
+    def from_long(
+        cls,
+        X: ArrayLike,
+        y: ArrayLike,
+        task: ArrayLike | Sequence[object],
+        *,
+        feature_names: Sequence[str] | None = None,
+        task_ids: Sequence[object] | None = None,
+    ) -> TaskDataset:
+        """Build from stacked rows, each with the id of its task.
+
+        Parameters
+        ----------
+        X : (n, P)
+            Features of all tasks, in any order of rows.
+        y : (n,)
+            Targets.
+        task : (n,)
+            The id of each row's task: text or integers, read as text.
+        feature_names : P names, optional
+            Default "x_1", "x_2", ….
+        task_ids : T ids, optional
+            Fixes the order of the tasks and admits tasks without rows; default: the ids in
+            ``task`` in order of first appearance.
+
+        Raises
+        ------
+        DataError
+            As the class; also a row whose task is not among ``task_ids``.
+
+        Examples
+        --------
+        >>> data = TaskDataset.from_long([[1.0], [2.0], [3.0]], [1, 2, 3], ["b", "a", "b"])
+        >>> data.task_ids, data.X.ravel()
+        (('b', 'a'), array([1., 3., 2.]))
+        """
+        codes, found = _factorize(task)
+        if task_ids is None:
+            return cls.from_codes(X, y, codes, found, feature_names=feature_names)
+        wanted = checked_names(task_ids, "task id")
+        position = {name: t for t, name in enumerate(wanted)}
+        refuse([f"task {name!r} is not among task_ids" for name in found if name not in position])
+        mapping = np.array([position[name] for name in found], dtype=np.int64)
+        return cls.from_codes(X, y, mapping[codes], wanted, feature_names=feature_names)
+
+    @classmethod
+    def from_codes(
+        cls,
+        X: ArrayLike,
+        y: ArrayLike,
+        task_index: ArrayLike,
+        task_ids: Sequence[object],
+        *,
+        feature_names: Sequence[str] | None = None,
+    ) -> TaskDataset:
+        """Build from stacked rows, each with the position of its task in ``task_ids``.
+
+        Rows keep their order within a task.
+
+        Parameters
+        ----------
+        X : (n, P)
+            Features.
+        y : (n,)
+            Targets.
+        task_index : (n,) integers in [0, T)
+            Row i belongs to ``task_ids[task_index[i]]``.
+        task_ids : T ids
+            Text or integers.
+        feature_names : P names, optional
+            Default "x_1", "x_2", ….
+
+        Raises
+        ------
+        DataError
+            As the class; also an index outside [0, T).
+        """
+        features, targets = as_float64(X, "X"), as_float64(y, "y")
+        ids = checked_names(task_ids, "task id")
+        index = checked_task_index(task_index, len(ids))
+        if features.ndim != 2 or targets.shape != features.shape[:1] or index.shape != targets.shape:
+            raise DataError(
+                f"X must be (n, P), y and task (n,); got {features.shape}, {targets.shape}, {index.shape}"
+            )
+        grouped = bool((index[1:] >= index[:-1]).all())
+        order = slice(None) if grouped else np.argsort(index, kind="stable")
+        offsets = np.zeros(len(ids) + 1, dtype=np.int64)
+        np.cumsum(np.bincount(index, minlength=len(ids)), out=offsets[1:])
+        names = default_feature_names(features.shape[1]) if feature_names is None else tuple(feature_names)
+        return cls(
+            X=features[order].copy() if grouped else features[order],
+            y=targets[order].copy() if grouped else targets[order],
+            offsets=offsets,
+            task_ids=ids,
+            feature_names=names,
+        )
+
+    @property
+    def n_tasks(self) -> int:
+        """T, the number of tasks."""
+        return len(self.task_ids)
+
+    @property
+    def n_features(self) -> int:
+        """P, the number of features."""
+        return len(self.feature_names)
+
+    @cached_property
+    def n_samples(self) -> IntArray:
+        """Rows of each task, (T,) int64."""
+        return read_only(np.diff(self.offsets))
+
+    @cached_property
+    def task_index(self) -> IntArray:
+        """The task of each row, (n,) int64."""
+        return read_only(np.repeat(np.arange(self.n_tasks), self.n_samples))
+
+    def _refuse_non_finite(self) -> None:
+        if all_finite(self.X) and all_finite(self.y):
+            return
+        bad_x, bad_y = np.argwhere(~np.isfinite(self.X)), np.flatnonzero(~np.isfinite(self.y))
+        faults = [
+            f"{self._place(row)}, feature {self.feature_names[column]!r}: {self.X[row, column]}"
+            for row, column in bad_x[:MAX_FAULTS]
+        ]
+        faults += [f"{self._place(row)}: y is {self.y[row]}" for row in bad_y[:MAX_FAULTS]]
+        if faults:
+            raise DataError(faults[:MAX_FAULTS], n_faults=len(bad_x) + len(bad_y))
+
+    def _place(self, row: int) -> str:
+        t = int(np.searchsorted(self.offsets, row, side="right")) - 1
+        return f"task {self.task_ids[t]!r}, row {row - self.offsets[t]}"
+
+
+def as_float64(values: ArrayLike, what: str) -> FloatArray:
+    """Numbers of any real type as a C-ordered float64 array; masked entries become NaN.
+
+    Raises
+    ------
+    DataError
+        Values that are not real numbers (text that looks like numbers included), or ragged ones.
+    """
+    try:
+        array = np.asarray(values) if not np.ma.isMaskedArray(values) else _filled(values)
+    except ValueError as error:
+        raise DataError(f"{what} is not a rectangular array: {error}") from error
+    if array.dtype.kind not in "buifO":
+        raise DataError(f"{what} must hold real numbers, not {array.dtype}")
+    try:
+        return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"{what} holds something that is not a real number: {error}") from error
+
+
+def _filled(values: Any) -> NDArray[Any]:
+    filled: NDArray[Any] = values.astype(np.float64).filled(np.nan)
+    return filled
+
+
+def all_finite(array: FloatArray) -> bool:
+    """Whether no entry is NaN or infinite; one pass without a temporary when they are moderate."""
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(array.sum()) or np.isfinite(array).all())
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A view of the array that refuses writes; the caller's own array stays as it is."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def as_id(value: object) -> str:
+    """Text as it is, an integer in decimal; nothing else names a task.
+
+    Raises
+    ------
+    DataError
+        None, floats (NaN among them) and other types.
+    """
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return str(int(value))
+    raise DataError(f"a task id must be text or an integer, not {value!r}")
+
+
+def checked_names(names: Sequence[object], what: str) -> tuple[str, ...]:
+    """Names as a tuple of distinct, non-empty text.
+
+    Raises
+    ------
+    DataError
+        Lists each repeated or empty name.
+    """
+    checked = tuple(as_id(name) for name in names)
+    if len(set(checked)) == len(checked) and "" not in checked:
+        return checked
+    seen: set[str] = set()
+    faults = []
+    for position, name in enumerate(checked):
+        if name == "" or name in seen:
+            faults.append(
+                f"{what} {name!r} at position {position} is {'empty' if name == '' else 'repeated'}"
+            )
+        seen.add(name)
+    raise DataError(faults[:MAX_FAULTS], n_faults=len(faults))
+
+
+def checked_task_index(task_index: ArrayLike, n_tasks: int) -> IntArray:
+    """Positions of tasks as int64, each in [0, n_tasks).
+
+    Raises
+    ------
+    DataError
+        Names the rows whose index is outside.
+    """
+    index = np.asarray(task_index)
+    if index.size == 0:
+        return np.zeros(index.shape, dtype=np.int64)
+    if index.dtype.kind not in "iu":
+        raise DataError(f"task_index must hold integers, not {index.dtype}")
+    if index.min() < 0 or index.max() >= n_tasks:
+        bad = np.flatnonzero((index < 0) | (index >= n_tasks))
+        faults = [
+            f"row {row}: task index {index.flat[row]} is not in [0, {n_tasks})" for row in bad[:MAX_FAULTS]
+        ]
+        raise DataError(faults, n_faults=len(bad))
+    return np.ascontiguousarray(index, dtype=np.int64)
+
+
+def default_feature_names(n_features: int) -> tuple[str, ...]:
+    """("x_1", …, "x_P")."""
+    return tuple(f"x_{p + 1}" for p in range(n_features))
+
+
+def refuse(faults: Sequence[str]) -> None:
+    """Raise one DataError with the first faults and their number, if there are any."""
+    if faults:
+        raise DataError(faults[:MAX_FAULTS], n_faults=len(faults))
+
+
+def _shape_faults(
+    blocks: Sequence[FloatArray], targets: Sequence[FloatArray], ids: Sequence[str], n_features: int
+) -> list[str]:
+    return list(_iter_shape_faults(blocks, targets, ids, n_features))
+
+
+def _iter_shape_faults(
+    blocks: Sequence[FloatArray], targets: Sequence[FloatArray], ids: Sequence[str], n_features: int
+) -> Iterator[str]:
+    for block, target, name in zip(blocks, targets, ids, strict=True):
+        if block.ndim != 2 or block.shape[1] != n_features:
+            yield f"task {name!r}: X must be (n_t, {n_features}); got {block.shape}"
+        elif target.ndim != 1 or len(target) != len(block):
+            yield f"task {name!r}: y must be ({len(block)},) like X; got {target.shape}"
+
+
+def _factorize(task: ArrayLike | Sequence[object]) -> tuple[IntArray, tuple[str, ...]]:
+    """Codes (n,) and the distinct ids in order of first appearance."""
+    array = task if isinstance(task, np.ndarray) else None
+    if array is not None and array.dtype.kind in "iu":
+        values, first, inverse = np.unique(array, return_index=True, return_inverse=True)
+        by_appearance = np.argsort(first)
+        rank = np.empty(len(values), dtype=np.int64)
+        rank[by_appearance] = np.arange(len(values))
+        return rank[inverse.reshape(-1)], tuple(str(int(v)) for v in values[by_appearance])
+    if isinstance(task, str) or not hasattr(task, "__iter__"):
+        raise DataError("task must be a sequence with one id per row")
+    position: dict[object, int] = {}
+    codes = np.fromiter((position.setdefault(t, len(position)) for t in task), dtype=np.int64)
+    names = [as_id(value) for value in position]
+    if len(set(names)) == len(names):
+        return codes, tuple(names)
+    merged: dict[str, int] = {}
+    mapping = np.array([merged.setdefault(name, len(merged)) for name in names], dtype=np.int64)
+    return mapping[codes], tuple(merged)
