@@ -35,10 +35,16 @@ class Database:
     """One engine; sessions come from :meth:`read` and :meth:`write` and from nowhere else."""
 
     def __init__(self, settings: Settings) -> None:
-        url = settings.resolved_database_url
+        self.is_sqlite = settings.is_sqlite
         if settings.is_sqlite and settings.database_url is None:
             settings.data_dir.mkdir(parents=True, exist_ok=True)
-        self.engine: Engine = create_engine(url, pool_pre_ping=not settings.is_sqlite)
+        self.engine: Engine = create_engine(
+            settings.resolved_database_url,
+            pool_pre_ping=not settings.is_sqlite,
+            # Together one connection for each of the 40 threads that endpoints run on.
+            pool_size=10,
+            max_overflow=30,
+        )
         if settings.is_sqlite:
             event.listen(self.engine, "connect", _configure_sqlite)
             event.listen(self.engine, "begin", _begin_sqlite)

@@ -6,7 +6,8 @@ AppError (500)
 ├── Conflict (409)
 ├── PayloadTooLarge (413)
 ├── UnsupportedMediaType (415)
-└── InvalidContent (422)        every fault of the request in ``errors``
+├── InvalidContent (422)        every fault of the request in ``errors``
+└── ServiceUnavailable (503)
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import difflib
 import logging
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -124,17 +125,40 @@ class InvalidContent(AppError):
     status, title = 422, "Invalid content"
 
 
+class ServiceUnavailable(AppError):
+    """The service cannot answer now; the same request may work later."""
+
+    status, title = 503, "Service unavailable"
+
+
 def _respond(problem: Problem, headers: dict[str, str] | None = None) -> JSONResponse:
     return JSONResponse(
         problem.model_dump(mode="json"), problem.status, media_type=MEDIA_TYPE, headers=headers
     )
 
 
+def faults_of(errors: Iterable[Mapping[str, Any]], *prefix: str) -> list[Fault]:
+    """Turn pydantic's ``errors()`` into faults, located below ``prefix``."""
+    return [
+        Fault(
+            message=error["msg"],
+            location=_encodable(".".join(map(str, (*prefix, *error["loc"])))),
+            value=_printable(error.get("input")),
+        )
+        for error in errors
+    ]
+
+
 def _printable(value: Any) -> str | None:
     # A rejected NaN or infinity is never echoed: JSON has no such numbers and clients choke on them.
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+    if not isinstance(value, str | int | float) or (isinstance(value, float) and not math.isfinite(value)):
         return None
-    return str(value)[:200]
+    return _encodable(str(value)[:200])
+
+
+def _encodable(text: str) -> str:
+    # JSON can carry half of a surrogate pair; UTF-8 cannot.
+    return text.encode("utf-8", "replace").decode()
 
 
 def install_error_handlers(app: FastAPI) -> None:
@@ -146,14 +170,7 @@ def install_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def _validation_error(request: Request, error: RequestValidationError) -> JSONResponse:
-        faults = [
-            Fault(
-                message=e["msg"],
-                location=".".join(map(str, e["loc"])),
-                value=_printable(e.get("input")) if isinstance(e.get("input"), (str, int, float)) else None,
-            )
-            for e in error.errors()
-        ]
+        faults = faults_of(error.errors())
         return _respond(
             InvalidContent(
                 "invalid_request", f"The request has {len(faults)} fault(s); see `errors`.", errors=faults

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, String, UniqueConstraint
+from sqlalchemy import BigInteger, ForeignKey, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from app.models.base import Base, new_id, utc_now
@@ -54,4 +54,4 @@ class Segment(Base):
     position: Mapped[int] = mapped_column(primary_key=True)
     sha256: Mapped[str] = mapped_column(String(64), index=True)
     n_rows: Mapped[int]
-    n_bytes: Mapped[int]
+    n_bytes: Mapped[int] = mapped_column(BigInteger)

@@ -23,19 +23,25 @@ class JobState(StrEnum):
 
 
 class TrainingJob(Base):
-    """``attempt`` is the fencing token: whoever writes must hold the current one."""
+    """``attempt`` is the fencing token: whoever writes must hold the current one.
+
+    ``times_lost`` counts the runs that ended without a word (a killed worker, a fit out of memory).
+    """
 
     __tablename__ = "training_job"
     __table_args__ = (Index("ix_training_job_queue", "state", "created_at"),)
 
     id: Mapped[str] = mapped_column(String(40), primary_key=True, default=lambda: new_id("job"))
-    dataset_version_id: Mapped[str] = mapped_column(ForeignKey("dataset_version.id"), index=True)
+    dataset_version_id: Mapped[str] = mapped_column(
+        ForeignKey("dataset_version.id", ondelete="CASCADE"), index=True
+    )
     model_name: Mapped[str] = mapped_column(String(200))
     request: Mapped[dict[str, Any]]
     idempotency_key: Mapped[str | None] = mapped_column(String(200), unique=True)
 
     state: Mapped[str] = mapped_column(String(20), default=JobState.QUEUED)
     attempt: Mapped[int] = mapped_column(default=0)
+    times_lost: Mapped[int] = mapped_column(default=0)
     worker: Mapped[str | None] = mapped_column(String(200))
     lease_expires_at: Mapped[float | None] = mapped_column(Float(53))
     cancel_requested: Mapped[bool] = mapped_column(default=False)

@@ -1,0 +1,37 @@
+"""Liveness and readiness: whether the process answers, and whether it could serve a request."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.dependencies import DatabaseDep
+from app.errors import Problem, ServiceUnavailable
+from app.schema import SchemaOutOfDate, require_current
+
+router = APIRouter(tags=["health"])
+
+
+class Health(BaseModel):
+    """The answer of a process that is well."""
+
+    status: str
+
+
+@router.get("/healthz", operation_id="get_liveness")
+def get_liveness() -> Health:
+    """Answer as long as the process runs; touches nothing else."""
+    return Health(status="ok")
+
+
+@router.get("/readyz", operation_id="get_readiness", responses={503: {"model": Problem}})
+def get_readiness(database: DatabaseDep) -> Health:
+    """Answer 200 when the database is reached and its schema is current, 503 when not."""
+    try:
+        require_current(database)
+    except SchemaOutOfDate as error:
+        raise ServiceUnavailable("schema_out_of_date", str(error)) from error
+    except SQLAlchemyError as error:
+        raise ServiceUnavailable("database_unreachable", "The database does not answer.") from error
+    return Health(status="ready")

@@ -1,0 +1,217 @@
+"""The job queue's SQL: rows of ``training_job`` come in queued and go out claimed, given back, or final.
+
+A running job is owned by whoever holds its ``attempt`` and a lease that has not run out. Every statement of
+an owner is fenced by both; one that hits no row raises :class:`StaleAttempt` and changes nothing. Times of
+leases are read from the database's clock only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, case, or_, select, update
+from sqlalchemy.orm import Session
+
+from app.database import DatabaseNow
+from app.models import JobState, TrainingJob, utc_now
+
+_FELL_SILENT = "its worker was silent for longer than its lease"
+
+
+class StaleAttempt(Exception):
+    """The job belongs to someone else by now, or is final: the caller must stop and write nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedJob:
+    """One attempt at one job: all that a run needs to know, and its fencing token."""
+
+    id: str
+    attempt: int
+    dataset_version_id: str
+    model_name: str
+    request: dict[str, Any]
+
+
+def has_work(session: Session) -> bool:
+    """Whether a job waits or was abandoned; a look that takes no lock."""
+    rows = select(TrainingJob.id).where(or_(TrainingJob.state == JobState.QUEUED, _abandoned()))
+    return session.execute(rows.limit(1)).first() is not None
+
+
+def claim(session: Session, worker: str, lease_seconds: float, max_attempts: int) -> ClaimedJob | None:
+    """Take the oldest job that waits or was abandoned by its worker; ``None`` when there is none.
+
+    PostgreSQL skips rows that another claim holds; on SQLite a ``write`` session is alone by itself.
+    """
+    again = and_(_abandoned(), ~TrainingJob.cancel_requested, ~_is_last_run(max_attempts))
+    oldest = (
+        select(TrainingJob.id)
+        .where(or_(TrainingJob.state == JobState.QUEUED, again))
+        .order_by(TrainingJob.created_at, TrainingJob.id)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+        .scalar_subquery()
+    )
+    rows = _update(
+        session,
+        TrainingJob.id == oldest,
+        state=JobState.RUNNING,
+        attempt=TrainingJob.attempt + 1,
+        times_lost=TrainingJob.times_lost + case((TrainingJob.state == JobState.RUNNING, 1), else_=0),
+        worker=worker,
+        lease_expires_at=DatabaseNow() + lease_seconds,
+        started_at=utc_now(),
+        progress=None,
+    )
+    return _claimed(rows[0]) if rows else None
+
+
+def close_abandoned(session: Session, max_attempts: int) -> list[TrainingJob]:
+    """End the abandoned jobs that must not run again, and return them.
+
+    Those are the ones whose cancellation was asked for, and those whose last allowed run was lost.
+    """
+    cancelled = _update(session, and_(_abandoned(), TrainingJob.cancel_requested), **_cancelled())
+    last = and_(_abandoned(), _is_last_run(max_attempts))
+    return [*cancelled, *_update(session, last, **_failed(_lost(max_attempts, _FELL_SILENT)))]
+
+
+def load(session: Session, job_id: str, attempt: int) -> ClaimedJob:
+    """Return the job that this attempt owns."""
+    return _claimed(_one(session.scalars(select(TrainingJob).where(_owned(job_id, attempt))).all()))
+
+
+def must_stop(session: Session, job_id: str, attempt: int) -> bool:
+    """Whether the job's cancellation was asked for; does not renew the lease."""
+    return _one(session.scalars(select(TrainingJob).where(_owned(job_id, attempt))).all()).cancel_requested
+
+
+def heartbeat(session: Session, job_id: str, attempt: int, lease_seconds: float) -> bool:
+    """Renew the lease; return whether the job's cancellation was asked for."""
+    lease_end = DatabaseNow() + lease_seconds
+    return _write(session, job_id, attempt, lease_expires_at=lease_end).cancel_requested
+
+
+def report_progress(session: Session, job_id: str, attempt: int, progress: dict[str, Any]) -> bool:
+    """Store how far the run has come; return whether the job's cancellation was asked for."""
+    return _write(session, job_id, attempt, progress=progress).cancel_requested
+
+
+def finish(session: Session, job_id: str, attempt: int, model_version_id: str) -> None:
+    """Mark the job succeeded, inside the transaction that publishes ``model_version_id``.
+
+    Raises
+    ------
+    StaleAttempt
+        The attempt lost its lease, or the job's cancellation was asked for. Let it roll the whole
+        transaction back.
+    """
+    mine = and_(_owned(job_id, attempt), ~TrainingJob.cancel_requested)
+    _one(_update(session, mine, **_final(JobState.SUCCEEDED), model_version_id=model_version_id))
+
+
+def fail(session: Session, job_id: str, attempt: int, code: str, detail: str) -> None:
+    """Mark the job failed, with a stable ``code`` and a sentence for the user."""
+    _write(session, job_id, attempt, **_failed({"code": code, "detail": detail}))
+
+
+def mark_cancelled(session: Session, job_id: str, attempt: int) -> None:
+    """Record that the owner stopped because it was asked to."""
+    _write(session, job_id, attempt, **_cancelled())
+
+
+def give_back(session: Session, job_id: str, attempt: int) -> None:
+    """Put the job back into the queue at once: its worker ends in good order, and no run was lost."""
+    _write(session, job_id, attempt, **_queued_again())
+
+
+def lose_run(session: Session, job_id: str, attempt: int, reason: str, max_attempts: int) -> JobState:
+    """Count a run that died of ``reason``; the job is queued again or, after its last run, failed."""
+    last = and_(_owned(job_id, attempt), _is_last_run(max_attempts))
+    if _update(session, last, **_failed(_lost(max_attempts, reason))):
+        return JobState.FAILED
+    job = _write(session, job_id, attempt, **_queued_again(), times_lost=TrainingJob.times_lost + 1)
+    return JobState(job.state)
+
+
+def request_cancel(session: Session, job_id: str) -> JobState | None:
+    """Cancel a waiting job at once, ask a running one to stop; return its state, ``None`` if unknown.
+
+    A final state is returned as it is; a running job stays ``running`` until its worker has stopped it.
+    """
+    waiting = and_(TrainingJob.id == job_id, TrainingJob.state == JobState.QUEUED)
+    running = and_(TrainingJob.id == job_id, TrainingJob.state == JobState.RUNNING)
+    if not _update(session, waiting, **_cancelled()):
+        _update(session, running, cancel_requested=True)
+    state = session.scalar(select(TrainingJob.state).where(TrainingJob.id == job_id))
+    return None if state is None else JobState(state)
+
+
+def _abandoned() -> ColumnElement[bool]:
+    return and_(TrainingJob.state == JobState.RUNNING, TrainingJob.lease_expires_at <= DatabaseNow())
+
+
+def _owned(job_id: str, attempt: int) -> ColumnElement[bool]:
+    return and_(
+        TrainingJob.id == job_id,
+        TrainingJob.attempt == attempt,
+        TrainingJob.state == JobState.RUNNING,
+        TrainingJob.lease_expires_at > DatabaseNow(),
+    )
+
+
+def _is_last_run(max_attempts: int) -> ColumnElement[bool]:
+    return TrainingJob.times_lost + 1 >= max_attempts
+
+
+def _final(state: JobState, error: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {"state": state, "error": error, "lease_expires_at": None, "finished_at": utc_now()}
+
+
+def _failed(error: dict[str, Any]) -> dict[str, Any]:
+    return _final(JobState.FAILED, error)
+
+
+def _cancelled() -> dict[str, Any]:
+    return {**_final(JobState.CANCELLED), "cancel_requested": True}
+
+
+def _queued_again() -> dict[str, Any]:
+    # A job whose cancellation was asked for meanwhile is cancelled, not run again.
+    asked = TrainingJob.cancel_requested
+    return {
+        "state": case((asked, JobState.CANCELLED), else_=JobState.QUEUED),
+        "finished_at": case((asked, utc_now()), else_=None),
+        "lease_expires_at": None,
+        "worker": None,
+        "progress": None,
+    }
+
+
+def _lost(max_attempts: int, reason: str) -> dict[str, Any]:
+    times = "time" if max_attempts == 1 else "times"
+    detail = f"The run ended without a result {max_attempts} {times}, the most that is tried; last: {reason}."
+    return {"code": "run_lost", "detail": detail}
+
+
+def _update(session: Session, where: ColumnElement[bool], **values: Any) -> list[TrainingJob]:
+    statement = update(TrainingJob).where(where).values(**values).returning(TrainingJob)
+    options = {"synchronize_session": False, "populate_existing": True}
+    return list(session.scalars(statement, execution_options=options))
+
+
+def _write(session: Session, job_id: str, attempt: int, **values: Any) -> TrainingJob:
+    return _one(_update(session, _owned(job_id, attempt), **values))
+
+
+def _one(rows: Sequence[TrainingJob]) -> TrainingJob:
+    if not rows:
+        raise StaleAttempt("the attempt lost its lease, or its job is final")
+    return rows[0]
+
+
+def _claimed(row: TrainingJob) -> ClaimedJob:
+    return ClaimedJob(row.id, row.attempt, row.dataset_version_id, row.model_name, row.request)

@@ -1,0 +1,92 @@
+"""Child processes that cannot outlive their parent, and a wait that ends at a signal or a child's end.
+
+Two lines tie a child to its parent. On Linux the kernel kills it when the parent ends, however that ends
+(``PR_SET_PDEATHSIG``). Everywhere its standard input is a pipe that only the parent holds: end of file there
+means that the parent is gone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from types import FrameType
+
+_PR_SET_PDEATHSIG = 1
+# Loaded here and not between fork and exec, where nothing may be imported or opened.
+_prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
+
+
+def die_with_parent(parent: int, by: signal.Signals = signal.SIGKILL) -> None:
+    """Ask the kernel to send this process ``by`` when its parent ends; to be called between fork and exec."""
+    if _prctl is not None:
+        _prctl(_PR_SET_PDEATHSIG, int(by), 0, 0, 0)
+    if os.getppid() != parent:  # it ended before the kernel was asked
+        os._exit(1)
+
+
+def spawn(command: Sequence[str], *, environment: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
+    """Start ``command`` as a child in a session of its own, tied to this process by both lines.
+
+    Must be called from the main thread: the kernel's line is to the thread that forks.
+    """
+    parent = os.getpid()
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
+        preexec_fn=lambda: die_with_parent(parent),
+    )
+
+
+def kill(child: subprocess.Popen[bytes]) -> None:
+    """End ``child`` and all of its own children at once, and wait until it is gone."""
+    if child.poll() is None:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+def is_stopped(child: subprocess.Popen[bytes]) -> bool:
+    """Whether ``child`` is suspended (SIGSTOP), that is, alive but not running."""
+    if child.poll() is not None:
+        return False
+    return os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def end_with_standard_input() -> None:
+    """End this process when its standard input ends; for a process that :func:`spawn` started."""
+
+    def wait_for_end() -> None:
+        while os.read(0, 4096):
+            pass
+        os._exit(1)
+
+    threading.Thread(target=wait_for_end, name="lifeline", daemon=True).start()
+
+
+class Signals:
+    """SIGTERM, SIGINT and SIGHUP set ``stop``; :meth:`wait` sleeps until one of them, or a child's end."""
+
+    def __init__(self) -> None:
+        self.stop = False
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        os.set_blocking(self._writer, False)
+        signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._on_stop)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+
+    def wait(self, seconds: float) -> None:
+        """Sleep up to ``seconds``; return early when a signal came in."""
+        if select.select([self._reader], [], [], max(seconds, 0.0))[0]:
+            os.read(self._reader, 4096)
+
+    def _on_stop(self, number: int, frame: FrameType | None) -> None:
+        self.stop = True

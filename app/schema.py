@@ -1,0 +1,68 @@
+"""The database's schema against the migrations: bring it up to date, or say that it is not.
+
+SQLite is migrated at every start; PostgreSQL by ``ccmtl migrate``, so that an operator chooses the moment.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import text
+
+import migrations
+from app.database import Database
+
+_LOCK_KEY = 0x63636D746C  # "ccmtl": any fixed number that only this program locks
+
+
+class SchemaOutOfDate(Exception):
+    """The database's schema is not the one that this program was written for."""
+
+
+def migration_config() -> Config:
+    """Return the alembic configuration of the packaged migrations."""
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+    return config
+
+
+def upgrade(database: Database) -> None:
+    """Apply every missing migration, in one transaction; starts that race wait for each other."""
+    with database.write() as session:
+        if not database.is_sqlite:  # there a write session holds the file's lock already
+            session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
+        config = migration_config()
+        config.attributes["connection"] = session.connection()
+        command.upgrade(config, "head")
+
+
+def require_current(database: Database) -> None:
+    """Raise :class:`SchemaOutOfDate` unless every migration was applied, and none that is unknown here."""
+    script = ScriptDirectory.from_config(migration_config())
+    present, head = _revision(database), script.get_current_head()
+    if present == head:
+        return
+    if present is not None and present not in {revision.revision for revision in script.walk_revisions()}:
+        raise SchemaOutOfDate(
+            f"The database's schema ({present}) is newer than this program: start a newer version of ccmtl."
+        )
+    raise SchemaOutOfDate(
+        f"The database's schema ({present or 'empty'}) is older than this program ({head}): "
+        "run `ccmtl migrate` with the same CCMTL_DATABASE_URL."
+    )
+
+
+def prepare(database: Database) -> None:
+    """Make the database ready for a process that starts: migrate SQLite, check any other."""
+    if database.is_sqlite and _revision(database) is None:
+        upgrade(database)
+    require_current(database)
+
+
+def _revision(database: Database) -> str | None:
+    with database.read() as session:
+        return MigrationContext.configure(session.connection()).get_current_revision()

