@@ -1,0 +1,16 @@
+"""Series in, lag features and forecasts out: calendar, panel, lags, recursion."""
+
+from ccmtl_core.forecasting.calendar import Frequency
+from ccmtl_core.forecasting.lags import LaggedPanel, lag_dataset, latest_lags, split_by_time
+from ccmtl_core.forecasting.panel import SeriesPanel
+from ccmtl_core.forecasting.recursion import recursive_forecast
+
+__all__ = [
+    "Frequency",
+    "LaggedPanel",
+    "SeriesPanel",
+    "lag_dataset",
+    "latest_lags",
+    "recursive_forecast",
+    "split_by_time",
+]

@@ -1,0 +1,171 @@
+"""A panel of series in, regression rows out: the L values before a period as features for it.
+
+The features of the paper's sales sets (He et al., AAAI 2019, section "Retail datasets"):
+y at period s is regressed on y at the periods s − 1, …, s − L.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.exceptions import ParameterError
+from ccmtl_core.forecasting.panel import SeriesPanel
+from ccmtl_core.task_dataset import TaskDataset
+
+NO_PERIOD = np.iinfo(np.int64).min
+"""Last period of a series that has no entries."""
+
+
+@dataclass(frozen=True, eq=False)
+class LaggedPanel:
+    """Regression rows made from a panel.
+
+    Parameters
+    ----------
+    dataset : TaskDataset
+        Features "lag_1" (the period before) to "lag_L"; tasks are the series, also those that
+        have no row.
+    target_period : (n,) int64
+        The period that each row's y belongs to.
+    n_dropped : int
+        Entries of the panel that became no row because not all their lags exist.
+    """
+
+    dataset: TaskDataset
+    target_period: IntArray
+    n_dropped: int
+
+
+def lag_dataset(panel: SeriesPanel, n_lags: int) -> LaggedPanel:
+    """Make one row for each entry that follows ``n_lags`` consecutive periods.
+
+    Parameters
+    ----------
+    panel : SeriesPanel
+        T series.
+    n_lags : int
+        L, at least 1.
+
+    Raises
+    ------
+    ParameterError
+        ``n_lags`` below 1.
+
+    Examples
+    --------
+    >>> panel = SeriesPanel(("a",), [0, 5], [1, 2, 3, 7, 8], [1.0, 2.0, 3.0, 7.0, 8.0], "D")
+    >>> lagged = lag_dataset(panel, 2)
+    >>> lagged.dataset.X, lagged.dataset.y, lagged.n_dropped
+    (array([[2., 1.]]), array([3.]), 4)
+    """
+    names = lag_names(n_lags)
+    n = len(panel.values)
+    is_row = np.zeros(n, dtype=bool)
+    if n > n_lags:
+        same_series = panel.series_index[n_lags:] == panel.series_index[:-n_lags]
+        is_row[n_lags:] = same_series & (panel.period[n_lags:] - panel.period[:-n_lags] == n_lags)
+    target = np.flatnonzero(is_row)
+    X = np.empty((len(target), n_lags))
+    for lag in range(1, n_lags + 1):
+        X[:, lag - 1] = panel.values[target - lag]
+    rows_before = np.concatenate([[0], np.cumsum(is_row)])
+    dataset = TaskDataset(X, panel.values[target], rows_before[panel.offsets], panel.unique_ids, names)
+    return LaggedPanel(dataset, panel.period[target], n - len(target))
+
+
+def latest_lags(panel: SeriesPanel, n_lags: int) -> tuple[FloatArray, IntArray]:
+    """Features for the period after each series' last one.
+
+    Parameters
+    ----------
+    panel : SeriesPanel
+        T series.
+    n_lags : int
+        L, at least 1.
+
+    Returns
+    -------
+    lags : (T, L) float64
+        "lag_1" first; a row of NaN where the last L periods are not consecutive or not there.
+    last_period : (T,) int64
+        ``NO_PERIOD`` for a series without entries.
+
+    Raises
+    ------
+    ParameterError
+        ``n_lags`` below 1.
+
+    Examples
+    --------
+    >>> panel = SeriesPanel(("a",), [0, 3], [1, 2, 3], [1.0, 2.0, 3.0], "D")
+    >>> latest_lags(panel, 2)
+    (array([[3., 2.]]), array([3]))
+    """
+    lag_names(n_lags)
+    start, end = panel.offsets[:-1], panel.offsets[1:]
+    last_period = np.full(panel.n_series, NO_PERIOD)
+    has_entries = end > start
+    last_period[has_entries] = panel.period[end[has_entries] - 1]
+    lags = np.full((panel.n_series, n_lags), np.nan)
+    long_enough = np.flatnonzero(end - start >= n_lags)
+    last = end[long_enough] - 1
+    consecutive = panel.period[last] - panel.period[last - (n_lags - 1)] == n_lags - 1
+    back = np.arange(n_lags)
+    lags[long_enough[consecutive]] = panel.values[last[consecutive, None] - back]
+    return lags, last_period
+
+
+def split_by_time(lagged: LaggedPanel, holdout_fraction: float) -> tuple[IntArray, int]:
+    """Hold out the last part of the time span that all rows together cover.
+
+    Parameters
+    ----------
+    lagged : LaggedPanel
+        n rows.
+    holdout_fraction : float
+        Share of the span's periods in (0, 1); at least one period is held out and one kept.
+
+    Returns
+    -------
+    fold : (n,) int64
+        0 before the cut, 1 from it on.
+    cut : int
+        First period held out.
+
+    Raises
+    ------
+    ParameterError
+        A fraction outside (0, 1), or rows that span fewer than two periods.
+
+    Examples
+    --------
+    >>> panel = SeriesPanel(("a",), [0, 5], [1, 2, 3, 4, 5], [1.0, 2.0, 3.0, 4.0, 5.0], "D")
+    >>> split_by_time(lag_dataset(panel, 1), 0.5)
+    (array([0, 0, 1, 1]), 4)
+    """
+    if not 0 < holdout_fraction < 1:
+        raise ParameterError(f"holdout_fraction must lie in (0, 1), not {holdout_fraction}")
+    period = lagged.target_period
+    n_periods = int(period.max() - period.min()) + 1 if len(period) else 0
+    if n_periods < 2:
+        raise ParameterError(f"the rows span {n_periods} period(s): too few to hold any out")
+    n_held_out = min(max(math.floor(n_periods * holdout_fraction + 0.5), 1), n_periods - 1)
+    cut = int(period.max()) - n_held_out + 1
+    return (period >= cut).astype(np.int64), cut
+
+
+def lag_names(n_lags: int) -> tuple[str, ...]:
+    """("lag_1", …, "lag_L").
+
+    Raises
+    ------
+    ParameterError
+        ``n_lags`` below 1.
+    """
+    if n_lags < 1:
+        raise ParameterError(f"n_lags must be at least 1, not {n_lags}")
+    return tuple(f"lag_{lag}" for lag in range(1, n_lags + 1))

@@ -1,0 +1,232 @@
+"""A long frame in, a panel of series out: values by period, grouped by series, gaps filled on request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.exceptions import DataError, ParameterError
+from ccmtl_core.forecasting.calendar import Frequency
+from ccmtl_core.task_dataset import (
+    MAX_FAULTS,
+    all_finite,
+    as_float64,
+    checked_names,
+    read_only,
+    refuse,
+)
+
+MAX_DENSE_ROWS = 2**28
+"""Rows that filling may create: one mistyped year in hourly data would ask for billions."""
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesPanel:
+    """Values of T series at numbered periods.
+
+    Parameters
+    ----------
+    unique_ids : tuple of T str
+        Distinct, not empty.
+    offsets : (T + 1,) int64
+        Series t owns the entries ``offsets[t]:offsets[t + 1]``.
+    period : (n,) int64
+        Number of each entry's period, strictly increasing inside a series.
+    values : (n,) float64
+        Finite.
+    frequency : Frequency
+        What a period is.
+
+    Raises
+    ------
+    DataError
+        Shapes that do not fit, repeated or unordered periods, values that are not finite.
+    """
+
+    unique_ids: tuple[str, ...]
+    offsets: IntArray
+    period: IntArray
+    values: FloatArray
+    frequency: Frequency
+
+    def __post_init__(self) -> None:
+        ids = checked_names(self.unique_ids, "unique_id")
+        values = as_float64(self.values, "values")
+        period = np.ascontiguousarray(self.period, dtype=np.int64)
+        offsets = np.ascontiguousarray(self.offsets, dtype=np.int64)
+        if values.ndim != 1 or period.shape != values.shape or offsets.shape != (len(ids) + 1,):
+            raise DataError(
+                f"values and period must be (n,), offsets ({len(ids) + 1},); "
+                f"got {values.shape}, {period.shape}, {offsets.shape}"
+            )
+        if offsets[0] != 0 or offsets[-1] != len(values) or (np.diff(offsets) < 0).any():
+            raise DataError(f"offsets must rise from 0 to {len(values)}")
+        object.__setattr__(self, "unique_ids", ids)
+        for name, array in {"offsets": offsets, "period": period, "values": values}.items():
+            object.__setattr__(self, name, read_only(array))
+        object.__setattr__(self, "frequency", Frequency(self.frequency))
+        self._refuse_bad_entries()
+
+    @classmethod
+    def from_frame(cls, frame: pl.DataFrame, frequency: Frequency | str) -> SeriesPanel:
+        """Build from a long frame; the series come in the order of their ids as text.
+
+        Parameters
+        ----------
+        frame : polars DataFrame
+            Columns ``unique_id`` (text), ``ds`` (Date or Datetime; with a zone it is converted to
+            UTC) and ``y`` (numbers); one row per series and period, in any order.
+        frequency : Frequency
+            What a period is.
+
+        Raises
+        ------
+        DataError
+            Missing columns, wrong types, missing values, two rows in one period.
+
+        Examples
+        --------
+        >>> from datetime import date
+        >>> days = [date(2000, 11, 2), date(2000, 11, 1), date(2000, 11, 1)]
+        >>> frame = pl.DataFrame({"unique_id": ["b", "b", "a"], "ds": days, "y": [1.0, 2.0, 3.0]})
+        >>> panel = SeriesPanel.from_frame(frame, Frequency.DAY)
+        >>> panel.unique_ids, panel.values
+        (('a', 'b'), array([3., 2., 1.]))
+        """
+        _check_columns(frame)
+        frequency = Frequency(frequency)
+        moments = frame["ds"]
+        if isinstance(moments.dtype, pl.Datetime) and moments.dtype.time_zone is not None:
+            moments = moments.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        ids = frame["unique_id"].unique().sort()
+        rank = pl.DataFrame({"unique_id": ids, "series": np.arange(len(ids), dtype=np.int64)})
+        series = frame.select("unique_id").join(rank, on="unique_id", how="left", maintain_order="left")
+        index = series["series"].to_numpy()
+        period = frequency.to_period(moments.to_numpy())
+        order = np.lexsort((period, index))
+        offsets = np.zeros(len(ids) + 1, dtype=np.int64)
+        np.cumsum(np.bincount(index, minlength=len(ids)), out=offsets[1:])
+        values = frame["y"].cast(pl.Float64).to_numpy()[order]
+        return cls(tuple(ids.to_list()), offsets, period[order], values, frequency)
+
+    @property
+    def n_series(self) -> int:
+        """T, the number of series."""
+        return len(self.unique_ids)
+
+    @cached_property
+    def series_index(self) -> IntArray:
+        """The series of each entry, (n,) int64."""
+        return read_only(np.repeat(np.arange(self.n_series), np.diff(self.offsets)))
+
+    def filled(
+        self, method: str, start: str = "dataset", *, max_rows: int = MAX_DENSE_ROWS
+    ) -> tuple[SeriesPanel, int]:
+        """Give every series a value in every period up to the panel's last one.
+
+        Parameters
+        ----------
+        method : "zero"
+            Absent periods become 0: nothing was sold.
+        start : "dataset" or "series"
+            Begin each series at the panel's first period, or at its own.
+        max_rows : int
+            Most entries that the filled panel may have.
+
+        Returns
+        -------
+        panel : SeriesPanel
+            Without gaps.
+        n_filled : int
+            Entries that were added.
+
+        Raises
+        ------
+        ParameterError
+            An unknown method or start.
+        DataError
+            The filled panel would exceed ``max_rows``.
+
+        Examples
+        --------
+        >>> panel = SeriesPanel(("a",), [0, 2], [3, 5], [1.0, 2.0], Frequency.DAY)
+        >>> dense, n_filled = panel.filled("zero")
+        >>> dense.values, n_filled
+        (array([1., 0., 2.]), 1)
+        """
+        if method != "zero":
+            raise ParameterError(f"fill method must be 'zero', not {method!r}")
+        if start not in {"dataset", "series"}:
+            raise ParameterError(f"start must be 'dataset' or 'series', not {start!r}")
+        if not len(self.values):
+            return self, 0
+        first = self._first_periods(start)
+        lengths = self.period.max() + 1 - first
+        n_rows = int(lengths.sum())
+        if n_rows > max_rows:
+            raise DataError(self._too_long(first, n_rows, max_rows))
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        shift = first - offsets[:-1]
+        values = np.zeros(n_rows)
+        values[self.period - shift[self.series_index]] = self.values
+        period = np.arange(n_rows) + np.repeat(shift, lengths)
+        panel = SeriesPanel(self.unique_ids, offsets, period, values, self.frequency)
+        return panel, n_rows - len(self.values)
+
+    def _first_periods(self, start: str) -> IntArray:
+        if start == "dataset":
+            return np.full(self.n_series, self.period.min())
+        first = np.full(self.n_series, self.period.max() + 1)  # a series without entries stays without
+        has_rows = np.diff(self.offsets) > 0
+        first[has_rows] = self.period[self.offsets[:-1][has_rows]]
+        return first
+
+    def _too_long(self, first: IntArray, n_rows: int, max_rows: int) -> str:
+        earliest, latest = self.frequency.to_datetime([first.min(), self.period.max()]).astype(
+            "datetime64[s]"
+        )
+        return (
+            f"filling {self.n_series} series from {earliest} to {latest} makes {n_rows} rows, "
+            f"more than {max_rows}: is one of the times mistyped?"
+        )
+
+    def _refuse_bad_entries(self) -> None:
+        if not all_finite(self.values):
+            bad = np.flatnonzero(~np.isfinite(self.values))
+            refuse([f"{self._place(i)}: the value is {self.values[i]}" for i in bad])
+        same = self.series_index[1:] == self.series_index[:-1]
+        step = np.diff(self.period)
+        bad = np.flatnonzero(same & (step <= 0)) + 1
+        if bad.size:
+            faults = [
+                f"{self._place(i)} {'appears twice' if step[i - 1] == 0 else 'comes too late'}"
+                for i in bad[:MAX_FAULTS]
+            ]
+            raise DataError(faults, n_faults=len(bad))
+
+    def _place(self, entry: Any) -> str:
+        moment = self.frequency.to_datetime(self.period[entry]).astype("datetime64[s]")
+        return f"series {self.unique_ids[self.series_index[entry]]!r}, period {moment}"
+
+
+def _check_columns(frame: pl.DataFrame) -> None:
+    missing = [name for name in ("unique_id", "ds", "y") if name not in frame.columns]
+    refuse([f"column {name!r} is missing; there are {frame.columns}" for name in missing])
+    schema = frame.schema
+    faults = []
+    if schema["unique_id"] != pl.String:
+        faults.append(f"column 'unique_id' must be text, not {schema['unique_id']}")
+    if not (schema["ds"] == pl.Date or isinstance(schema["ds"], pl.Datetime)):
+        faults.append(f"column 'ds' must hold times, not {schema['ds']}")
+    if not schema["y"].is_numeric():
+        faults.append(f"column 'y' must hold numbers, not {schema['y']}")
+    for name in ("unique_id", "ds", "y"):
+        nulls = frame[name].is_null().arg_true()
+        if len(nulls):
+            faults.append(f"column {name!r} has {len(nulls)} missing values, the first in row {nulls[0]}")
+    refuse(faults)

@@ -1,0 +1,55 @@
+"""Weights and last values in, the next h periods out: each forecast becomes the next one's first lag."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ccmtl_core._types import FloatArray
+from ccmtl_core.exceptions import DataError, ParameterError
+from ccmtl_core.model import predict_rows
+from ccmtl_core.task_dataset import as_float64
+
+
+def recursive_forecast(weights_rows: ArrayLike, lags: ArrayLike, h: int) -> FloatArray:
+    """Forecast h periods ahead for m series.
+
+    Parameters
+    ----------
+    weights_rows : (m, L) float64
+        Each series' own weights, "lag_1" first.
+    lags : (m, L) float64
+        Each series' last L values, newest first; a row with NaN gives NaN.
+    h : int
+        Periods, at least 1.
+
+    Returns
+    -------
+    (m, h) float64
+        The first column equals ``predict_rows`` on the lags bit for bit. Unstable weights can
+        make later ones overflow to infinity.
+
+    Raises
+    ------
+    DataError
+        Shapes that differ.
+    ParameterError
+        ``h`` below 1.
+
+    Examples
+    --------
+    >>> recursive_forecast([[0.5, 0.25]], [[4.0, 8.0]], h=2)
+    array([[4., 3.]])
+    """
+    W, window = as_float64(weights_rows, "weights_rows"), as_float64(lags, "lags").copy()
+    if W.ndim != 2 or W.shape != window.shape:
+        raise DataError(f"weights_rows and lags must both be (m, L); got {W.shape} and {window.shape}")
+    if h < 1:
+        raise ParameterError(f"h must be at least 1, not {h}")
+    every_row = np.arange(len(W))
+    forecast = np.empty((len(W), h))
+    for step in range(h):
+        forecast[:, step] = predict_rows(W, every_row, window)
+        window[:, 1:] = window[:, :-1].copy()
+        window[:, 0] = forecast[:, step]
+    return forecast
