@@ -8,6 +8,7 @@ from fastapi import Depends, Request
 
 from app.database import Database
 from app.settings import Settings
+from app.storage import Storage
 
 
 def _settings(request: Request) -> Settings:
@@ -20,5 +21,11 @@ def _database(request: Request) -> Database:
     return database
 
 
+def _storage(request: Request) -> Storage:
+    storage: Storage = request.app.state.storage
+    return storage
+
+
 SettingsDep = Annotated[Settings, Depends(_settings)]
 DatabaseDep = Annotated[Database, Depends(_database)]
+StorageDep = Annotated[Storage, Depends(_storage)]

@@ -13,6 +13,7 @@ from app.database import Database
 from app.errors import install_error_handlers
 from app.schema import prepare
 from app.settings import Settings
+from app.storage import Storage
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -25,6 +26,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.settings = settings
     app.state.database = Database(settings)
+    app.state.storage = Storage(settings.data_dir)
     install_error_handlers(app)
     app.include_router(health.router)
     return app

@@ -1,0 +1,157 @@
+"""Dataset files on disk: uploads come in under random names, immutable segments stay under their SHA-256.
+
+Two advisory locks make a crash harmless. Whoever writes an incoming file holds a lock on it, so that a free
+one is known to be an orphan. Whoever moves a segment into place and then commits the row that names it holds
+the store's lock shared, so that under the exclusive lock a segment without a row is known to be garbage.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import secrets
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+BLOCK_BYTES = 1 << 20
+
+
+class SegmentDamaged(Exception):
+    """A segment's bytes are missing or no longer those of its digest."""
+
+
+@dataclass(frozen=True)
+class StoredSegment:
+    """A segment's name, the SHA-256 of its bytes in hexadecimal, and its size."""
+
+    sha256: str
+    n_bytes: int
+
+
+class Storage:
+    """The folders ``incoming`` and ``segments`` under ``root``."""
+
+    def __init__(self, root: Path) -> None:
+        self._incoming = root / "incoming"
+        self._segments = root / "segments"
+        self._lock_file = root / "segments.lock"
+        self._incoming.mkdir(parents=True, exist_ok=True)
+        self._segments.mkdir(parents=True, exist_ok=True)
+
+    @contextmanager
+    def incoming(self) -> Iterator[Path]:
+        """Yield the path of a new empty file of this process; what is left of it at the end is removed."""
+        path, descriptor = self._create_locked()
+        try:
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+            os.close(descriptor)
+
+    @contextmanager
+    def publishing(self) -> Iterator[None]:
+        """Hold sweeps off between :meth:`commit` and the commit of the rows that name the segments."""
+        with self._locked(fcntl.LOCK_SH):
+            yield
+
+    def commit(self, path: Path) -> StoredSegment:
+        """Move the finished file at ``path`` into the store, durably; the same bytes twice are one segment.
+
+        Call inside :meth:`publishing`.
+        """
+        digest = file_sha256(path)
+        n_bytes = path.stat().st_size
+        target = self.segment_path(digest)
+        target.parent.mkdir(exist_ok=True)
+        _sync(path)
+        path.rename(target)
+        _sync(target.parent)
+        _sync(self._segments)
+        return StoredSegment(digest, n_bytes)
+
+    def segment_path(self, sha256: str) -> Path:
+        """Return where the segment with this digest stands."""
+        return self._segments / sha256[:2] / f"{sha256}.parquet"
+
+    def verified_segment(self, sha256: str) -> Path:
+        """Return the path of a segment whose bytes were checked against its digest.
+
+        Raises
+        ------
+        SegmentDamaged
+            If the file is missing or its bytes have changed.
+        """
+        path = self.segment_path(sha256)
+        try:
+            intact = file_sha256(path) == sha256
+        except FileNotFoundError:
+            raise SegmentDamaged(f"the dataset file {path.name} is missing from the store") from None
+        if not intact:
+            raise SegmentDamaged(f"the dataset file {path.name} has changed on disk since it was stored")
+        return path
+
+    def sweep(self, referenced: Callable[[], Collection[str]]) -> int:
+        """Remove what no living upload and no row owns; return how many files that were.
+
+        Parameters
+        ----------
+        referenced : callable
+            Returns the digests that rows name; called while no segment can be published.
+        """
+        return self._sweep_incoming() + self.discard(self._stored_digests(), referenced)
+
+    def discard(self, digests: Iterable[str], referenced: Callable[[], Collection[str]]) -> int:
+        """Remove those of ``digests`` that ``referenced()`` does not return; return how many were removed."""
+        with self._locked(fcntl.LOCK_EX):
+            garbage = set(digests) - set(referenced())
+            for digest in garbage:
+                self.segment_path(digest).unlink(missing_ok=True)
+        return len(garbage)
+
+    def _stored_digests(self) -> set[str]:
+        return {path.stem for path in self._segments.glob("*/*.parquet")}
+
+    def _create_locked(self) -> tuple[Path, int]:
+        while True:
+            path = self._incoming / secrets.token_hex(16)
+            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            # A sweep may have taken the file in the moment before it was locked.
+            if os.fstat(descriptor).st_nlink:
+                return path, descriptor
+            os.close(descriptor)
+
+    def _sweep_incoming(self) -> int:
+        n_removed = 0
+        for path in self._incoming.iterdir():
+            with suppress(FileNotFoundError, BlockingIOError), path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+                n_removed += 1
+        return n_removed
+
+    @contextmanager
+    def _locked(self, mode: int) -> Iterator[None]:
+        descriptor = os.open(self._lock_file, os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            fcntl.flock(descriptor, mode)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of the file's bytes, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
