@@ -1,0 +1,37 @@
+# The service as one image, whose commands are `serve`, `api`, `worker` and `migrate`.
+# Any image with Python 3.11 or newer, its venv module and glibc serves as the base.
+ARG BASE_IMAGE=docker.io/library/python:3.13-slim-bookworm
+
+FROM ${BASE_IMAGE} AS build
+RUN python3 -m venv /opt/ccmtl
+ENV PATH=/opt/ccmtl/bin:$PATH PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+WORKDIR /src
+COPY requirements/runtime.txt requirements/
+RUN pip install --only-binary :all: -r requirements/runtime.txt
+COPY pyproject.toml README.md ./
+COPY ccmtl_core/ ccmtl_core/
+COPY app/ app/
+COPY migrations/ migrations/
+RUN pip install --no-deps .
+# Compiled for the processor that builds; on another one the first job compiles again, once.
+ENV NUMBA_CACHE_DIR=/var/cache/ccmtl
+COPY scripts/warm_cache.py scripts/
+RUN python scripts/warm_cache.py
+
+FROM ${BASE_IMAGE}
+RUN groupadd --gid 10001 ccmtl \
+    && useradd --uid 10001 --gid ccmtl --home-dir /var/lib/ccmtl --create-home --shell /usr/sbin/nologin ccmtl
+COPY --from=build /opt/ccmtl /opt/ccmtl
+COPY --from=build --chown=10001:10001 /var/cache/ccmtl /var/cache/ccmtl
+ENV PATH=/opt/ccmtl/bin:$PATH \
+    NUMBA_CACHE_DIR=/var/cache/ccmtl \
+    PYTHONUNBUFFERED=1 \
+    CCMTL_DATA_DIR=/var/lib/ccmtl \
+    CCMTL_HOST=0.0.0.0
+USER 10001:10001
+WORKDIR /var/lib/ccmtl
+EXPOSE 8000
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
+    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/healthz', timeout=4)"]
+ENTRYPOINT ["ccmtl"]
+CMD ["serve"]

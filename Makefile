@@ -1,0 +1,50 @@
+# The commands of this repository. Each sets up what it needs in $(VENV) and says what the machine lacks.
+VENV ?= .venv
+export VENV PYTHON DATA
+bin := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo serve test test-all check bench picture lock clean runtime dev
+
+help: ## Show this list
+	@echo "make TARGET, where TARGET is one of"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@echo "Variables: VENV (now $(VENV)), PYTHON (3.11 or newer), ARGS (passed on to pytest)"
+
+demo: runtime ## Forecast 23,812 real products end to end; ONCE=1 stops afterwards, DATA=file names the file
+	@$(bin)/python examples/demo.py $(if $(filter 1 yes true,$(ONCE)),--once)
+
+serve: runtime ## Run the service on http://127.0.0.1:8000 (settings: docs/operations.md)
+	@exec $(bin)/ccmtl serve
+
+test: dev ## Run the tests, on SQLite and on PostgreSQL
+	@$(bin)/python -m pytest -m "not slow" $(ARGS)
+
+test-all: dev ## Run the tests with the slow ones
+	@$(bin)/python -m pytest $(ARGS)
+
+check: dev ## Lint, check the format and the types
+	@$(bin)/ruff check .
+	@$(bin)/ruff format --check .
+	@$(bin)/mypy
+	@$(bin)/mypy examples scripts
+	@$(bin)/python -m pip --disable-pip-version-check check
+
+bench: dev ## Run the measurements that the documentation quotes
+	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(bin)/python "$$script" || exit 1; done
+
+picture: runtime ## Draw docs/ta_feng.svg anew from the real file
+	@$(bin)/python examples/picture.py
+
+lock: dev ## Pin requirements/ anew from pyproject.toml
+	@PATH="$(bin):$$PATH" sh scripts/lock.sh
+
+clean: ## Remove the environment, caches and the demo's files; var/ (your data) stays
+	rm -rf .venv .demo build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+runtime:
+	@sh scripts/setup.sh runtime
+
+dev:
+	@sh scripts/setup.sh dev

@@ -1,0 +1,74 @@
+#!/bin/sh
+# From a checkout to a virtual environment in which `ccmtl` runs fast: setup.sh runtime|dev.
+# Returns at once while the environment fits pyproject.toml and requirements/; builds it anew when it does not.
+# Environment: VENV (folder, default .venv), PYTHON (interpreter, default: the first that is new enough).
+set -eu
+level=$1
+venv=${VENV:-.venv}
+mark=$venv/.made-by-ccmtl
+log=$venv/install.log
+
+fail() {
+    printf 'Cannot set up: %s\n' "$1" >&2
+    shift
+    for line in "$@"; do printf '  %s\n' "$line" >&2; done
+    exit 1
+}
+
+new_enough() {
+    "$1" -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' 2>/dev/null
+}
+
+find_python() {
+    for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11}; do
+        if new_enough "$candidate"; then
+            command -v "$candidate"
+            return
+        fi
+    done
+    found=$("${PYTHON:-python3}" --version 2>&1) || found="no ${PYTHON:-python3}"
+    fail "Python 3.11 or newer is needed; found: $found." \
+        "Debian 12, Ubuntu 24.04:  sudo apt install python3 python3-venv" \
+        "Fedora:                   sudo dnf install python3.12" \
+        "macOS:                    brew install python@3.13" \
+        "If it is installed under another name:  make PYTHON=/path/to/python3.12 ..."
+}
+
+python=$(find_python) || exit 1
+# A virtual environment holds absolute paths: the folder belongs to what it must fit.
+fits="$(cat pyproject.toml requirements/*.txt | cksum) $("$python" --version) $PWD"
+installed=$(cat "$mark" 2>/dev/null || :)
+case $installed in
+"$fits dev") exit 0 ;;
+"$fits runtime") [ "$level" = runtime ] && exit 0 ;;
+*)
+    if [ -e "$venv" ] && [ ! -e "$mark" ]; then
+        fail "the folder $venv exists and was not made by this Makefile." \
+            "Remove it, or choose another:  make VENV=.venv-ccmtl ..."
+    fi
+    "$python" -c 'import ensurepip, venv' 2>/dev/null || fail "$python has no venv module." \
+        "Debian, Ubuntu:  sudo apt install python3-venv" \
+        "Others:          install a Python that is not stripped of venv and ensurepip"
+    rm -rf "$venv" && mkdir -p "$venv" && touch "$mark" 2>/dev/null || fail "no permission to write $venv in $PWD." \
+        "Clone into a folder that you own, or put the environment elsewhere:  make VENV=~/ccmtl-venv ..."
+    echo "Creating the virtual environment $venv with $("$python" --version)"
+    "$python" -m venv "$venv" >&2 || fail "the virtual environment could not be created; the reason is above." \
+        "A full disk? About 1 GB is needed; here:  $(df -Pk . | awk 'NR == 2 {printf "%d MB free", $4 / 1024}')"
+    ;;
+esac
+
+: >"$mark"
+pip() { "$venv/bin/python" -m pip --disable-pip-version-check "$@" >>"$log" 2>&1; }
+explain() {
+    tail -n 15 "$log" >&2
+    fail "the packages of requirements/$level.txt could not be installed; the end of $log is above." \
+        "No network, or a proxy?   pip needs its package index once; see pip's own settings: pip config list" \
+        "No matching version?      Python 3.11 to 3.13 on Linux or macOS have prebuilt packages: make PYTHON=python3.13 ..." \
+        "A full disk?              about 1 GB is needed; here: $(df -Pk . | awk 'NR == 2 {printf "%d MB free", $4 / 1024}')"
+}
+echo "Installing $(grep -c == "requirements/$level.txt") pinned packages (about a minute; progress in $log)"
+pip install --only-binary :all: -r "requirements/$level.txt" || explain
+pip install --no-deps --editable . || explain
+echo "Compiling the numerical kernels"
+"$venv/bin/python" scripts/warm_cache.py || fail "the numerical kernels do not run here; the reason is above."
+printf '%s %s' "$fits" "$level" >"$mark"
