@@ -48,6 +48,8 @@ class Database:
         if settings.is_sqlite:
             event.listen(self.engine, "connect", _configure_sqlite)
             event.listen(self.engine, "begin", _begin_sqlite)
+        else:
+            event.listen(self.engine, "connect", _configure_postgresql)
         self._writer = self.engine.execution_options(sqlite_begin="BEGIN IMMEDIATE")
 
     @contextmanager
@@ -72,6 +74,16 @@ def _configure_sqlite(connection: Any, record: Any) -> None:
     connection.isolation_level = None
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=30000"):
         connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _configure_postgresql(connection: Any, record: Any) -> None:
+    # A process that is suspended in the middle of a transaction must not hold its locks for ever.
+    for parameter, milliseconds in (
+        ("lock_timeout", 30_000),
+        ("idle_in_transaction_session_timeout", 60_000),
+    ):
+        connection.execute(f"SET {parameter} = {milliseconds}")
+    connection.commit()
 
 
 def _begin_sqlite(connection: Connection) -> None:

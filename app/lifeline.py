@@ -30,26 +30,41 @@ def die_with_parent(parent: int, by: signal.Signals = signal.SIGKILL) -> None:
         os._exit(1)
 
 
-def spawn(command: Sequence[str], *, environment: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
-    """Start ``command`` as a child in a session of its own, tied to this process by both lines.
+def spawn_module(
+    module: str,
+    *arguments: str,
+    environment: dict[str, str] | None = None,
+    pass_fds: Sequence[int] = (),
+) -> subprocess.Popen[bytes]:
+    """Start ``python -m module`` as a child in a session of its own, tied to this process by both lines.
 
-    Must be called from the main thread: the kernel's line is to the thread that forks.
+    The module must call :func:`end_with_standard_input`. Must be called from the main thread: the kernel's
+    line is to the thread that forks.
     """
     parent = os.getpid()
     return subprocess.Popen(
-        command,
+        [sys.executable, "-m", module, *arguments],
         stdin=subprocess.PIPE,
-        env=environment,
+        env=None if environment is None else {**os.environ, **environment},
+        pass_fds=pass_fds,
         start_new_session=True,
         preexec_fn=lambda: die_with_parent(parent),
     )
 
 
 def kill(child: subprocess.Popen[bytes]) -> None:
-    """End ``child`` and all of its own children at once, and wait until it is gone."""
+    """End ``child`` and all of its own children at once, wait until it is gone, and close its lifeline."""
     if child.poll() is None:
         os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+    release(child)
+
+
+def release(child: subprocess.Popen[bytes]) -> int:
+    """Wait for the end of ``child``, close its lifeline, and return its exit code."""
+    code = child.wait()
+    if child.stdin is not None:
+        child.stdin.close()
+    return code
 
 
 def is_stopped(child: subprocess.Popen[bytes]) -> bool:
@@ -60,7 +75,7 @@ def is_stopped(child: subprocess.Popen[bytes]) -> bool:
 
 
 def end_with_standard_input() -> None:
-    """End this process when its standard input ends; for a process that :func:`spawn` started."""
+    """End this process when its standard input ends; for one that :func:`spawn_module` started."""
 
     def wait_for_end() -> None:
         while os.read(0, 4096):
@@ -71,10 +86,10 @@ def end_with_standard_input() -> None:
 
 
 class Signals:
-    """SIGTERM, SIGINT and SIGHUP set ``stop``; :meth:`wait` sleeps until one of them, or a child's end."""
+    """Counts SIGTERM, SIGINT and SIGHUP; :meth:`wait` sleeps until one of them, or a child's end."""
 
     def __init__(self) -> None:
-        self.stop = False
+        self.stops = 0
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
@@ -83,10 +98,15 @@ class Signals:
             signal.signal(number, self._on_stop)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
 
+    @property
+    def stop(self) -> bool:
+        """Whether this process was asked to end."""
+        return self.stops > 0
+
     def wait(self, seconds: float) -> None:
         """Sleep up to ``seconds``; return early when a signal came in."""
         if select.select([self._reader], [], [], max(seconds, 0.0))[0]:
             os.read(self._reader, 4096)
 
     def _on_stop(self, number: int, frame: FrameType | None) -> None:
-        self.stop = True
+        self.stops += 1

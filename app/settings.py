@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -26,6 +26,10 @@ class Settings(BaseSettings):
     ] = None
     host: Annotated[str, Field(description="Address the API listens on.")] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535, description="Port the API listens on; 0: a free one.")] = 8000
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], Field(description="The least severe log line written.")
+    ] = "info"
+    access_log: Annotated[bool, Field(description="Write a log line for every HTTP request.")] = False
     workers: Annotated[
         int, Field(ge=0, le=64, description="Worker processes that `ccmtl serve` keeps running.")
     ] = 1
@@ -57,3 +61,8 @@ class Settings(BaseSettings):
     def is_sqlite(self) -> bool:
         """Whether the database is SQLite."""
         return self.resolved_database_url.startswith("sqlite")
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment variables that give a child process these same settings."""
+        values = self.model_dump(mode="json", exclude_none=True)
+        return {f"CCMTL_{name.upper()}": str(value) for name, value in values.items()}

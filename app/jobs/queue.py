@@ -84,20 +84,20 @@ def load(session: Session, job_id: str, attempt: int) -> ClaimedJob:
     return _claimed(_one(session.scalars(select(TrainingJob).where(_owned(job_id, attempt))).all()))
 
 
-def must_stop(session: Session, job_id: str, attempt: int) -> bool:
+def is_cancel_requested(session: Session, job_id: str, attempt: int) -> bool:
     """Whether the job's cancellation was asked for; does not renew the lease."""
-    return _one(session.scalars(select(TrainingJob).where(_owned(job_id, attempt))).all()).cancel_requested
+    mine = select(TrainingJob).where(_owned(job_id, attempt))
+    return _one(session.scalars(mine).all()).cancel_requested
 
 
-def heartbeat(session: Session, job_id: str, attempt: int, lease_seconds: float) -> bool:
-    """Renew the lease; return whether the job's cancellation was asked for."""
-    lease_end = DatabaseNow() + lease_seconds
-    return _write(session, job_id, attempt, lease_expires_at=lease_end).cancel_requested
+def heartbeat(session: Session, job_id: str, attempt: int, lease_seconds: float) -> None:
+    """Renew the lease."""
+    _write(session, job_id, attempt, lease_expires_at=DatabaseNow() + lease_seconds)
 
 
-def report_progress(session: Session, job_id: str, attempt: int, progress: dict[str, Any]) -> bool:
-    """Store how far the run has come; return whether the job's cancellation was asked for."""
-    return _write(session, job_id, attempt, progress=progress).cancel_requested
+def report_progress(session: Session, job_id: str, attempt: int, progress: dict[str, Any]) -> None:
+    """Store how far the run has come."""
+    _write(session, job_id, attempt, progress=progress)
 
 
 def finish(session: Session, job_id: str, attempt: int, model_version_id: str) -> None:

@@ -1,0 +1,165 @@
+"""A worker: claims one job after another, runs each in a fit child, and keeps the job's lease alive.
+
+``python -m app.jobs.worker`` is a worker that ends with the supervisor that started it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+
+from app.database import Database
+from app.jobs import queue
+from app.jobs.queue import ClaimedJob, StaleAttempt
+from app.lifeline import Signals, end_with_standard_input, is_stopped, kill, spawn_module
+from app.logs import configure_logging
+from app.models import TrainingJob
+from app.schema import prepare
+from app.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+FIT_CHILD = "app.jobs.fit_child"
+
+
+class Worker:
+    """Runs jobs until its signals say stop; holds no transaction open while a job runs.
+
+    ``fit_child`` is the module that is started with a job's id and attempt.
+    """
+
+    def __init__(
+        self, settings: Settings, database: Database, signals: Signals, fit_child: str = FIT_CHILD
+    ) -> None:
+        self.name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(3)}"
+        self._settings = settings
+        self._database = database
+        self._signals = signals
+        self._fit_child = fit_child
+
+    def run(self) -> None:
+        """Work until told to stop."""
+        logger.info("worker %s waits for jobs", self.name)
+        while not self._signals.stop:
+            try:
+                job = self._claim()
+                if job is not None:
+                    self._run(job)
+                    continue
+            except DBAPIError as error:
+                self._warn(error)
+            self._signals.wait(self._settings.job_poll_seconds)
+        logger.info("worker %s ends", self.name)
+
+    def _claim(self) -> ClaimedJob | None:
+        with self._database.read() as session:
+            if not queue.has_work(session):
+                return None
+        max_attempts = self._settings.job_max_attempts
+        with self._database.write() as session:
+            closed = queue.close_abandoned(session, max_attempts)
+            job = queue.claim(session, self.name, self._settings.job_lease_seconds, max_attempts)
+        for abandoned in closed:
+            logger.warning("job %s was abandoned and is now %s", abandoned.id, abandoned.state)
+        if job is not None:
+            logger.info("worker %s claimed job %s attempt %d", self.name, job.id, job.attempt)
+        return job
+
+    def _run(self, job: ClaimedJob) -> None:
+        child = spawn_module(self._fit_child, job.id, str(job.attempt))
+        try:
+            self._look_after(job, child)
+        except StaleAttempt as error:
+            # Another worker has the job, or the child has just recorded its end: the outcome says which.
+            logger.debug("worker %s job %s: %s", self.name, job.id, error)
+        finally:
+            kill(child)
+        self._log_outcome(job)
+
+    def _look_after(self, job: ClaimedJob, child: subprocess.Popen[bytes]) -> None:
+        """Wait for the child's end; end it when the job is cancelled or lost, or when this worker stops."""
+        heartbeat_seconds = self._settings.job_lease_seconds / 3
+        heartbeat_due = time.monotonic() + heartbeat_seconds
+        while child.poll() is None:
+            if self._signals.stop:
+                self._end_run(job, child, queue.give_back)
+                return
+            try:
+                if self._is_cancelled(job):
+                    self._end_run(job, child, queue.mark_cancelled)
+                    return
+                # A suspended child is as good as a dead one: its lease runs out.
+                if time.monotonic() >= heartbeat_due and not is_stopped(child):
+                    heartbeat_due = time.monotonic() + heartbeat_seconds
+                    self._renew_lease(job)
+            except DBAPIError as error:
+                self._warn(error)
+            self._signals.wait(min(self._settings.job_poll_seconds, heartbeat_seconds))
+        self._lose_run(job, child.returncode)
+
+    def _is_cancelled(self, job: ClaimedJob) -> bool:
+        with self._database.read() as session:
+            return queue.is_cancel_requested(session, job.id, job.attempt)
+
+    def _renew_lease(self, job: ClaimedJob) -> None:
+        with self._database.write() as session:
+            queue.heartbeat(session, job.id, job.attempt, self._settings.job_lease_seconds)
+
+    def _end_run(
+        self, job: ClaimedJob, child: subprocess.Popen[bytes], record: Callable[[Session, str, int], None]
+    ) -> None:
+        kill(child)
+        with self._database.write() as session:
+            record(session, job.id, job.attempt)
+
+    def _lose_run(self, job: ClaimedJob, code: int) -> None:
+        """The child is gone; unless it recorded an outcome, count the run as lost."""
+        reason = _describe_exit(code)
+        with self._database.write() as session:
+            queue.lose_run(session, job.id, job.attempt, reason, self._settings.job_max_attempts)
+        logger.warning("job %s attempt %d was lost: %s", job.id, job.attempt, reason)
+
+    def _log_outcome(self, job: ClaimedJob) -> None:
+        with self._database.read() as session:
+            row = session.get(TrainingJob, job.id)
+        if row is None or row.attempt != job.attempt:
+            logger.warning("worker %s lost job %s attempt %d to another", self.name, job.id, job.attempt)
+        else:
+            logger.info("job %s attempt %d is %s", job.id, job.attempt, row.state)
+
+    def _warn(self, error: DBAPIError) -> None:
+        logger.warning("worker %s cannot use the database: %s", self.name, error.orig)
+
+
+def _describe_exit(code: int) -> str:
+    if code >= 0:
+        return f"its process ended with code {code}"
+    name = signal.Signals(-code).name
+    hint = ", as happens when the machine runs out of memory" if code == -signal.SIGKILL else ""
+    return f"its process was ended by {name}{hint}"
+
+
+def run_worker(settings: Settings) -> None:
+    """Be a worker until SIGTERM or SIGINT; a job that runs then goes back to the queue."""
+    configure_logging("worker", settings.log_level)
+    signals = Signals()
+    database = Database(settings)
+    try:
+        prepare(database)
+        Worker(settings, database, signals).run()
+    finally:
+        database.dispose()
+
+
+if __name__ == "__main__":
+    end_with_standard_input()
+    run_worker(Settings())

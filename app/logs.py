@@ -1,0 +1,30 @@
+"""Log records go in; one line each comes out on standard error: time, level, process, logger, message."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from datetime import UTC, datetime
+
+
+class OneLine(logging.Formatter):
+    """Puts a record on one line, a traceback and a message's own line breaks included."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        return super().format(record).replace("\r", "").replace("\n", " | ")
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
+        """Return the time in UTC, to the millisecond."""
+        return datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
+def configure_logging(role: str, level: str) -> None:
+    """Send every record of this process from ``level`` on to standard error, as lines that name ``role``."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(OneLine(f"%(asctime)s %(levelname)s {role}[{os.getpid()}] %(name)s: %(message)s"))
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    # They tell of every start-up step of theirs, which is of no use to an operator.
+    for chatty in ("alembic", "numba"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)

@@ -1,0 +1,114 @@
+"""``ccmtl serve``: starts the API and the workers as children, restarts what ends, ends all when it ends.
+
+The listening socket belongs to the supervisor: while the API is restarted, callers wait instead of being
+turned away, and a port that is taken is found out at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from app.database import Database
+from app.lifeline import Signals, kill, spawn_module
+from app.logs import configure_logging
+from app.schema import prepare
+from app.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+STEADY_SECONDS = 10.0
+"""A child that lived this long has started well: its next restart is at once."""
+MAX_PAUSE_SECONDS = 10.0
+STOP_SECONDS = 10.0
+"""A child that has not ended this long after SIGTERM is killed."""
+
+
+@dataclass
+class Child:
+    """One process that is kept running."""
+
+    name: str
+    start: Callable[[], subprocess.Popen[bytes]]
+    process: subprocess.Popen[bytes] | None = None
+    started_at: float = 0.0
+    quick_ends: int = 0
+    start_due: float = field(default_factory=time.monotonic)
+
+    def keep_running(self) -> None:
+        """Note that the process ended; start it when that is due, later each time that it ended early."""
+        now = time.monotonic()
+        if self.process is not None and self.process.poll() is not None:
+            code = self.process.returncode
+            kill(self.process)
+            self.process = None
+            self.quick_ends = self.quick_ends + 1 if now - self.started_at < STEADY_SECONDS else 0
+            pause = restart_pause(self.quick_ends)
+            self.start_due = now + pause
+            logger.warning("%s ended with code %d; restart in %.1f s", self.name, code, pause)
+        if self.process is None and now >= self.start_due:
+            self.process, self.started_at = self.start(), now
+            logger.info("%s started with pid %d", self.name, self.process.pid)
+
+
+def restart_pause(quick_ends: int) -> float:
+    """Return the seconds to wait before a restart, after so many ends in a row that came early."""
+    return 0.0 if quick_ends == 0 else min(0.5 * 2.0 ** (quick_ends - 1), MAX_PAUSE_SECONDS)
+
+
+def supervise(settings: Settings) -> None:
+    """Keep the API and the workers running until SIGTERM or SIGINT, then end the workers, then the API."""
+    configure_logging("supervisor", settings.log_level)
+    database = Database(settings)
+    prepare(database)
+    database.dispose()
+    signals = Signals()
+    with _listen(settings.host, settings.port) as listener:
+        address = settings.host, listener.getsockname()[1]
+        logger.info("listening on http://%s:%d", *address)
+        api = Child("api", lambda: _start_api(settings, listener))
+        workers = [
+            Child(f"worker {n}", lambda: _start_worker(settings)) for n in range(1, settings.workers + 1)
+        ]
+        try:
+            while not signals.stop:
+                for child in (api, *workers):
+                    child.keep_running()
+                signals.wait(1.0)
+        finally:
+            _stop(workers, signals)
+            _stop([api], signals)
+    logger.info("all has ended")
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=2048)
+
+
+def _start_api(settings: Settings, listener: socket.socket) -> subprocess.Popen[bytes]:
+    number = listener.fileno()
+    return spawn_module("app.main", str(number), environment=settings.environment(), pass_fds=[number])
+
+
+def _start_worker(settings: Settings) -> subprocess.Popen[bytes]:
+    return spawn_module("app.jobs.worker", environment=settings.environment())
+
+
+def _stop(children: Sequence[Child], signals: Signals) -> None:
+    """Ask all of ``children`` to end and wait for it; one more signal, or too long a wait, kills them."""
+    processes = {child.name: child.process for child in children if child.process is not None}
+    for process in processes.values():
+        process.terminate()
+    stops, deadline = signals.stops, time.monotonic() + STOP_SECONDS
+    while any(process.poll() is None for process in processes.values()):
+        if signals.stops > stops or time.monotonic() >= deadline:
+            break
+        signals.wait(deadline - time.monotonic())
+    for name, process in processes.items():
+        logger.info("%s %s", name, "did not end and is killed" if process.poll() is None else "ended")
+        kill(process)
