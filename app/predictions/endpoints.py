@@ -1,0 +1,131 @@
+"""HTTP in, predictions out: the path that stores call thousands of times a minute.
+
+Small requests to a model in memory are answered on the event loop: handing them to a thread would cost more
+than the answer. Everything that may take longer goes to one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from app.errors import Problem
+from app.predictions import service
+from app.predictions.cache import ModelCache, ServedModel
+from app.predictions.schemas import (
+    MAX_HORIZON,
+    ForecastBatch,
+    Forecasts,
+    PredictColumns,
+    PredictionColumns,
+    Predictions,
+    PredictRows,
+)
+from app.request_body import documented_body, read_json_body
+
+router = APIRouter(prefix="/v1/models/{name}", tags=["predictions"])
+
+SMALL_BODY_BYTES = 16 * 1024
+
+ModelName = Annotated[str, Path(description="The model's name.")]
+VersionNumber = Annotated[int, Path(ge=1, le=2**31 - 1, description="Number of the version, from 1.")]
+UniqueId = Annotated[str, Query(min_length=1, description="The product, exactly as it was uploaded.")]
+Horizon = Annotated[int, Query(ge=1, le=MAX_HORIZON, description="Periods ahead.")]
+
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    404: {
+        "model": Problem,
+        "description": "No such model, version or unique_id, with near matches.",
+    },
+    422: {"model": Problem, "description": "The request has faults; each is listed with its position."},
+}
+BODY_REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"model": Problem, "description": "The body is not JSON."},
+    413: {"model": Problem, "description": "The body is over the limit."},
+    415: {"model": Problem, "description": "The body is not declared as JSON."},
+}
+NO_FORECAST: dict[int | str, dict[str, Any]] = {
+    409: {"model": Problem, "description": "The model or the product has no history to forecast from."}
+}
+PREDICT: dict[str, Any] = {
+    "responses": {200: {"model": Predictions | PredictionColumns}, **REFUSALS, **BODY_REFUSALS},
+    "openapi_extra": documented_body(PredictRows, PredictColumns),
+}
+FORECAST: dict[str, Any] = {"responses": {200: {"model": Forecasts}, **REFUSALS, **NO_FORECAST}}
+FORECAST_BATCH: dict[str, Any] = {
+    "responses": {**FORECAST["responses"], **BODY_REFUSALS},
+    "openapi_extra": documented_body(ForecastBatch),
+}
+
+
+@router.post("/predict", operation_id="predict", **PREDICT)
+async def predict(name: ModelName, request: Request) -> Response:
+    """Predict rows of features with the newest version of the model."""
+    return await _answer_body(request, name, None, service.predict, SMALL_BODY_BYTES)
+
+
+@router.post("/versions/{version}/predict", operation_id="predict_version", **PREDICT)
+async def predict_version(name: ModelName, version: VersionNumber, request: Request) -> Response:
+    """Predict rows of features with one version of the model."""
+    return await _answer_body(request, name, version, service.predict, SMALL_BODY_BYTES)
+
+
+@router.get("/forecast", operation_id="forecast", **FORECAST)
+async def forecast(name: ModelName, request: Request, unique_id: UniqueId, h: Horizon = 1) -> Response:
+    """Forecast one product from its stored history, with the newest version of the model."""
+    return await _forecast_one(request, name, None, unique_id, h)
+
+
+@router.get("/versions/{version}/forecast", operation_id="forecast_version", **FORECAST)
+async def forecast_version(
+    name: ModelName, version: VersionNumber, request: Request, unique_id: UniqueId, h: Horizon = 1
+) -> Response:
+    """Forecast one product from its stored history, with one version of the model."""
+    return await _forecast_one(request, name, version, unique_id, h)
+
+
+@router.post("/forecast", operation_id="forecast_batch", **FORECAST_BATCH)
+async def forecast_batch(name: ModelName, request: Request) -> Response:
+    """Forecast many products from their stored history, with the newest version of the model."""
+    return await _answer_body(request, name, None, service.forecast)
+
+
+@router.post("/versions/{version}/forecast", operation_id="forecast_batch_version", **FORECAST_BATCH)
+async def forecast_batch_version(name: ModelName, version: VersionNumber, request: Request) -> Response:
+    """Forecast many products from their stored history, with one version of the model."""
+    return await _answer_body(request, name, version, service.forecast)
+
+
+async def _answer_body(
+    request: Request,
+    name: str,
+    version: int | None,
+    answer: Callable[[ServedModel, bytes], bytes],
+    small_bytes: int = 0,
+) -> Response:
+    body = await read_json_body(request, request.app.state.settings.max_request_bytes)
+    model = await _model(request, name, version)
+    return await _respond(partial(answer, model, body), small=len(body) <= small_bytes)
+
+
+async def _forecast_one(request: Request, name: str, version: int | None, unique_id: str, h: int) -> Response:
+    model = await _model(request, name, version)
+    return await _respond(partial(service.forecast_products, model, [unique_id], h), small=True)
+
+
+async def _model(request: Request, name: str, version: int | None) -> ServedModel:
+    models: ModelCache = request.app.state.models
+    model = models.peek(name, version)
+    return await run_in_threadpool(models.get, name, version) if model is None else model
+
+
+async def _respond(answer: Callable[[], bytes], *, small: bool) -> Response:
+    try:
+        content = answer() if small else await run_in_threadpool(answer)
+    except service.Refused as refused:
+        raise await run_in_threadpool(refused.explain) from None
+    return Response(content, media_type="application/json")

@@ -1,0 +1,274 @@
+"""A body and a model in memory go in, the answer's bytes come out; predictions are ``Σ_p W_tp x_p``.
+
+The arithmetic is :func:`ccmtl_core.model.predict_rows`, the same as ``CCMTLModel.predict``, so that the
+numbers over HTTP are those of the library to the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from app.errors import AppError, Conflict, Fault, InvalidContent, NotFound
+from app.predictions.cache import ServedModel
+from app.predictions.schemas import MAX_FORECASTS, MAX_HORIZON, ForecastBatch, PredictColumns, PredictRows
+from app.predictions.wire import (
+    FeatureRow,
+    Forecast,
+    Forecasts,
+    Prediction,
+    PredictionColumns,
+    Predictions,
+    RowStatus,
+    decode_forecast,
+    decode_predict,
+    encode,
+)
+from app.request_body import explain, parse_json_object
+from ccmtl_core.forecasting import Frequency, recursive_forecast
+from ccmtl_core.model import predict_rows
+
+MAX_ID_BYTES = 512
+
+Matrix = NDArray[np.float64]
+
+
+class Refused(Exception):
+    """The request has no answer; :meth:`explain` says why, which may take longer than an answer."""
+
+    def explain(self) -> AppError:
+        """Return the error for the caller."""
+        raise NotImplementedError
+
+
+class UnknownUniqueId(Refused):
+    """The one product that was asked for is not in the model."""
+
+    def __init__(self, model: ServedModel, unique_id: str) -> None:
+        super().__init__(unique_id)
+        self.model, self.unique_id = model, unique_id
+
+    def explain(self) -> AppError:
+        """Name the known ids that look like it."""
+        near: list[str] = []
+        if len(self.unique_id.encode()) <= MAX_ID_BYTES:
+            near = self.model.near_matches.find(self.unique_id)
+        hint = f" Did you mean {', '.join(map(repr, near))}?" if near else ""
+        ref = self.model.ref
+        return NotFound(
+            "unique_id_not_found",
+            f"Version {ref.version} of {ref.name!r} has no unique_id {self.unique_id[:200]!r}.{hint}",
+            suggestions=near,
+        )
+
+
+class Undecodable(Refused):
+    """The body is not of the documented form."""
+
+    def __init__(self, body: bytes, reason: str, *, of_forecast: bool = False) -> None:
+        super().__init__(reason)
+        self.body, self.reason, self.of_forecast = body, reason, of_forecast
+
+    def explain(self) -> AppError:
+        """Name every fault of the body, with its position."""
+        if self.of_forecast:
+            return explain(self.body, ForecastBatch, self.reason)
+        try:
+            form = PredictColumns if "unique_id" in parse_json_object(self.body) else PredictRows
+        except AppError as refusal:
+            return refusal
+        return explain(self.body, form, self.reason)
+
+
+class UnusableFeatures(Refused):
+    """The features are not those of the model."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__(f"{len(faults)} faults")
+        self.faults = faults
+
+    def explain(self) -> AppError:
+        """List them."""
+        return InvalidContent(
+            "wrong_features",
+            f"The features have {len(self.faults)} fault(s); see `errors`.",
+            errors=self.faults,
+        )
+
+
+def predict(model: ServedModel, body: bytes) -> bytes:
+    """Answer a predict request in the form, rows or columns, that it came in.
+
+    Raises
+    ------
+    Refused
+        If the body cannot be read, does not fit the model, or asks for one unknown product only.
+    """
+    try:
+        request = decode_predict(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Undecodable(body, str(error)) from None
+    match (request.rows, request.unique_id, request.features):
+        case ([_, *_] as rows, msgspec.UNSET, msgspec.UNSET):
+            unique_ids = [row.unique_id for row in rows]
+            yhat, status = _predict(model, unique_ids, _features_of_rows(rows, model.feature_names))
+            predictions = list(map(Prediction, unique_ids, yhat, status))
+            return encode(Predictions(model.ref, predictions))
+        case (msgspec.UNSET, [_, *_] as unique_ids, dict() as features):
+            X = _features_of_columns(features, len(unique_ids), model.feature_names)
+            yhat, status = _predict(model, unique_ids, X)
+            return encode(PredictionColumns(model.ref, unique_ids, yhat, status))
+    raise Undecodable(body, "give `rows`, or `unique_id` and `features`, not empty")
+
+
+def forecast(model: ServedModel, body: bytes) -> bytes:
+    """Answer a batch of forecasts.
+
+    Raises
+    ------
+    Refused
+        If the body cannot be read, or asks for one unknown product only.
+    """
+    try:
+        request = decode_forecast(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Undecodable(body, str(error), of_forecast=True) from None
+    if not request.unique_id or not 1 <= request.h <= MAX_HORIZON:
+        raise Undecodable(body, "`unique_id` or `h` is out of range", of_forecast=True)
+    if len(request.unique_id) * request.h > MAX_FORECASTS:
+        raise InvalidContent(
+            "too_many_forecasts",
+            f"{len(request.unique_id)} products times {request.h} periods is over the limit of "
+            f"{MAX_FORECASTS} forecasts for one request.",
+        )
+    return forecast_products(model, request.unique_id, request.h)
+
+
+def forecast_products(model: ServedModel, unique_ids: Sequence[str], h: int) -> bytes:
+    """Answer ``h`` periods ahead for each product, from the history stored with the model.
+
+    Raises
+    ------
+    Conflict
+        If the model was not trained on series, or the one product asked for has too short a history.
+    UnknownUniqueId
+        If the one product that was asked for is unknown.
+    """
+    if model.history is None or model.frequency is None:
+        raise Conflict(
+            "model_cannot_forecast",
+            f"The model {model.ref.name!r} was trained on regression data, which has no history to forecast "
+            "from; send its features to `predict`.",
+        )
+    rows = _rows_of(model, unique_ids)
+    lags = model.history.lags[rows]
+    too_short = np.isnan(lags[:, 0])
+    if len(rows) == 1 and too_short[0]:
+        raise _history_too_short(model, unique_ids[0])
+    answered = np.flatnonzero((rows >= 0) & ~too_short)
+    yhat = recursive_forecast(model.weights[rows[answered]], lags[answered], h)
+    ds = _periods_after(model.history.last_period[rows[answered]], model.frequency, h)
+    answers = zip(ds, yhat.tolist(), strict=True)
+    forecasts: list[Forecast] = []
+    for unique_id, row, short in zip(unique_ids, rows.tolist(), too_short.tolist(), strict=True):
+        if row < 0:
+            forecasts.append(Forecast(unique_id, None, None, RowStatus.UNKNOWN_UNIQUE_ID))
+        elif short:
+            forecasts.append(Forecast(unique_id, None, None, RowStatus.HISTORY_TOO_SHORT))
+        else:
+            forecasts += _periods(unique_id, *next(answers))
+    return encode(Forecasts(model.ref, forecasts))
+
+
+def _predict(
+    model: ServedModel, unique_ids: Sequence[str], X: Matrix
+) -> tuple[list[float | None], list[RowStatus]]:
+    rows = _rows_of(model, unique_ids)
+    unknown = rows < 0
+    yhat = predict_rows(model.weights, np.where(unknown, 0, rows), X)
+    finite = np.isfinite(yhat)
+    if not unknown.any() and finite.all():
+        return yhat.tolist(), [RowStatus.OK] * len(rows)
+    status = [
+        RowStatus.UNKNOWN_UNIQUE_ID if lost else RowStatus.OK if good else RowStatus.NOT_FINITE
+        for lost, good in zip(unknown.tolist(), finite.tolist(), strict=True)
+    ]
+    answers = [
+        value if state is RowStatus.OK else None for value, state in zip(yhat.tolist(), status, strict=True)
+    ]
+    return answers, status
+
+
+def _rows_of(model: ServedModel, unique_ids: Sequence[str]) -> NDArray[np.int64]:
+    """Rows of the products, -1 where unknown; one unknown product alone is refused."""
+    find = model.rows.get
+    rows = np.array([find(unique_id, -1) for unique_id in unique_ids], dtype=np.int64)
+    if len(rows) == 1 and rows[0] < 0:
+        raise UnknownUniqueId(model, unique_ids[0])
+    return rows
+
+
+def _features_of_rows(rows: Sequence[FeatureRow], names: Sequence[str]) -> Matrix:
+    n_features = len(names)
+    try:
+        table = [[row.features[name] for name in names] for row in rows if len(row.features) == n_features]
+    except KeyError:
+        table = []
+    if len(table) != len(rows):
+        faults = [
+            fault
+            for position, row in enumerate(rows)
+            for fault in _wrong_names(row.features, names, f"body.rows.{position}.features")
+        ]
+        raise UnusableFeatures(faults)
+    return np.array(table, dtype=np.float64)
+
+
+def _features_of_columns(columns: Mapping[str, list[float]], n_rows: int, names: Sequence[str]) -> Matrix:
+    faults = list(_wrong_names(columns, names, "body.features"))
+    faults += [
+        Fault(message=f"{len(values)} values for {n_rows} unique_ids", location=f"body.features.{name}")
+        for name, values in columns.items()
+        if len(values) != n_rows
+    ]
+    if faults:
+        raise UnusableFeatures(faults)
+    return np.array([columns[name] for name in names], dtype=np.float64).T.copy()
+
+
+def _wrong_names(given: Mapping[str, object], names: Sequence[str], where: str) -> Iterator[Fault]:
+    for name in names:
+        if name not in given:
+            yield Fault(message="this feature of the model is missing", location=f"{where}.{name}")
+    for name in given.keys() - set(names):
+        message = f"the model has no such feature; it has {', '.join(names[:20])}"
+        yield Fault(message=message, location=f"{where}.{name}")
+
+
+def _periods_after(last_period: NDArray[np.int64], frequency: Frequency, h: int) -> list[list[str]]:
+    """The ``h`` periods after each of m last ones, (m, h), as they are written on the wire."""
+    ordinals = last_period[:, None] + np.arange(1, h + 1)
+    starts = frequency.to_datetime(ordinals)
+    hourly = frequency is Frequency.HOUR
+    written: list[list[str]] = np.datetime_as_string(starts, unit="s" if hourly else "D").tolist()
+    return written
+
+
+def _periods(unique_id: str, ds: Sequence[str], yhat: Sequence[float]) -> Iterator[Forecast]:
+    for period, value in zip(ds, yhat, strict=True):
+        if math.isfinite(value):
+            yield Forecast(unique_id, period, value)
+        else:
+            yield Forecast(unique_id, period, None, RowStatus.NOT_FINITE)
+
+
+def _history_too_short(model: ServedModel, unique_id: str) -> Conflict:
+    return Conflict(
+        "history_too_short",
+        f"The model needs the last {len(model.feature_names)} consecutive periods of {unique_id!r}, and they "
+        "are not all there. Upload them, or create the dataset with a fill policy.",
+    )

@@ -1,0 +1,123 @@
+"""A float64 matrix goes in and out of the database as chunks of 256 rows, each with its SHA-256."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import insert, select
+from sqlalchemy.orm import Session
+
+from app.errors import AppError
+from app.models import MatrixChunk, MatrixName, TaskRow
+
+ROWS_PER_CHUNK = 256
+STORED_DTYPE = np.dtype("<f8")
+
+
+class CorruptModel(AppError):
+    """What the database holds is not what was published; the version must not answer."""
+
+    status, title = 500, "Stored model is corrupt"
+
+
+def save_matrix(
+    session: Session, model_version_id: str, name: MatrixName, matrix: NDArray[np.float64]
+) -> None:
+    """Store ``matrix`` (T, C), its bits unchanged."""
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise ValueError(f"matrix {name!s} has shape {matrix.shape}; rows and columns are needed")
+    session.execute(insert(MatrixChunk), list(_chunks(model_version_id, name, matrix)))
+
+
+def _chunks(version_id: str, name: MatrixName, matrix: NDArray[np.float64]) -> Iterator[dict[str, Any]]:
+    for first_row in range(0, len(matrix), ROWS_PER_CHUNK):
+        block = np.ascontiguousarray(matrix[first_row : first_row + ROWS_PER_CHUNK], dtype=STORED_DTYPE)
+        data = block.tobytes()
+        yield {
+            "model_version_id": version_id,
+            "matrix": name,
+            "first_row": first_row,
+            "n_rows": block.shape[0],
+            "n_columns": block.shape[1],
+            "data": data,
+            "sha256": hashlib.sha256(data).hexdigest(),
+        }
+
+
+def load_matrix(
+    session: Session, model_version_id: str, name: MatrixName, n_rows: int, n_columns: int
+) -> NDArray[np.float64]:
+    """Return the stored matrix (n_rows, n_columns), read-only.
+
+    Raises
+    ------
+    CorruptModel
+        If a chunk is missing, has another shape or does not have its digest.
+    """
+    chunks = session.execute(
+        select(
+            MatrixChunk.first_row,
+            MatrixChunk.n_rows,
+            MatrixChunk.n_columns,
+            MatrixChunk.data,
+            MatrixChunk.sha256,
+        )
+        .where(MatrixChunk.model_version_id == model_version_id, MatrixChunk.matrix == name)
+        .order_by(MatrixChunk.first_row)
+    )
+    parts: list[bytes] = []
+    next_row = 0
+    for first_row, rows, columns, data, sha256 in chunks:
+        fits = (first_row, columns) == (next_row, n_columns)
+        if not fits or len(data) != rows * columns * STORED_DTYPE.itemsize:
+            raise _corrupt(model_version_id, name, f"the chunk at row {first_row} has the wrong shape")
+        if hashlib.sha256(data).hexdigest() != sha256:
+            raise _corrupt(model_version_id, name, f"the chunk at row {first_row} fails its checksum")
+        parts.append(data)
+        next_row += rows
+    if next_row != n_rows:
+        raise _corrupt(model_version_id, name, f"{next_row} rows are stored instead of {n_rows}")
+    stored = np.frombuffer(b"".join(parts), dtype=STORED_DTYPE).reshape(n_rows, n_columns)
+    return stored.astype(np.float64, copy=False)
+
+
+def save_task_ids(session: Session, model_version_id: str, task_ids: Sequence[str]) -> None:
+    """Store ``unique_id → row`` for the T rows of the version's matrices."""
+    session.execute(
+        insert(TaskRow),
+        [
+            {"model_version_id": model_version_id, "unique_id": unique_id, "row": row}
+            for row, unique_id in enumerate(task_ids)
+        ],
+    )
+
+
+def load_task_rows(session: Session, model_version_id: str, n_tasks: int) -> dict[str, int]:
+    """Return ``unique_id → row``, in row order.
+
+    Raises
+    ------
+    CorruptModel
+        If the rows are not exactly 0 to ``n_tasks`` - 1.
+    """
+    pairs = session.execute(
+        select(TaskRow.unique_id, TaskRow.row)
+        .where(TaskRow.model_version_id == model_version_id)
+        .order_by(TaskRow.row)
+    )
+    rows = {row.unique_id: row.row for row in pairs}
+    if list(rows.values()) != list(range(n_tasks)):
+        raise _corrupt(model_version_id, "task ids", f"they do not number {n_tasks} rows")
+    return rows
+
+
+def _corrupt(version_id: str, what: str, problem: str) -> CorruptModel:
+    return CorruptModel(
+        "model_corrupt",
+        f"The stored {what} of model version {version_id} are damaged: {problem}. "
+        "Train the model again, or restore the database from a backup.",
+    )

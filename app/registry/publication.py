@@ -1,0 +1,98 @@
+"""A trained model goes in; the next version of its name comes out, inside the caller's transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from app.models import MatrixName, Model, ModelVersion
+from app.registry import repository
+from app.registry.matrix_store import save_matrix, save_task_ids
+
+
+@dataclass(frozen=True)
+class History:
+    """What forecasting starts from: each task's newest values and when they were.
+
+    ``lags`` is (T, L), newest first, NaN where the last L consecutive periods do not exist;
+    ``last_period`` is (T,) int64, the ordinal of each task's newest period.
+    """
+
+    lags: NDArray[np.float64]
+    last_period: NDArray[np.int64]
+
+    def as_matrix(self) -> NDArray[np.float64]:
+        """Return (T, 1 + L): the period, exact below 2**53, then the lags."""
+        return np.column_stack([self.last_period.astype(np.float64), self.lags])
+
+    @classmethod
+    def from_matrix(cls, matrix: NDArray[np.float64]) -> History:
+        """Undo :meth:`as_matrix`."""
+        return cls(lags=np.ascontiguousarray(matrix[:, 1:]), last_period=matrix[:, 0].astype(np.int64))
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """All that a version keeps; ``weights`` is (T, P) in the order of ``task_ids``."""
+
+    weights: NDArray[np.float64]
+    task_ids: Sequence[str]
+    feature_names: Sequence[str]
+    history: History | None
+    configuration: dict[str, Any]
+    metrics: dict[str, Any]
+    report: dict[str, Any]
+
+
+def publish(
+    session: Session,
+    trained: TrainedModel,
+    *,
+    version_id: str,
+    model_name: str,
+    training_job_id: str,
+    dataset_version_id: str,
+) -> ModelVersion:
+    """Store ``trained`` as the next version of ``model_name``; the caller's commit makes it stand."""
+    model = _locked_model(session, model_name)
+    version = ModelVersion(
+        id=version_id,
+        model_id=model.id,
+        number=(repository.newest_number(session, model_name) or 0) + 1,
+        training_job_id=training_job_id,
+        dataset_version_id=dataset_version_id,
+        feature_names=list(trained.feature_names),
+        n_tasks=len(trained.task_ids),
+        configuration=trained.configuration,
+        metrics=trained.metrics,
+        report=trained.report,
+    )
+    session.add(version)
+    session.flush()
+    save_task_ids(session, version_id, trained.task_ids)
+    save_matrix(session, version_id, MatrixName.WEIGHTS, trained.weights)
+    if trained.history is not None:
+        save_matrix(session, version_id, MatrixName.HISTORY, trained.history.as_matrix())
+    return version
+
+
+def _locked_model(session: Session, name: str) -> Model:
+    model = repository.lock_model(session, name)
+    if model is not None:
+        return model
+    try:
+        with session.begin_nested():
+            model = Model(name=name)
+            session.add(model)
+        return model
+    except IntegrityError:  # another job published the first version of this name meanwhile
+        model = repository.lock_model(session, name)
+        if model is None:
+            raise
+        return model

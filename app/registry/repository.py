@@ -1,0 +1,87 @@
+"""The SQL of models and their versions: a name and a number go in, rows come out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from app.models import Dataset, DatasetVersion, Model, ModelVersion
+
+
+class VersionRow(NamedTuple):
+    """A version with the names of the things that it belongs to."""
+
+    version: ModelVersion
+    model_name: str
+    dataset_name: str
+    dataset_version: int
+
+
+class ModelRow(NamedTuple):
+    """A model with the span of its versions."""
+
+    model: Model
+    n_versions: int
+    newest_version: int
+
+
+_VERSIONS = (
+    select(ModelVersion, Model.name, Dataset.name, DatasetVersion.number)
+    .join(Model, ModelVersion.model_id == Model.id)
+    .join(DatasetVersion, ModelVersion.dataset_version_id == DatasetVersion.id)
+    .join(Dataset, DatasetVersion.dataset_id == Dataset.id)
+)
+
+_MODELS = (
+    select(Model, func.count(ModelVersion.id), func.max(ModelVersion.number))
+    .join(ModelVersion, ModelVersion.model_id == Model.id)
+    .group_by(Model.id)
+)
+
+
+def list_models(session: Session, limit: int, after_name: str | None) -> list[ModelRow]:
+    """Return up to ``limit`` models by name, those after ``after_name``."""
+    query = _MODELS.order_by(Model.name).limit(limit)
+    if after_name is not None:
+        query = query.where(Model.name > after_name)
+    return [ModelRow(*row) for row in session.execute(query)]
+
+
+def find_model(session: Session, name: str) -> ModelRow | None:
+    """Return the model called ``name``, if it has a version."""
+    row = session.execute(_MODELS.where(Model.name == name)).one_or_none()
+    return None if row is None else ModelRow(*row)
+
+
+def model_names(session: Session) -> Sequence[str]:
+    """Return every model's name."""
+    return session.scalars(select(Model.name)).all()
+
+
+def list_versions(session: Session, name: str, limit: int, before_number: int | None) -> list[VersionRow]:
+    """Return up to ``limit`` versions of ``name``, newest first, those before ``before_number``."""
+    query = _VERSIONS.where(Model.name == name).order_by(ModelVersion.number.desc()).limit(limit)
+    if before_number is not None:
+        query = query.where(ModelVersion.number < before_number)
+    return [VersionRow(*row) for row in session.execute(query)]
+
+
+def find_version(session: Session, name: str, number: int) -> VersionRow | None:
+    """Return version ``number`` of ``name``."""
+    query = _VERSIONS.where(Model.name == name, ModelVersion.number == number)
+    row = session.execute(query).one_or_none()
+    return None if row is None else VersionRow(*row)
+
+
+def newest_number(session: Session, name: str) -> int | None:
+    """Return the number of the newest version of ``name``."""
+    query = select(func.max(ModelVersion.number)).join(Model).where(Model.name == name)
+    return session.execute(query).scalar_one()
+
+
+def lock_model(session: Session, name: str) -> Model | None:
+    """Return the model called ``name``, held until the transaction ends (SQLite holds everything anyway)."""
+    return session.scalars(select(Model).where(Model.name == name).with_for_update()).one_or_none()

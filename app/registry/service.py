@@ -1,0 +1,122 @@
+"""What the registry decides: which model a name means, and what is told about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy.orm import Session
+
+from app.errors import NotFound
+from app.models import MatrixName
+from app.registry import repository
+from app.registry.matrix_store import load_matrix, load_task_rows
+from app.registry.publication import History
+from app.registry.repository import ModelRow, VersionRow
+from app.registry.schemas import (
+    DataUsed,
+    ModelDetail,
+    ModelPage,
+    ModelSummary,
+    ModelVersionDetail,
+    ModelVersionPage,
+)
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """A version as it was published: ``weights`` (T, P), ``rows`` from ``unique_id`` to row."""
+
+    weights: NDArray[np.float64]
+    rows: dict[str, int]
+    history: History | None
+    detail: ModelVersionDetail
+
+
+def list_models(session: Session, limit: int, cursor: str | None) -> ModelPage:
+    """Return one page of models."""
+    rows = repository.list_models(session, limit + 1, cursor)
+    items = [_summary(row) for row in rows[:limit]]
+    return ModelPage(items=items, next_cursor=items[-1].name if len(rows) > limit else None)
+
+
+def read_model(session: Session, name: str) -> ModelDetail:
+    """Return the model called ``name`` with its newest version."""
+    row = repository.find_model(session, name)
+    if row is None:
+        raise _no_model(session, name)
+    newest = read_version(session, name, row.newest_version)
+    return ModelDetail(**_summary(row).model_dump(), newest=newest)
+
+
+def list_versions(session: Session, name: str, limit: int, cursor: int | None) -> ModelVersionPage:
+    """Return one page of the versions of ``name``, newest first."""
+    newest_number(session, name)
+    rows = repository.list_versions(session, name, limit + 1, cursor)
+    items = [_detail(row) for row in rows[:limit]]
+    return ModelVersionPage(items=items, next_cursor=str(items[-1].version) if len(rows) > limit else None)
+
+
+def read_version(session: Session, name: str, number: int) -> ModelVersionDetail:
+    """Return version ``number`` of the model called ``name``."""
+    row = repository.find_version(session, name, number)
+    if row is None:
+        newest = newest_number(session, name)
+        raise NotFound(
+            "model_version_not_found",
+            f"The model {name!r} has no version {number}; its newest is {newest}.",
+            suggestions=[str(newest)],
+        )
+    return _detail(row)
+
+
+def newest_number(session: Session, name: str) -> int:
+    """Return the number of the newest version of ``name``."""
+    number = repository.newest_number(session, name)
+    if number is None:
+        raise _no_model(session, name)
+    return number
+
+
+def load(session: Session, name: str, number: int) -> StoredModel:
+    """Return everything that predictions of version ``number`` need, its digests verified."""
+    detail = read_version(session, name, number)
+    n_tasks, n_features = detail.n_tasks, len(detail.feature_names)
+    weights = load_matrix(session, detail.id, MatrixName.WEIGHTS, n_tasks, n_features)
+    history = None
+    if detail.configuration["kind"] == "series":
+        stored = load_matrix(session, detail.id, MatrixName.HISTORY, n_tasks, 1 + n_features)
+        history = History.from_matrix(stored)
+    rows = load_task_rows(session, detail.id, n_tasks)
+    return StoredModel(weights=weights, rows=rows, history=history, detail=detail)
+
+
+def _no_model(session: Session, name: str) -> NotFound:
+    return NotFound.named("model", name, repository.model_names(session))
+
+
+def _summary(row: ModelRow) -> ModelSummary:
+    return ModelSummary(
+        name=row.model.name,
+        n_versions=row.n_versions,
+        newest_version=row.newest_version,
+        created_at=row.model.created_at,
+    )
+
+
+def _detail(row: VersionRow) -> ModelVersionDetail:
+    version = row.version
+    return ModelVersionDetail(
+        model=row.model_name,
+        version=version.number,
+        id=version.id,
+        created_at=version.created_at,
+        training_job=version.training_job_id,
+        data=DataUsed(dataset=row.dataset_name, version=row.dataset_version, id=version.dataset_version_id),
+        feature_names=version.feature_names,
+        n_tasks=version.n_tasks,
+        configuration=version.configuration,
+        metrics=version.metrics,
+        report=version.report,
+    )

@@ -1,0 +1,89 @@
+"""A JSON body goes in with the pydantic model that describes it; every fault of it comes out at once.
+
+For the endpoints that read their body themselves: to check it against the database together with its form,
+or to decode it faster than pydantic does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from fastapi import Request
+from pydantic import BaseModel, ValidationError
+
+from app.errors import AppError, BadRequest, InvalidContent, PayloadTooLarge, UnsupportedMediaType, faults_of
+
+
+async def read_json_body(request: Request, max_bytes: int) -> bytes:
+    """Return the body, refused before it is whole when it grows over ``max_bytes``."""
+    media_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    if media_type != "application/json" and not media_type.endswith("+json"):
+        raise UnsupportedMediaType(
+            "unsupported_media_type",
+            f"The body is {media_type!r}; send JSON with `Content-Type: application/json`.",
+        )
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > max_bytes:
+            raise PayloadTooLarge("body_too_large", f"The body is over the limit of {max_bytes} bytes.")
+    return bytes(body)
+
+
+def parse_json_object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object that ``body`` holds; NaN and infinities pass, for the schema to name them.
+
+    Raises
+    ------
+    BadRequest
+        If the body is not a JSON object.
+    """
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise BadRequest("malformed_json", f"The body is not JSON: {error}.") from None
+    if not isinstance(document, dict):
+        raise BadRequest("malformed_json", f"The body is a JSON {_kind(document)}; an object is needed.")
+    return document
+
+
+def explain(body: bytes, form: type[BaseModel], reason: str) -> AppError:
+    """Return what is wrong with a body that does not fit ``form``; ``reason`` when ``form`` finds nothing."""
+    try:
+        form.model_validate(parse_json_object(body))
+    except BadRequest as refusal:
+        return refusal
+    except ValidationError as error:
+        faults = faults_of(error.errors(include_url=False), "body")
+        return InvalidContent(
+            "invalid_request", f"The request has {len(faults)} fault(s); see `errors`.", errors=faults
+        )
+    return BadRequest("malformed_json", f"The body cannot be read: {reason}.")
+
+
+def documented_body(*forms: type[BaseModel]) -> dict[str, Any]:
+    """Return the ``openapi_extra`` of an endpoint that reads its own body, in one of ``forms``."""
+    schemas = [_without_references(form.model_json_schema()) for form in forms]
+    schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def _without_references(schema: dict[str, Any]) -> dict[str, Any]:
+    definitions = schema.pop("$defs", {})
+
+    def resolve(node: Any) -> Any:
+        if isinstance(node, dict):
+            if "$ref" in node:
+                return resolve(definitions[node["$ref"].rpartition("/")[2]])
+            return {key: resolve(value) for key, value in node.items()}
+        return [resolve(item) for item in node] if isinstance(node, list) else node
+
+    resolved: dict[str, Any] = resolve(schema)
+    return resolved
+
+
+def _kind(value: Any) -> str:
+    kinds: Iterable[tuple[type, str]] = ((list, "array"), (str, "string"), (bool, "boolean"))
+    return next((name for type_, name in kinds if isinstance(value, type_)), "null or number")

@@ -1,0 +1,159 @@
+"""Models answer from memory: loaded once, within the bound, the newest version soon after it is published."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from app.database import Database
+from app.errors import NotFound
+from app.predictions.cache import REFRESH_SECONDS, ModelCache
+from app.registry import service as registry
+from app.registry.publication import History
+from ccmtl_core.forecasting import Frequency
+from tests.support.models import add_version, trained
+
+
+class Clock:
+    """Seconds that pass when the test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def cache(database: Database, clock: Clock) -> ModelCache:
+    return ModelCache(database, 10**9, clock=clock)
+
+
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """The versions read from the database so far."""
+    seen: list[tuple[str, int]] = []
+    load = registry.load
+
+    def counting(session, name, number):  # type: ignore[no-untyped-def]
+        seen.append((name, number))
+        return load(session, name, number)
+
+    monkeypatch.setattr(registry, "load", counting)
+    return seen
+
+
+def test_a_version_is_served_as_it_was_published(database: Database, cache: ModelCache) -> None:
+    history = History(np.array([[1.0, 2.0]]), np.array([7]))
+    add_version(database, trained([[3.0, 4.0]], ["0001"], history=history, frequency="W"))
+    model = cache.get("sales", None)
+    assert (model.ref.name, model.ref.version) == ("sales", 1)
+    assert model.weights.tolist() == [[3.0, 4.0]]
+    assert model.rows == {"0001": 0}
+    assert model.frequency is Frequency.WEEK
+    assert model.history is not None
+    assert model.history.lags.tolist() == [[1.0, 2.0]]
+    assert model.n_bytes > 5 * 8
+
+
+def test_a_version_is_loaded_once(
+    database: Database, cache: ModelCache, loads: list[tuple[str, int]]
+) -> None:
+    add_version(database, trained([[1.0]], ["a"]))
+    assert cache.peek("sales", None) is None
+    first = cache.get("sales", None)
+    assert cache.get("sales", None) is cache.get("sales", 1) is cache.peek("sales", None) is first
+    assert loads == [("sales", 1)]
+
+
+def test_many_who_ask_at_once_share_one_load(
+    database: Database, cache: ModelCache, loads: list[tuple[str, int]]
+) -> None:
+    add_version(database, trained(np.ones((1000, 5)), [str(t) for t in range(1000)]))
+    together = threading.Barrier(8)
+
+    def ask() -> None:
+        together.wait()
+        cache.get("sales", None)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert loads == [("sales", 1)]
+
+
+def test_a_new_version_answers_after_the_refresh_interval(
+    database: Database, cache: ModelCache, clock: Clock
+) -> None:
+    add_version(database, trained([[1.0]], ["a"]))
+    assert cache.get("sales", None).ref.version == 1
+    add_version(database, trained([[2.0]], ["a"]))
+    clock.now += REFRESH_SECONDS * 0.9
+    peeked = cache.peek("sales", None)
+    assert peeked is not None
+    assert peeked.ref.version == 1
+    clock.now += REFRESH_SECONDS * 0.2
+    assert cache.peek("sales", None) is None
+    assert cache.get("sales", None).ref.version == 2
+    assert cache.get("sales", 1).weights.tolist() == [[1.0]]
+
+
+def test_the_least_used_is_dropped_when_memory_is_full(
+    database: Database, clock: Clock, loads: list[tuple[str, int]]
+) -> None:
+    for name in "abc":
+        add_version(database, trained(np.ones((100, 5)), [str(t) for t in range(100)]), name)
+    size = ModelCache(database, 1).get("a", 1).n_bytes
+    loads.clear()
+    cache = ModelCache(database, 2 * size, clock=clock)
+    for name in "abacab":
+        cache.get(name, 1)
+    assert loads == [("a", 1), ("b", 1), ("c", 1), ("b", 1)]
+    assert cache.peek("c", 1) is None
+
+
+def test_a_model_larger_than_the_bound_still_answers(database: Database) -> None:
+    add_version(database, trained([[1.0]], ["a"]))
+    cache = ModelCache(database, 1)
+    assert cache.get("sales", None) is cache.peek("sales", None)
+
+
+def test_an_unknown_model_is_looked_up_again_each_time(database: Database, cache: ModelCache) -> None:
+    for unknown in (None, 1):
+        with pytest.raises(NotFound):
+            cache.get("sales", unknown)
+    add_version(database, trained([[1.0]], ["a"]))
+    assert cache.get("sales", None).ref.version == 1
+    with pytest.raises(NotFound, match="no version 2"):
+        cache.get("sales", 2)
+
+
+def test_memory_answers_while_the_database_does_not(
+    database: Database,
+    cache: ModelCache,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    add_version(database, trained([[1.0]], ["a"]))
+    served = cache.get("sales", None)
+    clock.now += 10 * REFRESH_SECONDS
+
+    def gone(*args: object) -> int:
+        raise OperationalError("SELECT", {}, Exception("the server is gone"))
+
+    monkeypatch.setattr(registry, "newest_number", gone)
+    assert cache.get("sales", None) is served
+    assert "sales stays at version 1" in caplog.text
+    with pytest.raises(OperationalError):
+        cache.get("never asked for", None)

@@ -1,0 +1,138 @@
+"""Forecasts continue the stored history: one step is a prediction, further steps feed on it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.errors import AppError, Conflict, InvalidContent
+from app.predictions import service
+from app.predictions.cache import ServedModel
+from app.predictions.schemas import MAX_FORECASTS, Forecasts
+from app.predictions.wire import ModelRef
+from app.registry.publication import History
+from ccmtl_core import CCMTLModel
+from ccmtl_core.forecasting import Frequency
+
+IDS = ("0001", "a/b c", "日本茶")
+
+
+def served(weights: Any, lags: Any, frequency: str = "D", last: str = "2001-02-28") -> ServedModel:
+    W, recent = np.array(weights, dtype=np.float64), np.array(lags, dtype=np.float64)
+    rows = {unique_id: row for row, unique_id in enumerate(IDS[: len(W)])}
+    names = tuple(f"lag_{p + 1}" for p in range(W.shape[1]))
+    period = Frequency(frequency).to_period([last] * len(W))
+    history = History(recent, period)
+    return ServedModel(ModelRef("m", 1), W, rows, names, history, Frequency(frequency), 0)
+
+
+def forecasts(model: ServedModel, ids: list[str], h: int = 1) -> list[tuple[Any, ...]]:
+    answer = service.forecast(model, json.dumps({"unique_id": ids, "h": h}).encode())
+    assert answer == service.forecast_products(model, ids, h)
+    return [(f.unique_id, f.ds, f.yhat, f.status) for f in Forecasts.model_validate_json(answer).forecasts]
+
+
+def test_one_step_is_the_prediction_of_the_last_values() -> None:
+    rng = np.random.default_rng(0)
+    W, lags = rng.normal(size=(3, 5)) / 3, rng.normal(size=(3, 5)) * 1e3
+    model = served(W, lags)
+    ids = ["日本茶", "0001"]
+    expected = CCMTLModel(W, IDS, model.feature_names).predict(lags[[2, 0]], ids)
+    assert [yhat for _, _, yhat, _ in forecasts(model, ids)] == expected.tolist()
+    assert [row[:2] for row in forecasts(model, ids)] == [(i, "2001-03-01") for i in ids]
+
+
+def test_further_steps_feed_on_the_ones_before() -> None:
+    model = served([[1.0, 1.0]], [[5.0, 3.0]])
+    assert forecasts(model, ["0001"], h=4) == [
+        ("0001", "2001-03-01", 8.0, "ok"),
+        ("0001", "2001-03-02", 13.0, "ok"),
+        ("0001", "2001-03-03", 21.0, "ok"),
+        ("0001", "2001-03-04", 34.0, "ok"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("frequency", "last", "expected"),
+    [
+        ("h", "2000-12-31T22:00", ["2000-12-31T23:00:00", "2001-01-01T00:00:00"]),
+        ("D", "2004-02-28", ["2004-02-29", "2004-03-01"]),
+        ("W", "2001-01-01", ["2001-01-08", "2001-01-15"]),
+        ("MS", "2000-11-01", ["2000-12-01", "2001-01-01"]),
+    ],
+)
+def test_periods_follow_the_calendar(frequency: str, last: str, expected: list[str]) -> None:
+    model = served([[1.0]], [[1.0]], frequency, last)
+    assert [ds for _, ds, _, _ in forecasts(model, ["0001"], h=2)] == expected
+
+
+def test_each_product_of_a_batch_has_its_own_status() -> None:
+    model = served([[1e200], [1.0], [2.0]], [[1e200], [np.nan], [3.0]])
+    assert forecasts(model, ["0001", "x", "a/b c", "日本茶"], h=2) == [
+        ("0001", "2001-03-01", None, "not_finite"),
+        ("0001", "2001-03-02", None, "not_finite"),
+        ("x", None, None, "unknown_unique_id"),
+        ("a/b c", None, None, "history_too_short"),
+        ("日本茶", "2001-03-01", 6.0, "ok"),
+        ("日本茶", "2001-03-02", 12.0, "ok"),
+    ]
+
+
+def test_a_batch_in_which_nothing_can_be_answered() -> None:
+    model = served([[1.0], [1.0]], [[np.nan], [np.nan]])
+    assert [row[3] for row in forecasts(model, ["x", "0001"])] == ["unknown_unique_id", "history_too_short"]
+
+
+def test_a_product_without_any_entry_in_the_data_has_no_history() -> None:
+    model = served([[1.0], [1.0]], [[np.nan], [1.0]])
+    assert model.history is not None
+    model.history.last_period[0] = np.iinfo(np.int64).min
+    assert [row[3] for row in forecasts(model, ["0001", "a/b c"])] == ["history_too_short", "ok"]
+
+
+def refused(model: ServedModel, document: dict[str, Any]) -> Any:
+    with pytest.raises((service.Refused, AppError)) as caught:
+        service.forecast(model, json.dumps(document).encode())
+    error = caught.value
+    return (error.explain() if isinstance(error, service.Refused) else error).problem  # type: ignore[union-attr]
+
+
+def test_one_product_alone_that_has_no_answer_is_an_error() -> None:
+    model = served([[1.0, 1.0]], [[np.nan, np.nan]])
+    assert refused(model, {"unique_id": ["0001"]}).code == "history_too_short"
+    unknown = refused(model, {"unique_id": ["001"]})
+    assert (unknown.status, unknown.suggestions) == (404, ["0001"])
+
+
+def test_a_model_of_regression_data_cannot_forecast() -> None:
+    model = ServedModel(ModelRef("m", 1), np.ones((1, 1)), {"a": 0}, ("x",), None, None, 0)
+    with pytest.raises(Conflict, match="send its features to `predict`"):
+        service.forecast_products(model, ["a"], 1)
+
+
+@pytest.mark.parametrize(
+    ("document", "location"),
+    [
+        ({"unique_id": []}, "body.unique_id"),
+        ({"unique_id": ["a"], "h": 0}, "body.h"),
+        ({"unique_id": ["a"], "h": 367}, "body.h"),
+        ({"unique_id": ["a"], "h": 1.5}, "body.h"),
+        ({"unique_id": [1]}, "body.unique_id.0"),
+        ({"unique_id": "a"}, "body.unique_id"),
+        ({"h": 1}, "body.unique_id"),
+        ({"unique_id": ["a"], "level": [80]}, "body.level"),
+    ],
+)
+def test_faults_are_located(document: dict[str, Any], location: str) -> None:
+    problem = refused(served([[1.0]], [[1.0]]), document)
+    assert problem.status == 422
+    assert [fault.location for fault in problem.errors] == [location]
+
+
+def test_an_answer_larger_than_the_limit_is_refused() -> None:
+    body = json.dumps({"unique_id": ["0001"] * (MAX_FORECASTS // 366 + 1), "h": 366}).encode()
+    with pytest.raises(InvalidContent, match="over the limit"):
+        service.forecast(served([[1.0]], [[1.0]]), body)

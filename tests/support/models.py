@@ -1,0 +1,77 @@
+"""Puts what a training job leaves behind into a database, without training anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sqlalchemy import select
+
+from app.database import Database
+from app.models import Dataset, DatasetVersion, JobState, TrainingJob, new_id
+from app.registry.publication import History, TrainedModel, publish
+
+
+def add_dataset_version(database: Database, name: str = "sales", kind: str = "series") -> str:
+    """Store a dataset with one version that has no segments, unless it is there; return the version's id."""
+    with database.write() as session:
+        found = session.scalar(select(DatasetVersion.id).join(Dataset).where(Dataset.name == name))
+        if found is not None:
+            return found
+        dataset = Dataset(name=name, kind=kind, definition={})
+        dataset.versions.append(DatasetVersion(number=1, report={}))
+        session.add(dataset)
+        session.flush()
+        return dataset.versions[0].id
+
+
+def trained(
+    weights: ArrayLike,
+    task_ids: Sequence[str],
+    *,
+    feature_names: Sequence[str] | None = None,
+    history: History | None = None,
+    frequency: str | None = None,
+) -> TrainedModel:
+    """Return a trained model with these weights (T, P); of kind series if it has a history."""
+    W = np.asarray(weights, dtype=np.float64)
+    names = [f"lag_{p + 1}" for p in range(W.shape[1])] if feature_names is None else feature_names
+    configuration: dict[str, Any] = {"kind": "regression" if history is None else "series"}
+    if frequency is not None:
+        configuration["frequency"] = frequency
+    return TrainedModel(
+        weights=W,
+        task_ids=task_ids,
+        feature_names=names,
+        history=history,
+        configuration=configuration,
+        metrics={"rmse_mean_of_tasks": {"ccmtl": 1.0}},
+        report={"status": "converged"},
+    )
+
+
+def add_version(database: Database, model: TrainedModel, name: str = "sales") -> int:
+    """Publish ``model`` as the next version of ``name``; return its number."""
+    dataset_version_id = add_dataset_version(database, kind=model.configuration["kind"])
+    with database.write() as session:
+        job = TrainingJob(
+            dataset_version_id=dataset_version_id,
+            model_name=name,
+            request={},
+            state=JobState.SUCCEEDED,
+            model_version_id=new_id("mv"),
+        )
+        session.add(job)
+        session.flush()
+        assert job.model_version_id is not None
+        version = publish(
+            session,
+            model,
+            version_id=job.model_version_id,
+            model_name=name,
+            training_job_id=job.id,
+            dataset_version_id=dataset_version_id,
+        )
+        return version.number
