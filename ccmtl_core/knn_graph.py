@@ -1,0 +1,231 @@
+"""Start weights in, task graph out: each task is joined to its k nearest tasks (Euclidean, exact).
+
+The penalty sums over *directed* neighbour pairs, so two tasks that are each other's neighbours
+count twice: one undirected edge of multiplicity 2 (He et al., AAAI 2019, section "Graph structure").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import KDTree
+
+from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.exceptions import DataError, ParameterError
+
+TIE_RULE = (
+    "Tasks with identical weights form a group. In a group of at most k tasks each task takes all the "
+    "others, then the nearest other weights; among equally near tasks of one group the choice goes round "
+    "the group, so that no task is preferred. In a larger group the tasks stand in a ring by index and each "
+    "takes the k after it, except the first, which takes the k nearest tasks outside and so ties the group "
+    "to the rest. A task never takes itself."
+)
+
+_BRUTE_FORCE_FROM = 17  # features; beyond, a k-d tree visits nearly every point
+_BLOCK_BYTES = 64 * 1024**2
+
+
+@dataclass(frozen=True, eq=False)
+class TaskGraph:
+    """Undirected graph on tasks.
+
+    Parameters
+    ----------
+    edges : (E, 2) int64
+        Pairs i < j in lexicographic order, none twice.
+    multiplicity : (E,) int64
+        How often the pair counts in the penalty, 1 or 2 for a kNN graph.
+    n_tasks : int
+        T.
+    tie_rule : str
+        How equally near neighbours were chosen, in words.
+
+    Raises
+    ------
+    DataError
+        Pairs that are out of range, out of order or repeated; multiplicities below 1.
+
+    Examples
+    --------
+    >>> graph = TaskGraph([[0, 1], [1, 2]], [2, 1], n_tasks=4)
+    >>> graph.n_components
+    2
+    >>> graph.degree
+    array([1, 2, 1, 0])
+    """
+
+    edges: IntArray
+    multiplicity: IntArray
+    n_tasks: int
+    tie_rule: str = "given by the caller"
+
+    def __post_init__(self) -> None:
+        edges = np.array(self.edges, dtype=np.int64).reshape(-1, 2)
+        multiplicity = np.array(self.multiplicity, dtype=np.int64)
+        if multiplicity.shape != (len(edges),) or (multiplicity < 1).any():
+            raise DataError(f"multiplicity must be ({len(edges)},) whole numbers from 1 up")
+        if len(edges):
+            low, high = edges[:, 0], edges[:, 1]
+            if low.min() < 0 or high.max() >= self.n_tasks or (low >= high).any():
+                raise DataError(f"each edge must be a pair i < j of tasks in [0, {self.n_tasks})")
+            if (np.diff(low * self.n_tasks + high) <= 0).any():
+                raise DataError("edges must be in lexicographic order, none twice")
+        edges.flags.writeable = multiplicity.flags.writeable = False
+        object.__setattr__(self, "edges", edges)
+        object.__setattr__(self, "multiplicity", multiplicity)
+
+    @classmethod
+    def from_directed(
+        cls, source: ArrayLike, target: ArrayLike, n_tasks: int, tie_rule: str = "given by the caller"
+    ) -> TaskGraph:
+        """Fold directed pairs into undirected edges that count how often each pair occurs.
+
+        Examples
+        --------
+        >>> TaskGraph.from_directed([0, 1, 2], [1, 0, 1], n_tasks=3).multiplicity
+        array([2, 1])
+        """
+        i, j = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
+        if ((i == j) | (np.minimum(i, j) < 0) | (np.maximum(i, j) >= n_tasks)).any():
+            raise DataError(f"pairs must join two different tasks in [0, {n_tasks})")
+        key, count = np.unique(np.minimum(i, j) * n_tasks + np.maximum(i, j), return_counts=True)
+        return cls(np.stack(np.divmod(key, n_tasks), axis=1), count, n_tasks, tie_rule)
+
+    @cached_property
+    def component(self) -> IntArray:
+        """(T,) The connected component of each task, numbered from 0."""
+        return self._components[1]
+
+    @cached_property
+    def n_components(self) -> int:
+        """How many connected components there are."""
+        return self._components[0]
+
+    @cached_property
+    def degree(self) -> IntArray:
+        """(T,) Edges at each task."""
+        return np.bincount(self.edges.ravel(), minlength=self.n_tasks)
+
+    @cached_property
+    def _components(self) -> tuple[int, IntArray]:
+        i, j = self.edges.T
+        shape = (self.n_tasks, self.n_tasks)
+        count, label = connected_components(coo_array((np.ones(len(i)), (i, j)), shape=shape), directed=False)
+        return int(count), label.astype(np.int64)
+
+
+def nearest_neighbour_graph(weights: ArrayLike, n_neighbors: int = 10) -> TaskGraph:
+    """Join each row of ``weights`` to its ``n_neighbors`` nearest rows, by the rule :data:`TIE_RULE`.
+
+    Deterministic, and every distance is exact. A task has at least ``n_neighbors`` edges and, ties
+    included, not many times more: identical rows never make a hub.
+
+    Parameters
+    ----------
+    weights : (T, P) array
+        Usually the least-squares weights of each task alone.
+    n_neighbors : int
+        k; with fewer than k + 1 tasks each takes all the others.
+
+    Raises
+    ------
+    ParameterError
+        ``n_neighbors`` below 1.
+    DataError
+        Weights that are not finite or not two-dimensional.
+
+    Examples
+    --------
+    >>> nearest_neighbour_graph([[0.0], [1.0], [3.0]], n_neighbors=1).edges
+    array([[0, 1],
+           [1, 2]])
+    """
+    W = np.ascontiguousarray(weights, dtype=np.float64)
+    if n_neighbors < 1:
+        raise ParameterError(f"n_neighbors must be 1 or more, not {n_neighbors}")
+    if W.ndim != 2 or not np.isfinite(W).all():
+        raise DataError("weights must be a (T, P) array of finite numbers")
+    k = min(n_neighbors, len(W) - 1)
+    if k < 1:
+        return TaskGraph(np.empty((0, 2)), np.empty(0), len(W), TIE_RULE)
+    distinct, group = _distinct_rows(W)
+    source, target = _directed_pairs(group, _nearest_others(distinct, k), k)
+    return TaskGraph.from_directed(source, target, len(W), TIE_RULE)
+
+
+def _distinct_rows(W: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Distinct rows (D, P), in order of first appearance, and the number of each row's (T,)."""
+    rows = (W + 0.0).view(np.dtype((np.void, W.itemsize * W.shape[1]))).ravel()  # + 0.0: −0 equals 0
+    _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
+    appearance = np.argsort(first, kind="stable")
+    number = np.empty_like(appearance)
+    number[appearance] = np.arange(len(appearance))
+    return W[first[appearance]], number[inverse.ravel()]
+
+
+def _nearest_others(points: FloatArray, k: int) -> IntArray:
+    """(D, min(k, D − 1)) The nearest other points of each, itself excluded by index, nearest first."""
+    n = len(points)
+    k = min(k, n - 1)
+    if k < 1:
+        return np.empty((n, 0), dtype=np.int64)
+    if points.shape[1] < _BRUTE_FORCE_FROM:
+        _, found = KDTree(points, leafsize=32).query(points, k + 1)
+    else:
+        found = np.concatenate(list(_brute_force(points, k + 1)))
+    itself = found == np.arange(n)[:, None]
+    itself[~itself.any(axis=1), -1] = True  # crowded out by ties at distance rounded to zero
+    return found[~itself].reshape(n, k).astype(np.int64)
+
+
+def _brute_force(points: FloatArray, k: int) -> Iterator[IntArray]:
+    """Blocks of the (D, k) nearest points: candidates by matrix product, then exact distances."""
+    squares = np.einsum("ij,ij->i", points, points)
+    step = max(1, _BLOCK_BYTES // (8 * len(points)))
+    n_candidates = min(len(points), 2 * k + 8)
+    for start in range(0, len(points), step):
+        block = points[start : start + step]
+        scores = squares - 2.0 * (block @ points.T)
+        candidates = np.argpartition(scores, n_candidates - 1, axis=1)[:, :n_candidates]
+        candidates.sort(axis=1)
+        exact = ((block[:, None, :] - points[candidates]) ** 2).sum(axis=2)
+        nearest = np.argsort(exact, axis=1, kind="stable")[:, :k]
+        yield np.take_along_axis(candidates, nearest, axis=1)
+
+
+def _directed_pairs(group: IntArray, others: IntArray, k: int) -> tuple[IntArray, IntArray]:
+    """k pairs (task, neighbour) for each task, from the groups of identical tasks and their neighbours."""
+    size = np.bincount(group)
+    members = np.argsort(group, kind="stable")
+    first = np.concatenate([[0], np.cumsum(size)[:-1]])
+    place = np.empty_like(group)
+    place[members] = np.arange(len(group)) - first[group[members]]
+
+    own_size = size[group]
+    looks_outward = (own_size <= k) | (place == 0)
+    inside = np.where(own_size > k, np.where(place == 0, 0, k), own_size - 1)
+    source_in = np.repeat(np.arange(len(group)), inside)
+    step = np.arange(len(source_in)) - np.repeat(np.cumsum(inside) - inside, inside) + 1
+    g = group[source_in]
+    target_in = members[first[g] + (place[source_in] + step) % size[g]]
+
+    source_out = np.flatnonzero(looks_outward)
+    wanted = k - inside[source_out]
+    candidates = others[group[source_out]]
+    reach = np.minimum(size[candidates], wanted[:, None])
+    taken = np.clip(wanted[:, None] - (np.cumsum(reach, axis=1) - reach), 0, reach).ravel()
+    chosen = np.repeat(candidates.ravel(), taken)
+    source_out = np.repeat(np.repeat(source_out, candidates.shape[1]), taken)
+    # Go round each group: its n-th taker, over all takers in order of index, gets member n mod size.
+    by_group = np.argsort(chosen, kind="stable")
+    turn = np.empty_like(chosen)
+    starts = np.searchsorted(chosen[by_group], np.arange(len(size)))
+    turn[by_group] = np.arange(len(chosen)) - starts[chosen[by_group]]
+    target_out = members[first[chosen] + turn % size[chosen]]
+    return np.concatenate([source_in, source_out]), np.concatenate([target_in, target_out])

@@ -1,0 +1,125 @@
+"""Statistics, graph and strength in; the objective, its parts and its dual ingredients out.
+
+    J(W) = 1/2 Σ_t ‖X_t W_t − y_t‖² + λ/2 Σ_e m_e ‖W_i − W_j‖₂            (He et al., AAAI 2019, equation 2)
+
+with e = (i, j) over undirected edges and m_e their multiplicity. ``radius`` r_e = λ m_e / 2 is at once the
+weight of an edge in the penalty and the radius of the ball that holds its dual variable U_e.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.exceptions import DataError, ParameterError
+from ccmtl_core.knn_graph import TaskGraph
+from ccmtl_core.solver import kernels
+from ccmtl_core.solver.kernels import Dims, dims_for
+from ccmtl_core.statistics import SufficientStatistics
+
+
+@dataclass(frozen=True, eq=False)
+class FusionProblem:
+    """One instance of the objective.
+
+    Parameters
+    ----------
+    statistics : SufficientStatistics
+        T tasks with P features.
+    graph : TaskGraph
+        On the same T tasks.
+    fusion_strength : float
+        λ ≥ 0, in units of the loss per unit of weight.
+
+    Raises
+    ------
+    DataError
+        A graph on another number of tasks.
+    ParameterError
+        A strength that is negative or not finite.
+
+    Examples
+    --------
+    >>> from ccmtl_core import TaskDataset, TaskGraph
+    >>> data = TaskDataset.from_arrays([[[1.0]], [[1.0]]], [[0.0], [2.0]])
+    >>> graph = TaskGraph([[0, 1]], [2], n_tasks=2)
+    >>> problem = FusionProblem(SufficientStatistics.from_dataset(data), graph, fusion_strength=0.5)
+    >>> problem.objective([[0.0], [2.0]]), problem.objective([[1.0], [1.0]])
+    (1.0, 1.0)
+    """
+
+    statistics: SufficientStatistics
+    graph: TaskGraph
+    fusion_strength: float
+
+    def __post_init__(self) -> None:
+        if self.graph.n_tasks != self.statistics.n_tasks:
+            raise DataError(
+                f"the graph has {self.graph.n_tasks} tasks, the data {self.statistics.n_tasks}"
+            )
+        if not (np.isfinite(self.fusion_strength) and self.fusion_strength >= 0):
+            raise ParameterError(
+                f"fusion_strength must be a finite number from 0 up, not {self.fusion_strength}"
+            )
+
+    @cached_property
+    def head(self) -> IntArray:
+        """(E,) int32, the smaller task of each edge."""
+        return np.ascontiguousarray(self.graph.edges[:, 0], dtype=np.int32)
+
+    @cached_property
+    def tail(self) -> IntArray:
+        """(E,) int32, the larger task of each edge."""
+        return np.ascontiguousarray(self.graph.edges[:, 1], dtype=np.int32)
+
+    @cached_property
+    def radius(self) -> FloatArray:
+        """(E,) r_e = λ m_e / 2."""
+        return 0.5 * self.fusion_strength * self.graph.multiplicity.astype(np.float64)
+
+    @cached_property
+    def dims(self) -> Dims:
+        """How the kernels are told P."""
+        return dims_for(self.statistics.n_tasks, self.statistics.n_features)
+
+    def loss(self, weights: ArrayLike) -> float:
+        """1/2 Σ_t ‖X_t W_t − y_t‖², without cancellation."""
+        return 0.5 * float(self.statistics.squared_error(weights).sum())
+
+    def penalty(self, weights: ArrayLike) -> float:
+        """λ/2 Σ_e m_e ‖W_i − W_j‖."""
+        D = self.differences(np.asarray(weights, dtype=np.float64))
+        return float(self.radius @ row_norms(D))
+
+    def objective(self, weights: ArrayLike) -> float:
+        """J(W)."""
+        return self.loss(weights) + self.penalty(weights)
+
+    def differences(self, W: FloatArray) -> FloatArray:
+        """D W: the difference W_i − W_j of each edge, (E, P)."""
+        out = np.empty((len(self.head), W.shape[1]))
+        kernels.edge_differences(self.head, self.tail, W, out, self.dims)
+        return out
+
+    def divergence(self, U: FloatArray) -> FloatArray:
+        """Dᵀ U: what flows out of each task, (T, P)."""
+        out = np.zeros((self.statistics.n_tasks, U.shape[1]))
+        kernels.add_divergence(self.head, self.tail, U, out, self.dims)
+        return out
+
+    def loss_gradient(self, W: FloatArray) -> FloatArray:
+        """G_t W_t − c_t, (T, P)."""
+        gradient: FloatArray = (
+            np.matmul(self.statistics.gram, W[:, :, None])[:, :, 0] - self.statistics.xty
+        )
+        return gradient
+
+
+def row_norms(A: FloatArray) -> FloatArray:
+    """Euclidean norm of each row."""
+    norms: FloatArray = np.sqrt(np.einsum("ij,ij->i", A, A))
+    return norms

@@ -1,0 +1,398 @@
+"""Loops over tasks, neighbours and edges, compiled once and cached; one thread each, without the GIL.
+
+Letters as in ``_types``. ``dims`` says how many features there are: a tuple of P zeros makes P a constant
+of the compiled loop (2.6 times faster at P = 5), a plain integer serves every P with one compilation.
+Adjacency is in compressed rows: the neighbours of task i are ``nbr[ptr[i]:ptr[i + 1]]``, those with a
+smaller number first, up to ``split[i]``; ``eid`` names the edge of each entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+
+from ccmtl_core._types import FloatArray, IntArray
+
+Dims = tuple[int, ...] | int
+_CONSTANT_UP_TO = 16
+_CONSTANT_FROM_SIZE = 20_000
+
+
+def dims_for(n_tasks: int, n_features: int) -> Dims:
+    """Return a constant P where the loops are long enough to repay a compilation of their own."""
+    worth_it = n_features <= _CONSTANT_UP_TO and n_tasks * n_features >= _CONSTANT_FROM_SIZE
+    return (0,) * n_features if worth_it else n_features
+
+
+def _kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    # reassoc and contract let the compiler vectorise sums; NaN and infinity keep their meaning.
+    compiled: Callable[..., Any] = njit(
+        nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"}
+    )(function)
+    return compiled
+
+
+def _width(dims: Dims) -> int:
+    return len(dims) if isinstance(dims, tuple) else dims
+
+
+@overload(_width)
+def _width_compiled(dims):  # type: ignore[no-untyped-def] # numba refuses annotations here
+    if isinstance(dims, types.BaseTuple):
+        P = len(dims)
+        return lambda dims: P
+    return lambda dims: dims
+
+
+@_kernel
+def adjacency(
+    n: int, head: IntArray, tail: IntArray
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Compressed rows (ptr, split, nbr, eid) of the edges head[e] < tail[e]."""
+    ptr = np.zeros(n + 1, np.int64)
+    for e in range(head.size):
+        ptr[head[e] + 1] += 1
+        ptr[tail[e] + 1] += 1
+    for i in range(n):
+        ptr[i + 1] += ptr[i]
+    place = ptr[:-1].copy()
+    nbr = np.empty(2 * head.size, np.int32)
+    eid = np.empty(2 * head.size, np.int32)
+    for e in range(head.size):
+        k = place[tail[e]]
+        nbr[k], eid[k] = head[e], e
+        place[tail[e]] += 1
+    split = place.copy()
+    for e in range(head.size):
+        k = place[head[e]]
+        nbr[k], eid[k] = tail[e], e
+        place[head[e]] += 1
+    return ptr, split, nbr, eid
+
+
+@_kernel
+def spread_edge_weights(
+    ptr: IntArray, eid: IntArray, w: FloatArray, data: FloatArray, diagonal: FloatArray
+) -> None:
+    """Copy edge weights into the rows and sum each row."""
+    for i in range(diagonal.size):
+        total = 0.0
+        for k in range(ptr[i], ptr[i + 1]):
+            data[k] = w[eid[k]]
+            total += data[k]
+        diagonal[i] = total
+
+
+@_kernel
+def invert_blocks(G: FloatArray, diagonal: FloatArray, B: FloatArray, dims: Dims) -> None:
+    """B_t = (diagonal_t I + G_t)⁻¹ by Cholesky; a pivot lost to rounding is lifted to the rounding level."""
+    P = _width(dims)
+    L = np.empty((P, P))
+    for t in range(diagonal.size):
+        top = 0.0
+        for a in range(P):
+            top = max(top, G[t, a, a])
+        top += diagonal[t]
+        floor = 1e-15 * top if top > 0.0 else 1.0
+        for a in range(P):
+            for b in range(a + 1):
+                s = G[t, a, b]
+                if a == b:
+                    s += diagonal[t] + floor
+                for k in range(b):
+                    s -= L[a, k] * L[b, k]
+                L[a, b] = 1.0 / np.sqrt(max(s, floor)) if a == b else s * L[b, b]
+        for a in range(P):  # L ← L⁻¹, whose diagonal is there already
+            for b in range(a):
+                s = 0.0
+                for k in range(b, a):
+                    s += L[a, k] * L[k, b]
+                L[a, b] = -s * L[a, a]
+        for a in range(P):
+            for b in range(a + 1):
+                s = 0.0
+                for k in range(a, P):
+                    s += L[k, a] * L[k, b]
+                B[t, a, b] = s
+                B[t, b, a] = s
+
+
+@_kernel
+def apply_system(
+    ptr: IntArray,
+    nbr: IntArray,
+    data: FloatArray,
+    diagonal: FloatArray,
+    G: FloatArray,
+    x: FloatArray,
+    out: FloatArray,
+    dims: Dims,
+) -> None:
+    """out = (graph Laplacian ⊗ I + blockdiag(G)) x."""
+    P = _width(dims)
+    acc = np.empty(P)
+    for i in range(diagonal.size):
+        for p in range(P):
+            acc[p] = diagonal[i] * x[i, p]
+        for k in range(ptr[i], ptr[i + 1]):
+            for p in range(P):
+                acc[p] -= data[k] * x[nbr[k], p]
+        for p in range(P):
+            s = acc[p]
+            for q in range(P):
+                s += G[i, p, q] * x[i, q]
+            out[i, p] = s
+
+
+@_kernel
+def smooth_forward(
+    ptr: IntArray,
+    split: IntArray,
+    nbr: IntArray,
+    data: FloatArray,
+    B: FloatArray,
+    r: FloatArray,
+    x: FloatArray,
+    residual: FloatArray,
+    dims: Dims,
+) -> None:
+    """One block Gauss-Seidel sweep from x = 0, and the residual it leaves: half a pass over the edges each."""
+    P = _width(dims)
+    acc = np.empty(P)
+    n = x.shape[0]
+    for i in range(n):
+        for p in range(P):
+            acc[p] = r[i, p]
+        for k in range(ptr[i], split[i]):
+            for p in range(P):
+                acc[p] += data[k] * x[nbr[k], p]
+        for p in range(P):
+            s = 0.0
+            for q in range(P):
+                s += B[i, p, q] * acc[q]
+            x[i, p] = s
+    for i in range(n):  # task i saw its later neighbours as zero: what they have become since is the residual
+        for p in range(P):
+            acc[p] = 0.0
+        for k in range(split[i], ptr[i + 1]):
+            for p in range(P):
+                acc[p] += data[k] * x[nbr[k], p]
+        for p in range(P):
+            residual[i, p] = acc[p]
+
+
+@_kernel
+def smooth_backward(
+    ptr: IntArray,
+    nbr: IntArray,
+    data: FloatArray,
+    B: FloatArray,
+    r: FloatArray,
+    x: FloatArray,
+    dims: Dims,
+) -> None:
+    """One block Gauss-Seidel sweep in reverse order, the adjoint of the forward sweep."""
+    P = _width(dims)
+    acc = np.empty(P)
+    for i in range(x.shape[0] - 1, -1, -1):
+        for p in range(P):
+            acc[p] = r[i, p]
+        for k in range(ptr[i], ptr[i + 1]):
+            for p in range(P):
+                acc[p] += data[k] * x[nbr[k], p]
+        for p in range(P):
+            s = 0.0
+            for q in range(P):
+                s += B[i, p, q] * acc[q]
+            x[i, p] = s
+
+
+@_kernel
+def strong_neighbours(
+    ptr: IntArray, nbr: IntArray, data: FloatArray, threshold: float, of_both: bool
+) -> tuple[IntArray, IntArray]:
+    """Rows (ptr, nbr) of strong ties: those that reach ``threshold`` of the largest at both ends, or at one."""
+    n = ptr.size - 1
+    largest = np.zeros(n)
+    for i in range(n):
+        for k in range(ptr[i], ptr[i + 1]):
+            largest[i] = max(largest[i], data[k])
+    rows = np.zeros(n + 1, np.int32)
+    strong = np.empty(nbr.size + n, np.int32)
+    count = 0
+    for i in range(n):
+        strong[count] = i
+        count += 1
+        for k in range(ptr[i], ptr[i + 1]):
+            a, b = largest[i], largest[nbr[k]]
+            if data[k] >= threshold * (max(a, b) if of_both else min(a, b)):
+                strong[count] = nbr[k]
+                count += 1
+        rows[i + 1] = count
+    return rows, strong[:count].copy()
+
+
+@_kernel
+def coarse_edges(
+    ptr: IntArray, nbr: IntArray, eid: IntArray, aggregate: IntArray, n_coarse: int
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Edges (head, tail) between aggregates, and the coarse edge of each fine one (−1 inside an aggregate)."""
+    n = aggregate.size
+    start = np.zeros(n_coarse + 1, np.int64)
+    for i in range(n):
+        start[aggregate[i] + 1] += 1
+    for a in range(n_coarse):
+        start[a + 1] += start[a]
+    member = np.empty(n, np.int64)
+    place = start[:-1].copy()
+    for i in range(n):
+        member[place[aggregate[i]]] = i
+        place[aggregate[i]] += 1
+    n_fine = nbr.size // 2
+    head, tail = np.empty(n_fine, np.int32), np.empty(n_fine, np.int32)
+    edge_map = np.full(n_fine, -1, np.int32)
+    seen_by = np.full(n_coarse, -1, np.int64)
+    slot = np.empty(n_coarse, np.int32)
+    count = 0
+    for a in range(n_coarse):
+        for m in range(start[a], start[a + 1]):
+            i = member[m]
+            for k in range(ptr[i], ptr[i + 1]):
+                b = aggregate[nbr[k]]
+                if b <= a:
+                    continue
+                if seen_by[b] != a:
+                    seen_by[b], slot[b] = a, count
+                    head[count], tail[count] = a, b
+                    count += 1
+                edge_map[eid[k]] = slot[b]
+    return head[:count].copy(), tail[:count].copy(), edge_map
+
+
+@_kernel
+def sum_edge_weights(edge_map: IntArray, w: FloatArray, coarse: FloatArray) -> None:
+    """Sum the fine edges of each coarse edge."""
+    coarse[:] = 0.0
+    for e in range(w.size):
+        if edge_map[e] >= 0:
+            coarse[edge_map[e]] += w[e]
+
+
+@_kernel
+def sum_blocks(aggregate: IntArray, G: FloatArray, coarse: FloatArray) -> None:
+    """Sum the Gram blocks of each aggregate: the pooled regression of its tasks."""
+    coarse[:] = 0.0
+    P = G.shape[1]
+    for i in range(aggregate.size):
+        for p in range(P):
+            for q in range(P):
+                coarse[aggregate[i], p, q] += G[i, p, q]
+
+
+@_kernel
+def restrict(aggregate: IntArray, fine: FloatArray, coarse: FloatArray, dims: Dims) -> None:
+    """Sum over each aggregate."""
+    P = _width(dims)
+    coarse[:] = 0.0
+    for i in range(aggregate.size):
+        for p in range(P):
+            coarse[aggregate[i], p] += fine[i, p]
+
+
+@_kernel
+def prolong_add(aggregate: IntArray, coarse: FloatArray, fine: FloatArray, dims: Dims) -> None:
+    """Add to each task what its aggregate says."""
+    P = _width(dims)
+    for i in range(aggregate.size):
+        for p in range(P):
+            fine[i, p] += coarse[aggregate[i], p]
+
+
+@_kernel
+def edge_differences(head: IntArray, tail: IntArray, W: FloatArray, out: FloatArray, dims: Dims) -> None:
+    """out_e = W_i − W_j."""
+    P = _width(dims)
+    for e in range(head.size):
+        for p in range(P):
+            out[e, p] = W[head[e], p] - W[tail[e], p]
+
+
+@_kernel
+def add_divergence(head: IntArray, tail: IntArray, U: FloatArray, out: FloatArray, dims: Dims) -> None:
+    """Add Dᵀ U to out: +U_e at the head, −U_e at the tail."""
+    P = _width(dims)
+    for e in range(head.size):
+        for p in range(P):
+            out[head[e], p] += U[e, p]
+            out[tail[e], p] -= U[e, p]
+
+
+@_kernel
+def subtract_curvature(
+    head: IntArray,
+    tail: IntArray,
+    w: FloatArray,
+    u: FloatArray,
+    v: FloatArray,
+    x: FloatArray,
+    out: FloatArray,
+    dims: Dims,
+) -> None:
+    """Subtract from out Dᵀ [w/2 (u vᵀ + v uᵀ)] D x, edge by edge."""
+    P = _width(dims)
+    for e in range(head.size):
+        i, j = head[e], tail[e]
+        along_u, along_v = 0.0, 0.0
+        for p in range(P):
+            d = x[i, p] - x[j, p]
+            along_u += u[e, p] * d
+            along_v += v[e, p] * d
+        along_u *= 0.5 * w[e]
+        along_v *= 0.5 * w[e]
+        for p in range(P):
+            z = along_v * u[e, p] + along_u * v[e, p]
+            out[i, p] -= z
+            out[j, p] += z
+
+
+@_kernel
+def push_to_roots(
+    order: IntArray,
+    parent: IntArray,
+    edge: IntArray,
+    sign: FloatArray,
+    values: FloatArray,
+    vectors: FloatArray,
+    bound: FloatArray,
+    affordable: float,
+    residual: FloatArray,
+    U: FloatArray,
+    dims: Dims,
+) -> None:
+    """Send along a forest, leaves first, each part of the residual that its own task cannot absorb cheaply.
+
+    A part b of the residual along an eigenvector of G_t with eigenvalue w costs the dual bound about
+    min(b²/2w, bound_t |b|); where that is more than ``affordable``, it moves over the edge to the parent.
+    """
+    P = _width(dims)
+    for place in range(order.size - 1, -1, -1):
+        t = order[place]
+        if parent[t] < 0:
+            continue
+        for a in range(P):
+            b = 0.0
+            for p in range(P):
+                b += vectors[t, p, a] * residual[t, p]
+            cost = bound[t] * abs(b)
+            if values[t, a] > 0.0:
+                cost = min(cost, b * b / (2.0 * values[t, a]))
+            if cost > affordable:
+                for p in range(P):
+                    part = b * vectors[t, p, a]
+                    residual[t, p] -= part
+                    residual[parent[t], p] += part
+                    U[edge[t], p] += sign[t] * part

@@ -1,0 +1,127 @@
+"""How a solve went: status, certified gap, effort, history, and what to try next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class SolveStatus(StrEnum):
+    """How a solve ended."""
+
+    CONVERGED = "converged"
+    PRECISION_LIMIT = "precision_limit"
+    ROUND_LIMIT = "round_limit"
+
+    @property
+    def advice(self) -> str:
+        """A sentence on what the status means and what to try."""
+        return _ADVICE[self]
+
+
+_ADVICE = {
+    SolveStatus.CONVERGED: "The certified gap is within the tolerance; nothing needs to be done.",
+    SolveStatus.PRECISION_LIMIT: (
+        "Rounding stops the certified gap short of the tolerance; bring the features to similar scale, "
+        "use the triangular form of the statistics, or ask for a looser tolerance."
+    ),
+    SolveStatus.ROUND_LIMIT: (
+        "The rounds were used up before the tolerance was reached; the weights are the best found and the "
+        "gap tells how far from the optimum they can be. Loosen the tolerance or change the solver."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round of a solver.
+
+    Parameters
+    ----------
+    smoothing : float
+        ε, in units of the weights.
+    objective : float
+        J after the round.
+    gap : float or None
+        Certified relative gap, where one was computed.
+    cg_iterations : int
+        Spent in the round.
+    seconds : float
+        Since the solve began.
+    """
+
+    smoothing: float
+    objective: float
+    gap: float | None
+    cg_iterations: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class SolveReport:
+    """How a solve went.
+
+    Parameters
+    ----------
+    status : SolveStatus
+        How it ended; ``advice`` says what to try.
+    solver : str
+        What ran: "newton", "alternating" or "direct".
+    objective : float
+        J of the returned weights.
+    gap : float
+        (J − lower bound) / J, certified; absolute where J = 0.
+    tolerance : float
+        The gap that was asked for.
+    rounds, cg_iterations : int
+        Effort.
+    seconds : dict of str to float
+        Wall time by phase.
+    history : tuple of Round
+        Each round.
+    notes : tuple of str
+        What limits the answer, in words; usually empty.
+    """
+
+    status: SolveStatus
+    solver: str
+    objective: float
+    gap: float
+    tolerance: float
+    rounds: int
+    cg_iterations: int
+    seconds: dict[str, float]
+    history: tuple[Round, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def advice(self) -> str:
+        """What the status means and what to try."""
+        return self.status.advice
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a running fit tells its caller.
+
+    Parameters
+    ----------
+    phase : str
+        "statistics", "start", "graph" or "solve".
+    round : int
+        Rounds done in the solve.
+    objective, gap : float or None
+        Of the present weights, once known.
+    elapsed : float
+        Seconds since the fit began.
+    """
+
+    phase: str
+    round: int
+    objective: float | None
+    gap: float | None
+    elapsed: float
+
+
+ProgressCallback = Callable[[Progress], None]
