@@ -20,7 +20,8 @@ RUN python scripts/warm_cache.py
 
 FROM ${BASE_IMAGE}
 RUN groupadd --gid 10001 ccmtl \
-    && useradd --uid 10001 --gid ccmtl --home-dir /var/lib/ccmtl --create-home --shell /usr/sbin/nologin ccmtl
+    && useradd --uid 10001 --gid ccmtl --home-dir /var/lib/ccmtl --no-create-home --shell /usr/sbin/nologin ccmtl \
+    && install --directory --owner=ccmtl --group=ccmtl /var/lib/ccmtl
 COPY --from=build /opt/ccmtl /opt/ccmtl
 COPY --from=build --chown=10001:10001 /var/cache/ccmtl /var/cache/ccmtl
 ENV PATH=/opt/ccmtl/bin:$PATH \

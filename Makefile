@@ -12,7 +12,7 @@ help: ## Show this list
 	@echo "Variables: VENV (now $(VENV)), PYTHON (3.11 or newer), ARGS (passed on to pytest)"
 
 demo: runtime ## Forecast 23,812 real products end to end; ONCE=1 stops afterwards, DATA=file names the file
-	@$(bin)/python examples/demo.py $(if $(filter 1 yes true,$(ONCE)),--once)
+	@$(bin)/python -m examples.demo $(if $(filter 1 yes true,$(ONCE)),--once)
 
 serve: runtime ## Run the service on http://127.0.0.1:8000 (settings: docs/operations.md)
 	@exec $(bin)/ccmtl serve
@@ -27,14 +27,14 @@ check: dev ## Lint, check the format and the types
 	@$(bin)/ruff check .
 	@$(bin)/ruff format --check .
 	@$(bin)/mypy
-	@$(bin)/mypy examples scripts
+	@$(bin)/mypy examples benchmarks scripts
 	@$(bin)/python -m pip --disable-pip-version-check check
 
 bench: dev ## Run the measurements that the documentation quotes
-	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(bin)/python "$$script" || exit 1; done
+	@for name in fit http; do $(bin)/python -m "benchmarks.bench_$$name" || exit 1; done
 
 picture: runtime ## Draw docs/ta_feng.svg anew from the real file
-	@$(bin)/python examples/picture.py
+	@$(bin)/python -m benchmarks.picture
 
 lock: dev ## Pin requirements/ anew from pyproject.toml
 	@PATH="$(bin):$$PATH" sh scripts/lock.sh

@@ -37,6 +37,7 @@ find_python() {
 python=$(find_python) || exit 1
 # A virtual environment holds absolute paths: the folder belongs to what it must fit.
 fits="$(cat pyproject.toml requirements/*.txt | cksum) $("$python" --version) $PWD"
+disk="A full disk?              about 1 GB is needed; here: $(df -Pk . | awk 'NR == 2 {printf "%d MB free", $4 / 1024}')"
 installed=$(cat "$mark" 2>/dev/null || :)
 case $installed in
 "$fits dev") exit 0 ;;
@@ -49,11 +50,11 @@ case $installed in
     "$python" -c 'import ensurepip, venv' 2>/dev/null || fail "$python has no venv module." \
         "Debian, Ubuntu:  sudo apt install python3-venv" \
         "Others:          install a Python that is not stripped of venv and ensurepip"
-    rm -rf "$venv" && mkdir -p "$venv" && touch "$mark" 2>/dev/null || fail "no permission to write $venv in $PWD." \
-        "Clone into a folder that you own, or put the environment elsewhere:  make VENV=~/ccmtl-venv ..."
+    rm -rf "$venv" && mkdir -p "$venv" && touch "$mark" && [ -w . ] || fail "no permission to write in $PWD." \
+        "Clone into a folder that you own, and do not mix sudo and plain runs of make."
     echo "Creating the virtual environment $venv with $("$python" --version)"
     "$python" -m venv "$venv" >&2 || fail "the virtual environment could not be created; the reason is above." \
-        "A full disk? About 1 GB is needed; here:  $(df -Pk . | awk 'NR == 2 {printf "%d MB free", $4 / 1024}')"
+        "$disk"
     ;;
 esac
 
@@ -64,7 +65,7 @@ explain() {
     fail "the packages of requirements/$level.txt could not be installed; the end of $log is above." \
         "No network, or a proxy?   pip needs its package index once; see pip's own settings: pip config list" \
         "No matching version?      Python 3.11 to 3.13 on Linux or macOS have prebuilt packages: make PYTHON=python3.13 ..." \
-        "A full disk?              about 1 GB is needed; here: $(df -Pk . | awk 'NR == 2 {printf "%d MB free", $4 / 1024}')"
+        "$disk"
 }
 echo "Installing $(grep -c == "requirements/$level.txt") pinned packages (about a minute; progress in $log)"
 pip install --only-binary :all: -r "requirements/$level.txt" || explain

@@ -1,0 +1,1 @@
+"""Repeatable measurements, run by `make bench`; each prints what it measured and how."""

@@ -1,0 +1,1 @@
+"""What can be done with CCMTL, as programs to run and read."""
