@@ -72,7 +72,7 @@ class Database:
 def _configure_sqlite(connection: Any, record: Any) -> None:
     # The driver's own transaction handling cannot start BEGIN IMMEDIATE: switch it off, see _begin_sqlite.
     connection.isolation_level = None
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=30000"):
+    for pragma in ("busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}").close()
 
 

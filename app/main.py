@@ -1,24 +1,39 @@
-"""``create_app(settings)`` puts the API together: state, routers, error handlers; ``serve_api`` runs it."""
+"""``create_app(settings)`` puts the API together: state, routers, error handlers; ``run_api`` serves it.
+
+``python -m app.main SOCKET`` serves it on the supervisor's socket and ends with the supervisor.
+"""
 
 from __future__ import annotations
 
+import socket
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
+import uvicorn
 from fastapi import FastAPI
 
 from app import health
 from app.database import Database
 from app.errors import install_error_handlers
+from app.lifeline import end_with_standard_input
+from app.logs import configure_logging
+from app.openapi import DocumentedAPI
+from app.predictions import endpoints as predictions
+from app.predictions.cache import ModelCache
+from app.registry import endpoints as registry
 from app.schema import prepare
 from app.settings import Settings
 from app.storage import Storage
 
+STOP_SECONDS = 5
+"""Answers under way (an upload, a stream of events) may take this long after SIGTERM."""
+
 
 def create_app(settings: Settings) -> FastAPI:
     """Return the API on ``settings``; its database is made ready when the app starts."""
-    app = FastAPI(
+    app = DocumentedAPI(
         title="CCMTL",
         version=version("ccmtl"),
         summary="Forecasts for tens of thousands of products, trained together.",
@@ -27,8 +42,11 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.settings = settings
     app.state.database = Database(settings)
     app.state.storage = Storage(settings.data_dir)
+    app.state.models = ModelCache(app.state.database, settings.model_cache_bytes)
     install_error_handlers(app)
     app.include_router(health.router)
+    app.include_router(registry.router)
+    app.include_router(predictions.router)
     return app
 
 
@@ -37,3 +55,25 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     prepare(app.state.database)
     yield
     app.state.database.dispose()
+
+
+def run_api(settings: Settings, listener: socket.socket | None = None) -> None:
+    """Serve the API until SIGTERM or SIGINT, on ``listener`` or else on the settings' host and port."""
+    configure_logging("api", settings.log_level)
+    app = create_app(settings)
+    prepare(app.state.database)  # before the server starts, whose errors are harder to read
+    config = uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        access_log=settings.access_log,
+        server_header=False,
+        timeout_graceful_shutdown=STOP_SECONDS,
+    )
+    uvicorn.Server(config).run(sockets=None if listener is None else [listener])
+
+
+if __name__ == "__main__":
+    end_with_standard_input()
+    run_api(Settings(), socket.socket(fileno=int(sys.argv[1])))

@@ -42,23 +42,22 @@ def upgrade(database: Database) -> None:
 
 def require_current(database: Database) -> None:
     """Raise :class:`SchemaOutOfDate` unless every migration was applied, and none that is unknown here."""
-    script = ScriptDirectory.from_config(migration_config())
-    present, head = _revision(database), script.get_current_head()
-    if present == head:
+    present, known = _revision(database), _known_revisions()
+    if present == known[0]:
         return
-    if present is not None and present not in {revision.revision for revision in script.walk_revisions()}:
+    if present is not None and present not in known:
         raise SchemaOutOfDate(
             f"The database's schema ({present}) is newer than this program: start a newer version of ccmtl."
         )
     raise SchemaOutOfDate(
-        f"The database's schema ({present or 'empty'}) is older than this program ({head}): "
+        f"The database's schema ({present or 'empty'}) is older than this program ({known[0]}): "
         "run `ccmtl migrate` with the same CCMTL_DATABASE_URL."
     )
 
 
 def prepare(database: Database) -> None:
     """Make the database ready for a process that starts: migrate SQLite, check any other."""
-    if database.is_sqlite and _revision(database) is None:
+    if database.is_sqlite and _revision(database) in (None, *_known_revisions()[1:]):
         upgrade(database)
     require_current(database)
 
@@ -66,3 +65,9 @@ def prepare(database: Database) -> None:
 def _revision(database: Database) -> str | None:
     with database.read() as session:
         return MigrationContext.configure(session.connection()).get_current_revision()
+
+
+def _known_revisions() -> list[str]:
+    """Return the revisions of the packaged migrations, newest first."""
+    script = ScriptDirectory.from_config(migration_config())
+    return [revision.revision for revision in script.walk_revisions()]

@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from alembic import command
@@ -50,6 +55,25 @@ def test_downgrade_leaves_no_table_behind(empty_database: Database) -> None:
 def test_upgrade_twice_changes_nothing(database: Database) -> None:
     upgrade(database)
     require_current(database)
+
+
+def test_processes_that_start_together_on_an_empty_sqlite_file(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path / "var")
+    start = str(time.time() + 2.0)
+    starters = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.support.prepare_database", start],
+            env={**os.environ, **settings.environment()},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(6)
+    ]
+    errors = [starter.communicate(timeout=60)[1] for starter in starters]
+    assert [starter.returncode for starter in starters] == [0] * 6, errors
+    database = Database(settings)
+    require_current(database)
+    database.dispose()
 
 
 def test_an_empty_database_is_migrated_on_sqlite_and_refused_on_postgresql(

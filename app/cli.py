@@ -1,0 +1,100 @@
+"""The ``ccmtl`` command: ``serve``, ``api``, ``worker``, ``migrate`` are the service; ``fit`` needs none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+from sqlalchemy.exc import DBAPIError
+
+from app.database import Database
+from app.jobs.worker import run_worker
+from app.logs import configure_logging
+from app.main import run_api
+from app.schema import SchemaOutOfDate, upgrade
+from app.settings import Settings
+from app.supervisor import supervise
+
+cli = typer.Typer(
+    name="ccmtl",
+    help="Forecast tens of thousands of products at once. The service is configured by CCMTL_… variables.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Host = Annotated[str | None, typer.Option(help="Address to listen on.  [CCMTL_HOST]")]
+Port = Annotated[int | None, typer.Option(help="Port to listen on; 0: a free one.  [CCMTL_PORT]")]
+Workers = Annotated[int | None, typer.Option(help="Worker processes to keep running.  [CCMTL_WORKERS]")]
+
+
+@cli.command()
+def serve(host: Host = None, port: Port = None, workers: Workers = None) -> None:
+    """Run the API and the workers; restart what ends."""
+    with _explained():
+        supervise(_settings(host=host, port=port, workers=workers))
+
+
+@cli.command()
+def api(host: Host = None, port: Port = None) -> None:
+    """Run the API alone."""
+    with _explained():
+        run_api(_settings(host=host, port=port))
+
+
+@cli.command()
+def worker() -> None:
+    """Run one worker alone."""
+    with _explained():
+        run_worker(_settings())
+
+
+@cli.command()
+def migrate() -> None:
+    """Bring the database's tables up to date."""
+    with _explained():
+        settings = _settings()
+        configure_logging("migrate", settings.log_level)
+        database = Database(settings)
+        try:
+            upgrade(database)
+        finally:
+            database.dispose()
+        typer.echo("The database is up to date.")
+
+
+def main() -> None:
+    """Run the command line."""
+    cli()
+
+
+def _settings(**given: Any) -> Settings:
+    return Settings(**{name: value for name, value in given.items() if value is not None})
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Turn what an operator can mend into one sentence and exit code 1."""
+    try:
+        yield
+    except ValidationError as error:
+        for fault in error.errors():
+            name = "CCMTL_" + "_".join(map(str, fault["loc"])).upper()
+            typer.echo(f"{name}: {fault['msg']} (given: {fault['input']!r})", err=True)
+        raise typer.Exit(1) from None
+    except SchemaOutOfDate as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+    except DBAPIError as error:
+        typer.echo(f"The database cannot be used: {error.orig}", err=True)
+        raise typer.Exit(1) from None
+    except OSError as error:
+        typer.echo(f"Cannot start: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,260 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.database import Database, DatabaseNow
+from app.jobs import queue
+from app.jobs.queue import ClaimedJob, StaleAttempt
+from app.models import JobState
+from app.settings import Settings
+from tests.app.jobs.conftest import AddJob, let_lease_run_out, read_job
+
+LEASE, MAX = 10.0, 3
+
+OWNERS_STATEMENTS: dict[str, Callable[[Session, str, int], object]] = {
+    "load": queue.load,
+    "is_cancel_requested": queue.is_cancel_requested,
+    "heartbeat": lambda session, job, attempt: queue.heartbeat(session, job, attempt, LEASE),
+    "report_progress": lambda session, job, attempt: queue.report_progress(session, job, attempt, {"x": 1}),
+    "finish": lambda session, job, attempt: queue.finish(session, job, attempt, "mv_1"),
+    "fail": lambda session, job, attempt: queue.fail(session, job, attempt, "code", "detail"),
+    "mark_cancelled": queue.mark_cancelled,
+    "give_back": queue.give_back,
+    "lose_run": lambda session, job, attempt: queue.lose_run(session, job, attempt, "reason", MAX),
+}
+
+
+def claim(database: Database, worker: str = "w1") -> ClaimedJob | None:
+    with database.write() as session:
+        return queue.claim(session, worker, LEASE, MAX)
+
+
+def do(database: Database, statement: Callable[..., object], *arguments: object) -> object:
+    with database.write() as session:
+        return statement(session, *arguments)
+
+
+def columns(database: Database, job_id: str) -> dict[str, object]:
+    job = read_job(database, job_id)
+    return {column.key: getattr(job, column.key) for column in job.__table__.columns}
+
+
+def test_database_clock_is_the_time_of_day(database: Database) -> None:
+    with database.read() as session:
+        assert session.execute(select(DatabaseNow())).scalar_one() == pytest.approx(time.time(), abs=2)
+
+
+def test_oldest_job_first(database: Database, add_job: AddJob) -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    ids = [add_job(created_at=now - timedelta(minutes=minutes)) for minutes in (1, 3, 2)]
+    claimed = [claim(database) for _ in range(4)]
+    assert [job and job.id for job in claimed] == [ids[1], ids[2], ids[0], None]
+
+
+def test_claim_takes_the_job_for_a_lease(
+    database: Database, add_job: AddJob, dataset_version_id: str
+) -> None:
+    job_id = add_job({"lags": 5})
+    before = time.time()
+    job = claim(database, "w1")
+    assert job == ClaimedJob(job_id, 1, dataset_version_id, "m", {"lags": 5})
+    row = read_job(database, job_id)
+    assert (row.state, row.worker, row.attempt, row.times_lost) == (JobState.RUNNING, "w1", 1, 0)
+    assert row.lease_expires_at == pytest.approx(before + LEASE, abs=2)
+    assert claim(database, "w2") is None
+
+
+def test_has_work_sees_waiting_and_abandoned_jobs(database: Database, add_job: AddJob) -> None:
+    def has_work() -> bool:
+        with database.read() as session:
+            return queue.has_work(session)
+
+    assert not has_work()
+    job_id = add_job()
+    assert has_work()
+    claim(database)
+    assert not has_work()
+    let_lease_run_out(database, job_id)
+    assert has_work()
+
+
+def test_abandoned_job_is_claimed_again_under_a_new_attempt(database: Database, add_job: AddJob) -> None:
+    job_id = add_job()
+    claim(database, "w1")
+    do(database, queue.report_progress, job_id, 1, {"phase": "solve"})
+    let_lease_run_out(database, job_id)
+    again = claim(database, "w2")
+    assert again is not None
+    assert (again.id, again.attempt) == (job_id, 2)
+    row = read_job(database, job_id)
+    assert (row.worker, row.times_lost, row.progress) == ("w2", 1, None)
+
+
+@pytest.mark.parametrize("statement", OWNERS_STATEMENTS.values(), ids=OWNERS_STATEMENTS)
+@pytest.mark.parametrize("loss", ["taken over", "lease ran out", "succeeded", "given back"])
+def test_who_lost_the_job_writes_nothing(
+    database: Database, add_job: AddJob, statement: Callable[..., object], loss: str
+) -> None:
+    job_id = add_job()
+    claim(database, "w1")
+    if loss == "succeeded":
+        do(database, queue.finish, job_id, 1, "mv_0")
+    elif loss == "given back":
+        do(database, queue.give_back, job_id, 1)
+    else:
+        let_lease_run_out(database, job_id)
+    if loss == "taken over":
+        claim(database, "w2")
+    before = columns(database, job_id)
+    with pytest.raises(StaleAttempt):
+        do(database, statement, job_id, 1)
+    assert columns(database, job_id) == before
+
+
+def test_heartbeat_renews_the_lease(database: Database, add_job: AddJob) -> None:
+    job_id = add_job()
+    claim(database)
+    do(database, queue.heartbeat, job_id, 1, 1000.0)
+    assert read_job(database, job_id).lease_expires_at == pytest.approx(time.time() + 1000, abs=5)
+
+
+def test_finish_stands_or_falls_with_its_transaction(database: Database, add_job: AddJob) -> None:
+    job_id = add_job()
+    claim(database)
+
+    def publish_and_fail(session: Session) -> None:
+        queue.finish(session, job_id, 1, "mv_1")
+        raise RuntimeError("the rest of the transaction fails")
+
+    with pytest.raises(RuntimeError):
+        do(database, publish_and_fail)
+    assert read_job(database, job_id).state == JobState.RUNNING
+    do(database, queue.finish, job_id, 1, "mv_1")
+    row = read_job(database, job_id)
+    assert (row.state, row.model_version_id, row.lease_expires_at) == (JobState.SUCCEEDED, "mv_1", None)
+    assert row.finished_at is not None
+
+
+def test_finish_is_refused_once_cancellation_was_asked_for(database: Database, add_job: AddJob) -> None:
+    job_id = add_job()
+    claim(database)
+    assert do(database, queue.request_cancel, job_id) == JobState.RUNNING
+    with pytest.raises(StaleAttempt):
+        do(database, queue.finish, job_id, 1, "mv_1")
+    assert do(database, queue.is_cancel_requested, job_id, 1) is True
+    do(database, queue.mark_cancelled, job_id, 1)
+    assert read_job(database, job_id).state == JobState.CANCELLED
+
+
+def test_fail_says_why(database: Database, add_job: AddJob) -> None:
+    job_id = add_job()
+    claim(database)
+    do(database, queue.fail, job_id, 1, "too_short", "Series 'a' is too short.")
+    row = read_job(database, job_id)
+    assert (row.state, row.error) == (
+        JobState.FAILED,
+        {"code": "too_short", "detail": "Series 'a' is too short."},
+    )
+
+
+def test_given_back_job_waits_again_without_a_lost_run(database: Database, add_job: AddJob) -> None:
+    job_id = add_job()
+    for attempt in range(1, 6):  # more often than the limit of lost runs
+        claim(database)
+        do(database, queue.give_back, job_id, attempt)
+    row = read_job(database, job_id)
+    assert (row.state, row.attempt, row.times_lost, row.worker) == (JobState.QUEUED, 5, 0, None)
+
+
+def test_given_back_job_is_cancelled_if_that_was_asked_for(database: Database, add_job: AddJob) -> None:
+    job_id = add_job()
+    claim(database)
+    do(database, queue.request_cancel, job_id)
+    do(database, queue.give_back, job_id, 1)
+    row = read_job(database, job_id)
+    assert row.state == JobState.CANCELLED
+    assert row.finished_at is not None
+
+
+def test_lost_run_is_tried_again_up_to_the_limit(database: Database, add_job: AddJob) -> None:
+    job_id = add_job()
+    states = []
+    for attempt in range(1, MAX + 1):
+        assert claim(database) is not None
+        states.append(do(database, queue.lose_run, job_id, attempt, "its process was ended by SIGKILL", MAX))
+    assert states == [JobState.QUEUED, JobState.QUEUED, JobState.FAILED]
+    assert claim(database) is None
+    error = read_job(database, job_id).error
+    assert error is not None
+    assert error["code"] == "run_lost"
+    assert "3 times" in error["detail"]
+    assert "SIGKILL" in error["detail"]
+
+
+def test_job_abandoned_too_often_is_failed_and_not_claimed(database: Database, add_job: AddJob) -> None:
+    job_id = add_job()
+    for _ in range(MAX):
+        assert claim(database) is not None
+        let_lease_run_out(database, job_id)
+    assert claim(database) is None
+    closed = do(database, queue.close_abandoned, MAX)
+    assert [job.id for job in closed] == [job_id]  # type: ignore[attr-defined]
+    row = read_job(database, job_id)
+    assert row.state == JobState.FAILED
+    assert row.error is not None
+    assert "silent for longer than its lease" in row.error["detail"]
+
+
+def test_abandoned_job_whose_cancellation_was_asked_for_is_cancelled(
+    database: Database, add_job: AddJob
+) -> None:
+    job_id = add_job()
+    claim(database)
+    do(database, queue.request_cancel, job_id)
+    let_lease_run_out(database, job_id)
+    assert claim(database) is None
+    do(database, queue.close_abandoned, MAX)
+    assert read_job(database, job_id).state == JobState.CANCELLED
+
+
+def test_close_abandoned_leaves_jobs_alone_that_may_run_again(database: Database, add_job: AddJob) -> None:
+    add_job()
+    job_id = add_job(state=JobState.RUNNING, attempt=1, lease_expires_at=1.0)
+    assert do(database, queue.close_abandoned, MAX) == []
+    assert read_job(database, job_id).state == JobState.RUNNING
+
+
+def test_cancel_of_waiting_final_and_unknown_jobs(database: Database, add_job: AddJob) -> None:
+    waiting, failed = add_job(), add_job(state=JobState.FAILED)
+    assert do(database, queue.request_cancel, waiting) == JobState.CANCELLED
+    assert do(database, queue.request_cancel, failed) == JobState.FAILED
+    assert do(database, queue.request_cancel, "job_unknown") is None
+    assert claim(database) is None
+
+
+def test_400_jobs_are_claimed_exactly_once(settings: Settings, database: Database, add_job: AddJob) -> None:
+    ids = sorted(add_job() for _ in range(400))
+    environment = {**os.environ, **settings.environment()}
+    start = str(time.time() + 2.0)
+    claimers = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.support.claim_all", start],
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(4)
+    ]
+    claimed = [claimer.communicate(timeout=60)[0].split() for claimer in claimers]
+    assert [claimer.returncode for claimer in claimers] == [0] * 4
+    assert sorted(job for part in claimed for job in part) == ids
+    assert sum(1 for part in claimed if part) > 1, "only one process claimed: nothing ran side by side"

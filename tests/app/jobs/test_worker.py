@@ -1,0 +1,174 @@
+"""A real worker process with a stand-in for the fit, on each kind of database."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from app.database import Database
+from app.jobs import queue
+from app.models import JobState
+from app.settings import Settings
+from tests.app.jobs.conftest import AddJob, read_job
+from tests.support.processes import is_running, wait_until
+
+LEASE = 2.0
+
+StartWorker = Callable[[], "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def start_worker(settings: Settings) -> Iterator[StartWorker]:
+    timing = {"CCMTL_JOB_LEASE_SECONDS": str(LEASE), "CCMTL_JOB_POLL_SECONDS": "0.1"}
+    workers = []
+
+    def start() -> subprocess.Popen[bytes]:
+        environment = {**os.environ, **settings.environment(), **timing}
+        workers.append(
+            subprocess.Popen([sys.executable, "-m", "tests.support.stand_in_worker"], env=environment)
+        )
+        return workers[-1]
+
+    yield start
+    for worker in workers:
+        worker.kill()
+        worker.wait()
+
+
+@pytest.fixture
+def pid_file(tmp_path: Path) -> str:
+    return str(tmp_path / "fit_pid")
+
+
+def fit_pid(pid_file: str, attempt: int) -> int:
+    """Wait for the start of the attempt's fit child and return its pid."""
+    path = Path(f"{pid_file}.{attempt}")
+    return int(wait_until(lambda: path.exists() and path.read_text(), 30, f"the start of attempt {attempt}"))
+
+
+def wait_for_state(database: Database, job_id: str, state: JobState, seconds: float = 20) -> None:
+    wait_until(lambda: read_job(database, job_id).state == state, seconds, f"state {state}")
+
+
+def test_job_succeeds_and_the_next_one_follows(
+    database: Database, add_job: AddJob, start_worker: StartWorker
+) -> None:
+    jobs = [add_job({"succeeds_at": [1]}) for _ in range(2)]
+    start_worker()
+    for job_id in jobs:
+        wait_for_state(database, job_id, JobState.SUCCEEDED)
+        row = read_job(database, job_id)
+        assert (row.attempt, row.times_lost, row.model_version_id) == (1, 0, "mv_of_stand_in")
+
+
+def test_killed_workers_child_is_gone_and_another_worker_takes_over(
+    database: Database, add_job: AddJob, start_worker: StartWorker, pid_file: str
+) -> None:
+    job_id = add_job({"pid_file": pid_file, "succeeds_at": [2]})
+    worker = start_worker()
+    child = fit_pid(pid_file, 1)
+    start_worker()
+    worker.kill()
+    wait_until(lambda: not is_running(child), 2, "the end of the fit child")
+    wait_for_state(database, job_id, JobState.SUCCEEDED)
+    assert (read_job(database, job_id).attempt, read_job(database, job_id).times_lost) == (2, 1)
+
+
+def test_ended_worker_gives_its_job_back_at_once(
+    database: Database, add_job: AddJob, start_worker: StartWorker, pid_file: str
+) -> None:
+    job_id = add_job({"pid_file": pid_file})
+    worker = start_worker()
+    child = fit_pid(pid_file, 1)
+    worker.terminate()
+    assert worker.wait(timeout=5) == 0
+    assert not is_running(child)
+    row = read_job(database, job_id)
+    assert (row.state, row.attempt, row.times_lost) == (JobState.QUEUED, 1, 0)
+
+
+def test_cancelled_jobs_child_is_ended(
+    database: Database, add_job: AddJob, start_worker: StartWorker, pid_file: str
+) -> None:
+    job_id = add_job({"pid_file": pid_file})
+    start_worker()
+    child = fit_pid(pid_file, 1)
+    with database.write() as session:
+        queue.request_cancel(session, job_id)
+    wait_for_state(database, job_id, JobState.CANCELLED, 5)
+    wait_until(lambda: not is_running(child), 2, "the end of the fit child")
+
+
+@pytest.mark.parametrize(
+    ("request_", "reason"), [({"dies_at": [1, 2, 3]}, "SIGKILL"), ({"ends_at": [1, 2, 3]}, "code 7")]
+)
+def test_fit_that_dies_every_time_fails_its_job_and_says_how(
+    database: Database,
+    add_job: AddJob,
+    start_worker: StartWorker,
+    request_: dict[str, list[int]],
+    reason: str,
+) -> None:
+    job_id = add_job(request_)
+    start_worker()
+    wait_for_state(database, job_id, JobState.FAILED)
+    row = read_job(database, job_id)
+    assert row.error is not None
+    assert reason in row.error["detail"]
+    assert row.attempt == 3
+
+
+def test_fit_that_dies_once_is_run_again(
+    database: Database, add_job: AddJob, start_worker: StartWorker
+) -> None:
+    job_id = add_job({"dies_at": [1], "succeeds_at": [2]})
+    start_worker()
+    wait_for_state(database, job_id, JobState.SUCCEEDED)
+    assert read_job(database, job_id).times_lost == 1
+
+
+def test_long_job_keeps_its_lease(
+    database: Database, add_job: AddJob, start_worker: StartWorker, pid_file: str
+) -> None:
+    job_id = add_job({"pid_file": pid_file})
+    start_worker()
+    start_worker()
+    fit_pid(pid_file, 1)
+    first = read_job(database, job_id).lease_expires_at
+    assert first is not None
+    wait_until(lambda: (read_job(database, job_id).lease_expires_at or 0) > first + 2 * LEASE, 20, "renewals")
+    assert read_job(database, job_id).attempt == 1
+
+
+def test_worker_suspended_past_its_lease_ends_its_run_when_it_wakes(
+    database: Database, add_job: AddJob, start_worker: StartWorker, pid_file: str
+) -> None:
+    job_id = add_job({"pid_file": pid_file})
+    sleeper = start_worker()
+    old_child = fit_pid(pid_file, 1)
+    sleeper.send_signal(signal.SIGSTOP)
+    start_worker()
+    new_child = fit_pid(pid_file, 2)
+    sleeper.send_signal(signal.SIGCONT)
+    wait_until(lambda: not is_running(old_child), 5, "the end of the stale fit child")
+    row = read_job(database, job_id)
+    assert (row.state, row.attempt) == (JobState.RUNNING, 2)
+    assert is_running(new_child)
+
+
+def test_suspended_fit_child_loses_its_lease_and_the_job_is_run_again(
+    database: Database, add_job: AddJob, start_worker: StartWorker, pid_file: str
+) -> None:
+    job_id = add_job({"pid_file": pid_file, "succeeds_at": [2]})
+    start_worker()
+    child = fit_pid(pid_file, 1)
+    os.kill(child, signal.SIGSTOP)
+    wait_for_state(database, job_id, JobState.SUCCEEDED)
+    assert not is_running(child)
+    assert read_job(database, job_id).attempt == 2

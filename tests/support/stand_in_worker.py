@@ -1,0 +1,14 @@
+"""A real worker whose fit child is the stand-in."""
+
+from __future__ import annotations
+
+from app.database import Database
+from app.jobs.worker import Worker
+from app.lifeline import Signals
+from app.logs import configure_logging
+from app.settings import Settings
+
+if __name__ == "__main__":
+    configure_logging("worker", "info")
+    settings = Settings()
+    Worker(settings, Database(settings), Signals(), fit_child="tests.support.stand_in_fit").run()
