@@ -50,8 +50,10 @@ case $installed in
     "$python" -c 'import ensurepip, venv' 2>/dev/null || fail "$python has no venv module." \
         "Debian, Ubuntu:  sudo apt install python3-venv" \
         "Others:          install a Python that is not stripped of venv and ensurepip"
-    rm -rf "$venv" && mkdir -p "$venv" && touch "$mark" && [ -w . ] || fail "no permission to write in $PWD." \
-        "Clone into a folder that you own, and do not mix sudo and plain runs of make."
+    if ! { [ -w . ] && rm -rf "$venv" && mkdir -p "$venv" && touch "$mark"; }; then
+        fail "no permission to write in $PWD." \
+            "Clone into a folder that you own, and do not mix sudo and plain runs of make."
+    fi
     echo "Creating the virtual environment $venv with $("$python" --version)"
     "$python" -m venv "$venv" >&2 || fail "the virtual environment could not be created; the reason is above." \
         "$disk"
