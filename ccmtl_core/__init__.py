@@ -8,9 +8,11 @@ from ccmtl_core.exceptions import (
     ParameterError,
     UnknownTaskError,
 )
+from ccmtl_core.folds import training_folds
 from ccmtl_core.model import CCMTLModel
-from ccmtl_core.statistics import SufficientStatistics, training_folds
+from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.task_dataset import TaskDataset
+from ccmtl_core.triangular_statistics import TriangularStatistics
 
 __all__ = [
     "CCMTLError",
@@ -21,6 +23,7 @@ __all__ = [
     "ParameterError",
     "SufficientStatistics",
     "TaskDataset",
+    "TriangularStatistics",
     "UnknownTaskError",
     "training_folds",
 ]

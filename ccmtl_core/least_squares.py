@@ -1,12 +1,28 @@
-"""Statistics in, minimum-norm least squares of each task out, with its residual sum of squares."""
+"""Statistics in, the minimum-norm least squares of each task out, with the digits left in its residual.
+
+Both forms of the statistics decide rank after scaling every column to length one: rounding in
+their entries is relative to the columns, so that features of wildly different scale stay apart
+from features that are collinear. Well-conditioned tasks take a triangular solve; the rest an
+eigen- or singular value decomposition (Golub and Van Loan, Matrix Computations, 4th ed., 5.5).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
+import numba
 import numpy as np
 
-from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core._types import BoolArray, FloatArray, IntArray
+
+EPS = float(np.finfo(np.float64).eps)
+MAX_DIGITS = -float(np.log10(EPS))
+SAFE_PIVOT = 1e-6
+"""Squared sine of a column's angle to those before it, above which it counts as independent."""
+
+BATCH_ENTRIES = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,27 +32,218 @@ class LeastSquares:
     Parameters
     ----------
     weights : (T, P) float64
-        The minimiser of smallest norm.
+        ŵ_t, the minimiser of smallest norm; zero for a task without data.
     residual : (T,) float64
-        ‖X_t ŵ_t − y_t‖².
+        RSS_t = ‖X_t ŵ_t − y_t‖².
+    residual_error : (T,) float64
+        How far rounding can have moved ``residual``.
     rank : (T,) int64
         Numerical rank of X_t.
     """
 
     weights: FloatArray
     residual: FloatArray
+    residual_error: FloatArray
     rank: IntArray
+
+    @cached_property
+    def digits(self) -> FloatArray:
+        """Decimal digits left in each task's residual, (T,), from 0 to 15.65."""
+        return _digits(self.residual, self.residual_error)
+
+    @cached_property
+    def total_digits(self) -> float:
+        """Decimal digits left in Σ_t RSS_t."""
+        total = np.array([self.residual.sum()]), np.array([self.residual_error.sum()])
+        return float(_digits(*total)[0])
 
 
 def least_squares_from_gram(
     gram: FloatArray, xty: FloatArray, yty: FloatArray, n_samples: IntArray
 ) -> LeastSquares:
-    """From the Gram form, by eigenvalues."""
-    values, vectors = np.linalg.eigh(gram)
-    kept = values > values[:, -1:] * (gram.shape[1] * 8 * np.finfo(float).eps)
-    coefficients = np.matmul(np.swapaxes(vectors, 1, 2), xty[:, :, None])[:, :, 0]
-    inverse = np.where(kept, 1.0 / np.where(kept, values, 1.0), 0.0)
-    weights = np.matmul(vectors, (coefficients * inverse)[:, :, None])[:, :, 0]
-    rank = kept.sum(axis=1)
-    residual = np.maximum(yty - (coefficients**2 * inverse).sum(axis=1), 0.0)
-    return LeastSquares(weights, np.where(rank >= n_samples, 0.0, residual), rank)
+    """From the Gram form: half of the digits of X decide the rank, and RSS is a difference.
+
+    Parameters
+    ----------
+    gram : (T, P, P) float64
+        X_tᵀ X_t.
+    xty : (T, P) float64
+        X_tᵀ y_t.
+    yty : (T,) float64
+        y_tᵀ y_t.
+    n_samples : (T,) int64
+        Rows of each task.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> start = least_squares_from_gram(
+    ...     np.array([[[2.0, 2.0], [2.0, 2.0]]]), np.array([[2.0, 2.0]]), np.array([3.0]), np.array([2]))
+    >>> start.weights, start.residual, start.rank
+    (array([[0.5, 0.5]]), array([1.]), array([1]))
+    """
+    scale = _lengths(np.sqrt(np.maximum(np.diagonal(gram, axis1=1, axis2=2), 0.0)))
+    weights, explained = np.zeros_like(xty), np.zeros_like(yty)
+    definite = _solve_cholesky(gram, xty, scale, weights, explained)
+    rank = np.where(definite, gram.shape[1], 0)
+    for some in _batches(~definite, gram.shape[1]):
+        D = scale[some]
+        values, V = np.linalg.eigh(gram[some] / (D[:, :, None] * D[:, None, :]))
+        kept = values > values[:, -1:] * _noise(n_samples[some], gram.shape[1])
+        kept &= values > 0.0
+        along = np.einsum("tpr,tp->tr", V, xty[some] / D)
+        inverse = np.divide(1.0, values, out=np.zeros_like(values), where=kept)
+        rank[some] = kept.sum(axis=1)
+        explained[some] = (along**2 * inverse).sum(axis=1)
+        weights[some] = _minimum_norm(V, along * inverse, D, rank[some])
+    size = yty + 2 * _dot(np.abs(weights), np.abs(xty)) + _quadratic(np.abs(gram), np.abs(weights))
+    exact = rank >= n_samples  # as many independent columns as rows: the fit passes through them
+    residual = np.where(exact, 0.0, np.maximum(yty - explained, 0.0))
+    error = np.where(exact, 0.0, EPS * (2 + np.sqrt(n_samples / 64)) * size)
+    return LeastSquares(weights, residual, error, rank)
+
+
+def least_squares_from_factor(factor: FloatArray, n_samples: IntArray) -> LeastSquares:
+    """From the triangular form, with all the digits of X.
+
+    Parameters
+    ----------
+    factor : (T, P + 1, P + 1) float64
+        Upper triangular R with Rᵀ R = [X_t y_t]ᵀ [X_t y_t].
+    n_samples : (T,) int64
+        Rows of each task.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> start = least_squares_from_factor(np.array([[[2.0, 4.0], [0.0, 1e-9]]]), np.array([3]))
+    >>> start.weights, start.residual
+    (array([[2.]]), array([1.e-18]))
+    """
+    P = factor.shape[1] - 1
+    R, target = factor[:, :, :P], factor[:, :, P]
+    scale = _lengths(np.sqrt((R**2).sum(axis=1)))
+    weights = np.zeros((len(factor), P))
+    definite = _solve_triangular(factor, scale, weights)
+    rank = np.where(definite, P, 0)
+    for some in _batches(~definite, P):
+        D = scale[some]
+        U, values, Vt = np.linalg.svd(R[some] / D[:, None, :], full_matrices=False)
+        kept = values > values[:, :1] * _noise(n_samples[some], P)
+        kept &= np.arange(P) < n_samples[some, None]
+        along = np.einsum("tpr,tp->tr", U, target[some])
+        inverse = np.divide(1.0, values, out=np.zeros_like(values), where=kept)
+        rank[some] = kept.sum(axis=1)
+        V = np.swapaxes(Vt, 1, 2)[:, :, ::-1]  # in rising order, as from eigh
+        weights[some] = _minimum_norm(V, (along * inverse)[:, ::-1], D, rank[some])
+    rest = target - np.matmul(R, weights[:, :, None])[:, :, 0]
+    residual = np.where(rank >= n_samples, 0.0, (rest**2).sum(axis=1))
+    size = np.sqrt((target**2).sum(axis=1)) + _dot(np.abs(weights), scale)
+    shift = EPS * (2 + np.sqrt(n_samples / 64)) * size
+    error = np.where(rank >= n_samples, 0.0, shift * (2 * np.sqrt(residual) + shift))
+    return LeastSquares(weights, residual, error, rank)
+
+
+def _digits(value: FloatArray, error: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        digits = np.log10(value / error)
+    digits = np.where(error > 0, digits, MAX_DIGITS)
+    clipped: FloatArray = np.clip(digits, 0.0, MAX_DIGITS)
+    return clipped
+
+
+def _lengths(lengths: FloatArray) -> FloatArray:
+    """Lengths of the columns, with 1 for columns of zeros."""
+    return np.where(lengths > 0, lengths, 1.0)
+
+
+def _noise(n_samples: IntArray, n_features: int) -> FloatArray:
+    """Relative size of what rounding leaves in directions that carry nothing, (T, 1)."""
+    noise: FloatArray = EPS * (8 * n_features + np.sqrt(n_samples))[:, None]
+    return noise
+
+
+def _dot(a: FloatArray, b: FloatArray) -> FloatArray:
+    products: FloatArray = np.einsum("tp,tp->t", a, b)
+    return products
+
+
+def _quadratic(A: FloatArray, v: FloatArray) -> FloatArray:
+    return _dot(np.matmul(A, v[:, :, None])[:, :, 0], v)
+
+
+def _batches(chosen: BoolArray, n_features: int) -> Iterator[IntArray]:
+    """Positions of the chosen tasks, so many at a time that temporaries stay small."""
+    positions = np.flatnonzero(chosen)
+    step = max(1, BATCH_ENTRIES // n_features**2)
+    for first in range(0, len(positions), step):
+        yield positions[first : first + step]
+
+
+def _minimum_norm(V: FloatArray, b: FloatArray, scale: FloatArray, rank: IntArray) -> FloatArray:
+    """The w of smallest norm with V_rᵀ diag(scale) w = b_r, V_r the last ``rank`` columns of V.
+
+    It lies in the span of diag(scale) V_r = Z S (QR), where it is Z S⁻ᵀ b_r.
+    """
+    weights = np.zeros_like(b)
+    for r in np.unique(rank[rank > 0]):
+        some = np.flatnonzero(rank == r)
+        Z, S = np.linalg.qr(scale[some, :, None] * V[some, :, -r:])
+        inner = np.linalg.solve(np.swapaxes(S, 1, 2), b[some, -r:, None])
+        weights[some] = np.matmul(Z, inner)[:, :, 0]
+    return weights
+
+
+@numba.njit(cache=True, nogil=True)
+def _solve_cholesky(
+    gram: FloatArray, xty: FloatArray, scale: FloatArray, weights: FloatArray, explained: FloatArray
+) -> BoolArray:
+    """Fill in the tasks whose columns are safely independent; say which they are."""
+    T, P = xty.shape
+    L = np.empty((P, P))
+    z = np.empty(P)
+    definite = np.ones(T, dtype=np.bool_)
+    for t in range(T):
+        for p in range(P):
+            for q in range(p + 1):
+                entry = gram[t, p, q] / (scale[t, p] * scale[t, q])
+                for r in range(q):
+                    entry -= L[p, r] * L[q, r]
+                if q < p:
+                    L[p, q] = entry / L[q, q]
+            if not entry > SAFE_PIVOT:
+                definite[t] = False
+                break
+            L[p, p] = np.sqrt(entry)
+            z[p] = xty[t, p] / scale[t, p]
+            for r in range(p):
+                z[p] -= L[p, r] * z[r]
+            z[p] /= L[p, p]
+        if definite[t]:
+            for p in range(P):
+                explained[t] += z[p] * z[p]
+            for p in range(P - 1, -1, -1):
+                for r in range(p + 1, P):
+                    z[p] -= L[r, p] * z[r]
+                z[p] /= L[p, p]
+                weights[t, p] = z[p] / scale[t, p]
+    return definite
+
+
+@numba.njit(cache=True, nogil=True)
+def _solve_triangular(factor: FloatArray, scale: FloatArray, weights: FloatArray) -> BoolArray:
+    """Fill in the tasks whose columns are safely independent; say which they are."""
+    T, P = weights.shape
+    definite = np.ones(T, dtype=np.bool_)
+    for t in range(T):
+        R = factor[t]
+        for p in range(P):
+            if not (R[p, p] / scale[t, p]) ** 2 > SAFE_PIVOT:
+                definite[t] = False
+        if definite[t]:
+            for p in range(P - 1, -1, -1):
+                entry = R[p, P]
+                for q in range(p + 1, P):
+                    entry -= R[p, q] * weights[t, q]
+                weights[t, p] = entry / R[p, p]
+    return definite

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.arrays import all_finite, as_float64, as_id, checked_names, read_only
 from ccmtl_core.exceptions import DataError, ModelFileError, UnknownTaskError
 from ccmtl_core.model_file import read_model_file, write_model_file
 from ccmtl_core.near_matches import NearMatches
-from ccmtl_core.task_dataset import all_finite, as_float64, as_id, checked_names, read_only
 
 ROWS_PER_STEP = 16_384
 

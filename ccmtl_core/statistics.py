@@ -15,21 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core._types import BoolArray, FloatArray, IntArray
+from ccmtl_core.arrays import all_finite, as_counts, as_shape, checked_names, refuse_each
 from ccmtl_core.exceptions import DataError, ParameterError
-from ccmtl_core.gram_kernel import accumulate_grouped, accumulate_scattered
+from ccmtl_core.gram_kernel import accumulate_gram
 from ccmtl_core.least_squares import LeastSquares, least_squares_from_gram
-from ccmtl_core.task_dataset import (
-    TaskDataset,
-    as_float64,
-    checked_names,
-    checked_task_index,
-    default_feature_names,
-    read_only,
-    refuse,
-)
-
-Block = tuple[ArrayLike, ArrayLike, ArrayLike]
+from ccmtl_core.row_blocks import IN_PLACE, Block, group_by_fold, group_by_task, names_or_default
+from ccmtl_core.task_dataset import TaskDataset
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,41 +69,42 @@ class SufficientStatistics:
         T, P = len(task_ids), len(feature_names)
         if not (T and P):
             raise DataError("statistics need at least one task and one feature")
-        arrays: dict[str, Any] = {
-            "gram": as_float64(self.gram, "gram"),
-            "xty": as_float64(self.xty, "xty"),
-            "yty": as_float64(self.yty, "yty"),
-            "n_samples": np.ascontiguousarray(self.n_samples, dtype=np.int64),
+        checked: dict[str, Any] = {
+            "gram": as_shape(self.gram, (T, P, P), "gram"),
+            "xty": as_shape(self.xty, (T, P), "xty"),
+            "yty": as_shape(self.yty, (T,), "yty"),
+            "n_samples": as_counts(self.n_samples, T),
+            "task_ids": task_ids,
+            "feature_names": feature_names,
         }
-        shapes = {"gram": (T, P, P), "xty": (T, P), "yty": (T,), "n_samples": (T,)}
-        refuse(
-            [
-                f"{name} must be {shapes[name]}; got {array.shape}"
-                for name, array in arrays.items()
-                if array.shape != shapes[name]
-            ]
-        )
-        for name, array in arrays.items():
-            object.__setattr__(self, name, read_only(array))
-        object.__setattr__(self, "task_ids", task_ids)
-        object.__setattr__(self, "feature_names", feature_names)
-        self._refuse_non_finite()
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        self._refuse_impossible()
 
-    def _refuse_non_finite(self) -> None:
-        finite = np.isfinite(self.yty) & np.isfinite(self.xty).all(axis=1)
-        finite &= np.isfinite(self.gram).all(axis=(1, 2))
-        refuse(
-            [
-                f"task {self.task_ids[t]!r}: its statistics are not finite (values whose squares overflow?)"
-                for t in np.flatnonzero(~finite)
-            ]
-        )
+    def _refuse_impossible(self) -> None:
+        """Refuse what no rows can have as their statistics."""
+        diagonal = np.diagonal(self.gram, axis1=1, axis2=2)
+        if not (all_finite(self.gram) and all_finite(self.xty) and all_finite(self.yty)):
+            finite = np.isfinite(self.yty) & np.isfinite(self.xty).all(axis=1)
+            finite &= np.isfinite(self.gram).all(axis=(1, 2))
+            self._refuse_tasks(~finite, "statistics are not finite; do squares overflow?")
+        negative = (self.yty < 0) | (diagonal < 0).any(axis=1) | (self.n_samples < 0)
+        self._refuse_tasks(negative, "a sum of squares or a number of samples is negative")
+        transposed = np.swapaxes(self.gram, 1, 2)
+        if not np.array_equal(self.gram, transposed):
+            size = diagonal.max(axis=1, initial=0.0)[:, None, None]
+            skew = np.abs(self.gram - transposed) > 1e-9 * size
+            self._refuse_tasks(skew.any(axis=(1, 2)), "gram is not symmetric")
+
+    def _refuse_tasks(self, bad: BoolArray, fault: str) -> None:
+        refuse_each(np.flatnonzero(bad), lambda t: f"task {self.task_ids[t]!r}: {fault}")
 
     @classmethod
     def from_dataset(cls, dataset: TaskDataset) -> SufficientStatistics:
         """Statistics of a dataset, in one pass over its rows."""
         gram, xty, yty = _zeros(dataset.n_tasks, dataset.n_features)
-        accumulate_grouped(dataset.X, dataset.y, dataset.offsets, gram, xty, yty)
+        slot = np.arange(dataset.n_tasks)
+        accumulate_gram(dataset.X, dataset.y, IN_PLACE, dataset.offsets, slot, gram, xty, yty)
         return cls(gram, xty, yty, dataset.n_samples, dataset.task_ids, dataset.feature_names)
 
     @classmethod
@@ -150,13 +143,13 @@ class SufficientStatistics:
         """
         gram, xty, yty = _zeros(n_tasks, n_features)
         n_samples = np.zeros(n_tasks, dtype=np.int64)
-        for number, (X, y, task_index) in enumerate(blocks):
-            features, targets, index = _checked_block(number, X, y, task_index, n_tasks, n_features)
-            accumulate_scattered(features, targets, index, gram, xty, yty)
-            n_samples += np.bincount(index, minlength=n_tasks)
-        ids = [str(t) for t in range(n_tasks)] if task_ids is None else task_ids
-        names = default_feature_names(n_features) if feature_names is None else feature_names
-        return cls(gram, xty, yty, n_samples, tuple(map(str, ids)), tuple(names))
+        slot = np.arange(n_tasks)
+        for number, block in enumerate(blocks):
+            X, y, order, offsets = group_by_task(number, block, n_tasks, n_features)
+            accumulate_gram(X, y, order, offsets, slot, gram, xty, yty)
+            n_samples += np.diff(offsets)
+        ids, names = names_or_default(task_ids, n_tasks, feature_names, n_features)
+        return cls(gram, xty, yty, n_samples, ids, names)
 
     @classmethod
     def by_fold(cls, dataset: TaskDataset, fold: ArrayLike, n_folds: int) -> list[SufficientStatistics]:
@@ -175,22 +168,17 @@ class SufficientStatistics:
         -------
         list of n_folds SufficientStatistics
             All with the tasks of the dataset. Training statistics are sums of these
-            (:func:`training_folds`), never the total minus one: that would cancel.
+            (:func:`ccmtl_core.training_folds`), never the total minus one: that would cancel.
         """
-        index = np.asarray(fold)
-        index = checked_task_index(index.astype(np.int64) if index.dtype == bool else index, n_folds)
-        if index.shape != dataset.y.shape:
-            raise DataError(f"fold must be {dataset.y.shape}; got {index.shape}")
+        order, offsets, slot = group_by_fold(dataset, fold, n_folds)
+        gram, xty, yty = _zeros(len(slot), dataset.n_features)
+        accumulate_gram(dataset.X, dataset.y, order, offsets, slot, gram, xty, yty)
+        n_samples = np.empty(len(slot), dtype=np.int64)
+        n_samples[slot] = np.diff(offsets)
         T = dataset.n_tasks
-        slot = index * T + dataset.task_index
-        gram, xty, yty = _zeros(n_folds * T, dataset.n_features)
-        accumulate_scattered(dataset.X, dataset.y, slot, gram, xty, yty)
-        n_samples = np.bincount(slot, minlength=n_folds * T)
-        pieces = [slice(f * T, (f + 1) * T) for f in range(n_folds)]
-        return [
-            cls(gram[s], xty[s], yty[s], n_samples[s], dataset.task_ids, dataset.feature_names)
-            for s in pieces
-        ]
+        parts = [slice(f * T, (f + 1) * T) for f in range(n_folds)]
+        names = dataset.task_ids, dataset.feature_names
+        return [cls(gram[s], xty[s], yty[s], n_samples[s], *names) for s in parts]
 
     def __add__(self, other: SufficientStatistics) -> SufficientStatistics:
         if not isinstance(other, SufficientStatistics):
@@ -281,26 +269,6 @@ class SufficientStatistics:
         return error
 
 
-def training_folds(folds: Sequence[SufficientStatistics]) -> list[SufficientStatistics]:
-    """For each fold the sum of the others, built from prefix and suffix sums.
-
-    Raises
-    ------
-    ParameterError
-        Fewer than two folds.
-    """
-    if len(folds) < 2:
-        raise ParameterError(f"at least two folds are needed, not {len(folds)}")
-    before, after = [folds[0]], [folds[-1]]
-    for part in folds[1:-1]:
-        before.append(before[-1] + part)
-    for part in folds[-2:0:-1]:
-        after.append(part + after[-1])
-    after.reverse()
-    middle = [before[f - 1] + after[f] for f in range(1, len(folds) - 1)]
-    return [after[0], *middle, before[-1]]
-
-
 def _zeros(n_tasks: int, n_features: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     return np.zeros((n_tasks, n_features, n_features)), np.zeros((n_tasks, n_features)), np.zeros(n_tasks)
 
@@ -310,19 +278,3 @@ def _sum_of_tasks(array: FloatArray) -> FloatArray:
     columns = np.ascontiguousarray(array.reshape(len(array), -1).T)
     total: FloatArray = columns.sum(axis=1).reshape(array.shape[1:])
     return total
-
-
-def _checked_block(
-    number: int, X: ArrayLike, y: ArrayLike, task_index: ArrayLike, n_tasks: int, n_features: int
-) -> tuple[FloatArray, FloatArray, IntArray]:
-    features, targets = as_float64(X, f"block {number}: X"), as_float64(y, f"block {number}: y")
-    index = checked_task_index(task_index, n_tasks)
-    if features.shape != (len(targets), n_features) or targets.ndim != 1 or index.shape != targets.shape:
-        raise DataError(
-            f"block {number}: X must be (b, {n_features}), y and task_index (b,); "
-            f"got {features.shape}, {targets.shape}, {index.shape}"
-        )
-    if not (np.isfinite(features).all() and np.isfinite(targets).all()):
-        bad = np.flatnonzero(~(np.isfinite(features).all(axis=1) & np.isfinite(targets)))
-        refuse([f"block {number}, row {row}: not finite" for row in bad])
-    return features, targets, index

@@ -9,15 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.arrays import (
+    MAX_FAULTS,
+    all_finite,
+    as_float64,
+    as_id,
+    checked_index,
+    checked_names,
+    default_feature_names,
+    read_only,
+    refuse,
+)
 from ccmtl_core.exceptions import DataError
-
-MAX_FAULTS = 20
+from ccmtl_core.grouping import group_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,15 +219,13 @@ class TaskDataset:
         """
         features, targets = as_float64(X, "X"), as_float64(y, "y")
         ids = checked_names(task_ids, "task id")
-        index = checked_task_index(task_index, len(ids))
+        index = checked_index(task_index, len(ids), "task_index")
         if features.ndim != 2 or targets.shape != features.shape[:1] or index.shape != targets.shape:
             raise DataError(
                 f"X must be (n, P), y and task (n,); got {features.shape}, {targets.shape}, {index.shape}"
             )
         grouped = bool((index[1:] >= index[:-1]).all())
-        order = slice(None) if grouped else np.argsort(index, kind="stable")
-        offsets = np.zeros(len(ids) + 1, dtype=np.int64)
-        np.cumsum(np.bincount(index, minlength=len(ids)), out=offsets[1:])
+        order, offsets = group_rows(index, len(ids))
         names = default_feature_names(features.shape[1]) if feature_names is None else tuple(feature_names)
         return cls(
             X=features[order].copy() if grouped else features[order],
@@ -263,114 +270,6 @@ class TaskDataset:
     def _place(self, row: int) -> str:
         t = int(np.searchsorted(self.offsets, row, side="right")) - 1
         return f"task {self.task_ids[t]!r}, row {row - self.offsets[t]}"
-
-
-def as_float64(values: ArrayLike, what: str) -> FloatArray:
-    """Numbers of any real type as a C-ordered float64 array; masked entries become NaN.
-
-    Raises
-    ------
-    DataError
-        Values that are not real numbers (text that looks like numbers included), or ragged ones.
-    """
-    try:
-        array = np.asarray(values) if not np.ma.isMaskedArray(values) else _filled(values)
-    except ValueError as error:
-        raise DataError(f"{what} is not a rectangular array: {error}") from error
-    if array.dtype.kind not in "buifO":
-        raise DataError(f"{what} must hold real numbers, not {array.dtype}")
-    try:
-        return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{what} holds something that is not a real number: {error}") from error
-
-
-def _filled(values: Any) -> NDArray[Any]:
-    filled: NDArray[Any] = values.astype(np.float64).filled(np.nan)
-    return filled
-
-
-def all_finite(array: FloatArray) -> bool:
-    """Whether no entry is NaN or infinite; one pass without a temporary when they are moderate."""
-    with np.errstate(all="ignore"):
-        return bool(np.isfinite(array.sum()) or np.isfinite(array).all())
-
-
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """A view of the array that refuses writes; the caller's own array stays as it is."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
-def as_id(value: object) -> str:
-    """Text as it is, an integer in decimal; nothing else names a task.
-
-    Raises
-    ------
-    DataError
-        None, floats (NaN among them) and other types.
-    """
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        return str(int(value))
-    raise DataError(f"a task id must be text or an integer, not {value!r}")
-
-
-def checked_names(names: Sequence[object], what: str) -> tuple[str, ...]:
-    """Names as a tuple of distinct, non-empty text.
-
-    Raises
-    ------
-    DataError
-        Lists each repeated or empty name.
-    """
-    checked = tuple(as_id(name) for name in names)
-    if len(set(checked)) == len(checked) and "" not in checked:
-        return checked
-    seen: set[str] = set()
-    faults = []
-    for position, name in enumerate(checked):
-        if name == "" or name in seen:
-            faults.append(
-                f"{what} {name!r} at position {position} is {'empty' if name == '' else 'repeated'}"
-            )
-        seen.add(name)
-    raise DataError(faults[:MAX_FAULTS], n_faults=len(faults))
-
-
-def checked_task_index(task_index: ArrayLike, n_tasks: int) -> IntArray:
-    """Positions of tasks as int64, each in [0, n_tasks).
-
-    Raises
-    ------
-    DataError
-        Names the rows whose index is outside.
-    """
-    index = np.asarray(task_index)
-    if index.size == 0:
-        return np.zeros(index.shape, dtype=np.int64)
-    if index.dtype.kind not in "iu":
-        raise DataError(f"task_index must hold integers, not {index.dtype}")
-    if index.min() < 0 or index.max() >= n_tasks:
-        bad = np.flatnonzero((index < 0) | (index >= n_tasks))
-        faults = [
-            f"row {row}: task index {index.flat[row]} is not in [0, {n_tasks})" for row in bad[:MAX_FAULTS]
-        ]
-        raise DataError(faults, n_faults=len(bad))
-    return np.ascontiguousarray(index, dtype=np.int64)
-
-
-def default_feature_names(n_features: int) -> tuple[str, ...]:
-    """("x_1", …, "x_P")."""
-    return tuple(f"x_{p + 1}" for p in range(n_features))
-
-
-def refuse(faults: Sequence[str]) -> None:
-    """Raise one DataError with the first faults and their number, if there are any."""
-    if faults:
-        raise DataError(faults[:MAX_FAULTS], n_faults=len(faults))
 
 
 def _shape_faults(

@@ -2,10 +2,11 @@
 
 from ccmtl_core.forecasting.calendar import Frequency
 from ccmtl_core.forecasting.lags import LaggedPanel, lag_dataset, latest_lags, split_by_time
-from ccmtl_core.forecasting.panel import SeriesPanel
+from ccmtl_core.forecasting.panel import MAX_DENSE_ROWS, SeriesPanel
 from ccmtl_core.forecasting.recursion import recursive_forecast
 
 __all__ = [
+    "MAX_DENSE_ROWS",
     "Frequency",
     "LaggedPanel",
     "SeriesPanel",

@@ -69,9 +69,7 @@ def lag_dataset(panel: SeriesPanel, n_lags: int) -> LaggedPanel:
         same_series = panel.series_index[n_lags:] == panel.series_index[:-n_lags]
         is_row[n_lags:] = same_series & (panel.period[n_lags:] - panel.period[:-n_lags] == n_lags)
     target = np.flatnonzero(is_row)
-    X = np.empty((len(target), n_lags))
-    for lag in range(1, n_lags + 1):
-        X[:, lag - 1] = panel.values[target - lag]
+    X = panel.values[target[:, None] - np.arange(1, n_lags + 1)]
     rows_before = np.concatenate([[0], np.cumsum(is_row)])
     dataset = TaskDataset(X, panel.values[target], rows_before[panel.offsets], panel.unique_ids, names)
     return LaggedPanel(dataset, panel.period[target], n - len(target))

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.exceptions import DataError, ParameterError
-from ccmtl_core.forecasting.calendar import Frequency
-from ccmtl_core.task_dataset import (
-    MAX_FAULTS,
+from ccmtl_core.arrays import (
     all_finite,
     as_float64,
     checked_names,
     read_only,
     refuse,
+    refuse_each,
 )
+from ccmtl_core.exceptions import DataError, ParameterError
+from ccmtl_core.forecasting.calendar import Frequency
 
 MAX_DENSE_ROWS = 2**28
 """Rows that filling may create: one mistyped year in hourly data would ask for billions."""
@@ -198,18 +197,15 @@ class SeriesPanel:
     def _refuse_bad_entries(self) -> None:
         if not all_finite(self.values):
             bad = np.flatnonzero(~np.isfinite(self.values))
-            refuse([f"{self._place(i)}: the value is {self.values[i]}" for i in bad])
+            refuse_each(bad, lambda i: f"{self._place(i)}: the value is {self.values[i]}")
         same = self.series_index[1:] == self.series_index[:-1]
         step = np.diff(self.period)
         bad = np.flatnonzero(same & (step <= 0)) + 1
-        if bad.size:
-            faults = [
-                f"{self._place(i)} {'appears twice' if step[i - 1] == 0 else 'comes too late'}"
-                for i in bad[:MAX_FAULTS]
-            ]
-            raise DataError(faults, n_faults=len(bad))
+        refuse_each(
+            bad, lambda i: f"{self._place(i)} {'appears twice' if step[i - 1] == 0 else 'comes too late'}"
+        )
 
-    def _place(self, entry: Any) -> str:
+    def _place(self, entry: int) -> str:
         moment = self.frequency.to_datetime(self.period[entry]).astype("datetime64[s]")
         return f"series {self.unique_ids[self.series_index[entry]]!r}, period {moment}"
 

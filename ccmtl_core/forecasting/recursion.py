@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ccmtl_core._types import FloatArray
+from ccmtl_core.arrays import as_float64
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.model import predict_rows
-from ccmtl_core.task_dataset import as_float64
 
 
 def recursive_forecast(weights_rows: ArrayLike, lags: ArrayLike, h: int) -> FloatArray:

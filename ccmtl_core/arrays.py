@@ -1,0 +1,145 @@
+"""Whatever a caller passes in, arrays and names of one kind out, or an error that lists the faults.
+
+The checks that datasets, statistics, panels and models share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.exceptions import DataError
+
+MAX_FAULTS = 20
+"""Faults that are written out; the rest are counted."""
+
+
+def as_float64(values: ArrayLike, what: str) -> FloatArray:
+    """Numbers of any real type as a C-ordered float64 array; masked entries become NaN.
+
+    Raises
+    ------
+    DataError
+        Values that are not real numbers (text that looks like numbers included), or ragged ones.
+    """
+    try:
+        array = np.asarray(values) if not np.ma.isMaskedArray(values) else _filled(values)
+    except ValueError as error:
+        raise DataError(f"{what} is not a rectangular array: {error}") from error
+    if array.dtype.kind not in "buifO":
+        raise DataError(f"{what} must hold real numbers, not {array.dtype}")
+    try:
+        return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"{what} holds something that is not a real number: {error}") from error
+
+
+def _filled(values: Any) -> NDArray[Any]:
+    filled: NDArray[Any] = values.astype(np.float64).filled(np.nan)
+    return filled
+
+
+def all_finite(array: FloatArray) -> bool:
+    """Whether no entry is NaN or infinite; one pass without a temporary when they are moderate."""
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(array.sum()) or np.isfinite(array).all())
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A view of the array that refuses writes; the caller's own array stays as it is."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def as_shape(values: ArrayLike, shape: tuple[int, ...], what: str) -> FloatArray:
+    """Numbers as a read-only float64 array of the shape, or a DataError."""
+    array = as_float64(values, what)
+    if array.shape != shape:
+        raise DataError(f"{what} must be {shape}; got {array.shape}")
+    return read_only(array)
+
+
+def as_counts(values: ArrayLike, size: int) -> IntArray:
+    """Numbers of samples as a read-only int64 array (size,), or a DataError."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu" or array.shape != (size,):
+        raise DataError(f"n_samples must be ({size},) integers; got {array.shape} {array.dtype}")
+    return read_only(np.ascontiguousarray(array, dtype=np.int64))
+
+
+def as_id(value: object) -> str:
+    """Text as it is, an integer in decimal; nothing else names a task.
+
+    Raises
+    ------
+    DataError
+        None, floats (NaN among them) and other types.
+    """
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return str(int(value))
+    raise DataError(f"a task id must be text or an integer, not {value!r}")
+
+
+def checked_names(names: Sequence[object], what: str) -> tuple[str, ...]:
+    """Names as a tuple of distinct, non-empty text.
+
+    Raises
+    ------
+    DataError
+        Lists each repeated or empty name.
+    """
+    checked = tuple(as_id(name) for name in names)
+    if len(set(checked)) == len(checked) and "" not in checked:
+        return checked  # the usual case, without a loop
+    seen: set[str] = set()
+    faults = []
+    for position, name in enumerate(checked):
+        if name == "" or name in seen:
+            fault = "is empty" if name == "" else "is repeated"
+            faults.append(f"{what} {name!r} at position {position} {fault}")
+        seen.add(name)
+    refuse(faults)
+    return checked
+
+
+def checked_index(values: ArrayLike, size: int, what: str) -> IntArray:
+    """Positions as int64, each in [0, size).
+
+    Raises
+    ------
+    DataError
+        Names the rows whose position is outside.
+    """
+    index = np.asarray(values)
+    if index.size == 0:
+        return np.zeros(index.shape, dtype=np.int64)
+    if index.dtype.kind not in "iu":
+        raise DataError(f"{what} must hold integers, not {index.dtype}")
+    if index.min() < 0 or index.max() >= size:
+        bad = np.flatnonzero((index < 0) | (index >= size))
+        refuse_each(bad, lambda row: f"{what}, row {row}: {index.flat[row]} is not in [0, {size})")
+    return np.ascontiguousarray(index, dtype=np.int64)
+
+
+def default_feature_names(n_features: int) -> tuple[str, ...]:
+    """("x_1", …, "x_P")."""
+    return tuple(f"x_{p + 1}" for p in range(n_features))
+
+
+def refuse(faults: Sequence[str]) -> None:
+    """Raise one DataError with the first faults and their number, if there are any."""
+    if faults:
+        raise DataError(faults[:MAX_FAULTS], n_faults=len(faults))
+
+
+def refuse_each(bad: IntArray, describe: Callable[[int], str]) -> None:
+    """Raise one DataError that describes the first of the bad positions, if there are any."""
+    if len(bad):
+        raise DataError([describe(int(i)) for i in bad[:MAX_FAULTS]], n_faults=len(bad))

@@ -1,0 +1,60 @@
+"""Grouped rows in, the triangular factor of [X_t y_t] updated in place.
+
+Householder reflections of a triangle with a rectangle below it (Elmroth and Gustavson, IBM J.
+Res. Dev. 2000; LAPACK's ``tpqrt``): rows arrive in any pieces, and the triangle of the whole is
+found without ever holding more than ``CHUNK`` rows. One thread, no GIL.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.gram_kernel import CHUNK, REASSOCIATE, load_columns
+
+
+@numba.njit(cache=True, nogil=True)
+def accumulate_factor(
+    X: FloatArray, y: FloatArray, order: IntArray, offsets: IntArray, slot: IntArray, factor: FloatArray
+) -> None:
+    """Add the rows of each group to the factor of its slot.
+
+    Parameters
+    ----------
+    X, y, order, offsets, slot
+        As in ``accumulate_gram``.
+    factor : (T, P + 1, P + 1) float64, changed
+        Upper triangular.
+    """
+    columns = np.zeros((X.shape[1] + 1, CHUNK))
+    for s in range(len(slot)):
+        for first in range(offsets[s], offsets[s + 1], CHUNK):
+            m = min(CHUNK, offsets[s + 1] - first)
+            load_columns(X, y, order, first, m, columns)
+            _fold_in(columns, m, factor[slot[s]])
+
+
+@numba.njit(cache=True, nogil=True, fastmath=REASSOCIATE)
+def _fold_in(columns: FloatArray, m: int, R: FloatArray) -> None:
+    """Triangle R of [R; columns[:, :m]ᵀ]; the columns are used up."""
+    for k in range(len(R)):
+        below = 0.0
+        for i in range(m):
+            below += columns[k, i] * columns[k, i]
+        if below == 0.0:
+            continue
+        diagonal = R[k, k]
+        norm = np.sqrt(diagonal * diagonal + below)
+        # v = (head, columns[k]) reflects (diagonal, columns[k]) to (∓norm, 0); the sign avoids cancellation
+        head = diagonal + norm if diagonal >= 0.0 else diagonal - norm
+        R[k, k] = -norm if diagonal >= 0.0 else norm
+        scale = 2.0 / (head * head + below)
+        for j in range(k + 1, len(R)):
+            projection = head * R[k, j]
+            for i in range(m):
+                projection += columns[k, i] * columns[j, i]
+            projection *= scale
+            R[k, j] -= projection * head
+            for i in range(m):
+                columns[j, i] -= projection * columns[k, i]

@@ -1,0 +1,113 @@
+"""Rows in any order in, the order that groups them out: by task, by block, by fold.
+
+What every pass over rows shares: datasets grouping their rows, statistics reading blocks and folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.arrays import (
+    all_finite,
+    as_float64,
+    as_id,
+    checked_index,
+    default_feature_names,
+    refuse_each,
+)
+from ccmtl_core.exceptions import DataError, ParameterError
+from ccmtl_core.grouping import group_rows
+from ccmtl_core.task_dataset import TaskDataset
+
+Block = tuple[ArrayLike, ArrayLike, ArrayLike]
+"""X (b, P), y (b,), task_index (b,) integers."""
+
+IN_PLACE = np.empty(0, dtype=np.int64)
+"""The order of rows that are grouped already."""
+
+
+def checked_block(
+    number: int, X: ArrayLike, y: ArrayLike, task_index: ArrayLike, n_tasks: int, n_features: int
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """One block of rows as float64 and int64 arrays.
+
+    Raises
+    ------
+    DataError
+        Wrong shapes, values that are not finite, tasks out of range; names the block and its rows.
+    """
+    what = f"block {number}"
+    features, targets = as_float64(X, f"{what}: X"), as_float64(y, f"{what}: y")
+    index = checked_index(task_index, n_tasks, f"{what}: task_index")
+    if features.shape != (len(index), n_features) or index.ndim != 1 or targets.shape != index.shape:
+        raise DataError(
+            f"{what}: X must be (b, {n_features}), y and task_index (b,); "
+            f"got {features.shape}, {targets.shape}, {index.shape}"
+        )
+    if not (all_finite(features) and all_finite(targets)):
+        bad = np.flatnonzero(~(np.isfinite(features).all(axis=1) & np.isfinite(targets)))
+        refuse_each(bad, lambda row: f"{what}, row {row}: a value is not finite")
+    return features, targets, index
+
+
+def group_by_task(
+    number: int, block: Block, n_tasks: int, n_features: int
+) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
+    """X, y, order and offsets of one checked block."""
+    X, y, index = checked_block(number, *block, n_tasks, n_features)
+    return (X, y, *group_rows(index, n_tasks))
+
+
+def group_by_fold(dataset: TaskDataset, fold: ArrayLike, n_folds: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Groups of rows of one task and one fold.
+
+    Parameters
+    ----------
+    dataset : TaskDataset
+        n rows of T tasks.
+    fold : (n,) integers in [0, n_folds), or booleans
+        The fold of each row.
+    n_folds : int
+        K, at least 1.
+
+    Returns
+    -------
+    order : (n,) int64
+        Row numbers, group after group; the groups follow the rows, so that these are read once.
+    offsets : (T K + 1,) int64
+        Bounds of each group in ``order``.
+    slot : (T K,) int64
+        Where each group goes so that the tasks of one fold lie together: fold · T + task.
+
+    Raises
+    ------
+    DataError
+        A fold out of range, or not one per row.
+    ParameterError
+        ``n_folds`` below 1.
+    """
+    if n_folds < 1:
+        raise ParameterError(f"n_folds must be at least 1, not {n_folds}")
+    index = np.asarray(fold)
+    index = checked_index(index.astype(np.int64) if index.dtype == bool else index, n_folds, "fold")
+    if index.shape != dataset.y.shape:
+        raise DataError(f"fold must be {dataset.y.shape}; got {index.shape}")
+    T = dataset.n_tasks
+    order, offsets = group_rows(dataset.task_index * n_folds + index, T * n_folds)
+    slot = np.arange(T * n_folds).reshape(n_folds, T).T.ravel()
+    return order, offsets, slot
+
+
+def names_or_default(
+    task_ids: Sequence[object] | None,
+    n_tasks: int,
+    feature_names: Sequence[str] | None,
+    n_features: int,
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names given, or "0", "1", … and "x_1", "x_2", …."""
+    ids = tuple(str(t) for t in range(n_tasks)) if task_ids is None else tuple(map(as_id, task_ids))
+    return ids, default_feature_names(n_features) if feature_names is None else tuple(feature_names)

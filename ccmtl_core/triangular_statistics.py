@@ -1,0 +1,235 @@
+"""Rows in, the exact form of the sufficient statistics out: the triangular factor of [X_t y_t].
+
+R_t is upper triangular with R_tᵀ R_t = [X_t y_t]ᵀ [X_t y_t]. It holds the same information as
+gram, xty and yty in the same space, but none of it as a difference: residuals keep all the digits
+of the data, and rank is decided by X, not by its square. Merging is a QR of stacked factors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.arrays import all_finite, as_counts, as_shape, checked_names, read_only, refuse_each
+from ccmtl_core.exceptions import DataError, ParameterError
+from ccmtl_core.least_squares import LeastSquares, least_squares_from_factor
+from ccmtl_core.qr_kernel import accumulate_factor
+from ccmtl_core.row_blocks import IN_PLACE, Block, group_by_fold, group_by_task, names_or_default
+from ccmtl_core.task_dataset import TaskDataset
+
+
+@dataclass(frozen=True, eq=False)
+class TriangularStatistics:
+    """Triangular form of the statistics of T tasks with P features.
+
+    Offers what :class:`~ccmtl_core.SufficientStatistics` offers, and can stand in its place.
+
+    Parameters
+    ----------
+    factor : (T, P + 1, P + 1) float64
+        R_t, upper triangular, of [X_t y_t].
+    n_samples : (T,) int64
+        Rows seen; :meth:`scaled` leaves them as they are.
+    task_ids : tuple of T str
+        Distinct, not empty.
+    feature_names : tuple of P str
+        Distinct, not empty.
+
+    Raises
+    ------
+    DataError
+        Shapes that do not fit, values that are not finite, a factor that is not triangular.
+
+    Examples
+    --------
+    A residual of 1e-9 beside a y of 1e9 is lost in the Gram form and kept here:
+
+    >>> from ccmtl_core import SufficientStatistics
+    >>> data = TaskDataset.from_arrays([[[1.0], [0.0]]], [[1e9, 1e-9]])
+    >>> float(SufficientStatistics.from_dataset(data).least_squares.residual[0])
+    0.0
+    >>> float(TriangularStatistics.from_dataset(data).least_squares.residual[0])
+    1e-18
+    """
+
+    factor: FloatArray
+    n_samples: IntArray
+    task_ids: tuple[str, ...]
+    feature_names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        task_ids = checked_names(self.task_ids, "task id")
+        feature_names = checked_names(self.feature_names, "feature name")
+        T, Q = len(task_ids), len(feature_names) + 1
+        if not T or Q == 1:
+            raise DataError("statistics need at least one task and one feature")
+        checked: dict[str, Any] = {
+            "factor": as_shape(self.factor, (T, Q, Q), "factor"),
+            "n_samples": as_counts(self.n_samples, T),
+            "task_ids": task_ids,
+            "feature_names": feature_names,
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        self._refuse_impossible()
+
+    def _refuse_impossible(self) -> None:
+        with np.errstate(over="ignore"):
+            size = np.einsum("tpq,tpq->t", self.factor, self.factor)
+        if not all_finite(size):
+            bad = np.flatnonzero(~np.isfinite(size))
+            fault = "its statistics are not finite; do squares overflow?"
+            refuse_each(bad, lambda t: f"task {self.task_ids[t]!r}: {fault}")
+        if self.factor[:, *np.tril_indices(self.factor.shape[1], -1)].any():
+            raise DataError("factor must be upper triangular")
+        refuse_each(
+            np.flatnonzero(self.n_samples < 0),
+            lambda t: f"task {self.task_ids[t]!r}: the number of samples is negative",
+        )
+
+    @classmethod
+    def from_dataset(cls, dataset: TaskDataset) -> TriangularStatistics:
+        """Statistics of a dataset, in one pass over its rows."""
+        factor = _zeros(dataset.n_tasks, dataset.n_features)
+        slot = np.arange(dataset.n_tasks)
+        accumulate_factor(dataset.X, dataset.y, IN_PLACE, dataset.offsets, slot, factor)
+        return cls(factor, dataset.n_samples, dataset.task_ids, dataset.feature_names)
+
+    @classmethod
+    def from_blocks(
+        cls,
+        blocks: Iterable[Block],
+        n_tasks: int,
+        n_features: int,
+        *,
+        task_ids: Sequence[object] | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> TriangularStatistics:
+        """Statistics of rows that arrive in pieces; as :meth:`SufficientStatistics.from_blocks`."""
+        factor = _zeros(n_tasks, n_features)
+        n_samples = np.zeros(n_tasks, dtype=np.int64)
+        slot = np.arange(n_tasks)
+        for number, block in enumerate(blocks):
+            X, y, order, offsets = group_by_task(number, block, n_tasks, n_features)
+            accumulate_factor(X, y, order, offsets, slot, factor)
+            n_samples += np.diff(offsets)
+        ids, names = names_or_default(task_ids, n_tasks, feature_names, n_features)
+        return cls(factor, n_samples, ids, names)
+
+    @classmethod
+    def by_fold(cls, dataset: TaskDataset, fold: ArrayLike, n_folds: int) -> list[TriangularStatistics]:
+        """Statistics of each fold of the rows; as :meth:`SufficientStatistics.by_fold`."""
+        order, offsets, slot = group_by_fold(dataset, fold, n_folds)
+        factor = _zeros(len(slot), dataset.n_features)
+        accumulate_factor(dataset.X, dataset.y, order, offsets, slot, factor)
+        n_samples = np.empty(len(slot), dtype=np.int64)
+        n_samples[slot] = np.diff(offsets)
+        T = dataset.n_tasks
+        parts = [slice(f * T, (f + 1) * T) for f in range(n_folds)]
+        return [cls(factor[s], n_samples[s], dataset.task_ids, dataset.feature_names) for s in parts]
+
+    def __add__(self, other: TriangularStatistics) -> TriangularStatistics:
+        if not isinstance(other, TriangularStatistics):
+            return NotImplemented
+        if self.task_ids != other.task_ids or self.feature_names != other.feature_names:
+            raise DataError("only statistics of the same tasks and features, in the same order, add up")
+        factor = self.factor.copy()
+        Q = factor.shape[1]
+        offsets = np.arange(self.n_tasks + 1) * Q
+        accumulate_factor(*other._factor_rows(), IN_PLACE, offsets, np.arange(self.n_tasks), factor)
+        return TriangularStatistics(
+            factor, self.n_samples + other.n_samples, self.task_ids, self.feature_names
+        )
+
+    def scaled(self, factor: float) -> TriangularStatistics:
+        """Statistics in which each row counts ``factor`` times (forgetting: factor < 1).
+
+        Raises
+        ------
+        ParameterError
+            A factor that is negative or not finite.
+        """
+        if not (np.isfinite(factor) and factor >= 0):
+            raise ParameterError(f"factor must be finite and not negative, not {factor}")
+        R = self.factor * np.sqrt(factor)
+        return TriangularStatistics(R, self.n_samples, self.task_ids, self.feature_names)
+
+    def pooled(self) -> TriangularStatistics:
+        """All tasks as one, with the id "pooled"."""
+        factor = _zeros(1, self.n_features)
+        X, y = self._factor_rows()
+        accumulate_factor(X, y, IN_PLACE, np.array([0, len(y)]), np.array([0]), factor)
+        return TriangularStatistics(
+            factor, self.n_samples.sum(keepdims=True), ("pooled",), self.feature_names
+        )
+
+    def _factor_rows(self) -> tuple[FloatArray, FloatArray]:
+        """The rows of all factors, as if they were samples: they have the same statistics."""
+        rows = self.factor.reshape(-1, self.n_features + 1)
+        return np.ascontiguousarray(rows[:, :-1]), np.ascontiguousarray(rows[:, -1])
+
+    @property
+    def n_tasks(self) -> int:
+        """T, the number of tasks."""
+        return len(self.task_ids)
+
+    @property
+    def n_features(self) -> int:
+        """P, the number of features."""
+        return len(self.feature_names)
+
+    @cached_property
+    def gram(self) -> FloatArray:
+        """X_tᵀ X_t, (T, P, P)."""
+        R = self.factor[:, :, :-1]
+        return read_only(np.matmul(np.swapaxes(R, 1, 2), R))
+
+    @cached_property
+    def xty(self) -> FloatArray:
+        """X_tᵀ y_t, (T, P)."""
+        return read_only(np.einsum("trp,tr->tp", self.factor[:, :, :-1], self.factor[:, :, -1]))
+
+    @cached_property
+    def yty(self) -> FloatArray:
+        """y_tᵀ y_t, (T,)."""
+        return read_only((self.factor[:, :, -1] ** 2).sum(axis=1))
+
+    @property
+    def total_yty(self) -> float:
+        """Σ_t y_tᵀ y_t."""
+        return float(self.yty.sum())
+
+    @cached_property
+    def least_squares(self) -> LeastSquares:
+        """Minimum-norm least squares of each task alone, with all the digits of X."""
+        return least_squares_from_factor(self.factor, self.n_samples)
+
+    def squared_error(self, weights: ArrayLike) -> FloatArray:
+        """Residual sum of squares ‖X_t w_t − y_t‖² = ‖R_t (w_t, −1)‖² of each task.
+
+        Parameters
+        ----------
+        weights : (T, P) or (P,)
+            One model per task, or one for all.
+
+        Returns
+        -------
+        (T,) float64
+        """
+        W = np.asarray(weights, dtype=np.float64)
+        if W.shape not in {(self.n_tasks, self.n_features), (self.n_features,)}:
+            raise DataError(f"weights must be ({self.n_tasks}, {self.n_features}); got {W.shape}")
+        W = np.broadcast_to(W, (self.n_tasks, self.n_features))
+        rest = np.matmul(self.factor[:, :, :-1], W[:, :, None])[:, :, 0] - self.factor[:, :, -1]
+        error: FloatArray = np.einsum("tr,tr->t", rest, rest)
+        return error
+
+
+def _zeros(n_tasks: int, n_features: int) -> FloatArray:
+    return np.zeros((n_tasks, n_features + 1, n_features + 1))
