@@ -10,10 +10,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from app.errors import Problem
+from app.parameters import ModelName, VersionNumber
 from app.predictions import service
 from app.predictions.cache import ModelCache, ServedModel
 from app.predictions.schemas import (
@@ -31,8 +32,6 @@ router = APIRouter(prefix="/v1/models/{name}", tags=["predictions"])
 
 SMALL_BODY_BYTES = 16 * 1024
 
-ModelName = Annotated[str, Path(description="The model's name.")]
-VersionNumber = Annotated[int, Path(ge=1, le=2**31 - 1, description="Number of the version, from 1.")]
 UniqueId = Annotated[str, Query(min_length=1, description="The product, exactly as it was uploaded.")]
 Horizon = Annotated[int, Query(ge=1, le=MAX_HORIZON, description="Periods ahead.")]
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter
 
 from app.dependencies import DatabaseDep
 from app.errors import Problem
+from app.parameters import Cursor, Limit, ModelName, NumberCursor, VersionNumber
 from app.registry import service
 from app.registry.schemas import ModelDetail, ModelPage, ModelVersionDetail, ModelVersionPage
 
 router = APIRouter(prefix="/v1/models", tags=["models"])
-
-ModelName = Annotated[str, Path(description="The model's name.")]
-VersionNumber = Annotated[int, Path(ge=1, le=2**31 - 1, description="Number of the version, from 1.")]
-Limit = Annotated[int, Query(ge=1, le=500, description="Most items on one page.")]
 
 UNKNOWN: dict[int | str, dict[str, Any]] = {
     404: {"model": Problem, "description": "No such model or version; near matches are suggested."}
@@ -23,11 +20,7 @@ UNKNOWN: dict[int | str, dict[str, Any]] = {
 
 
 @router.get("", operation_id="list_models")
-def list_models(
-    database: DatabaseDep,
-    limit: Limit = 50,
-    cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
-) -> ModelPage:
+def list_models(database: DatabaseDep, limit: Limit = 50, cursor: Cursor = None) -> ModelPage:
     """List the models by name."""
     with database.read() as session:
         return service.list_models(session, limit, cursor)
@@ -45,9 +38,7 @@ def list_versions(
     name: ModelName,
     database: DatabaseDep,
     limit: Limit = 50,
-    cursor: Annotated[
-        int | None, Query(ge=1, le=2**31 - 1, description="`next_cursor` of the page before.")
-    ] = None,
+    cursor: NumberCursor = None,
 ) -> ModelVersionPage:
     """List a model's versions, newest first."""
     with database.read() as session:

@@ -154,3 +154,8 @@ def test_large_and_small_requests_answer_alike(client: TestClient, model: CCMTLM
     large = client.post("/v1/models/sales/predict", json=columns(ids, X)).json()["yhat"]
     small = client.post("/v1/models/sales/predict", json=columns(ODD_IDS, LAGS)).json()["yhat"]
     assert large == small * 200
+
+
+def test_a_name_that_no_database_can_hold_is_refused(client: TestClient) -> None:
+    for path in ("/v1/models/a%00b", "/v1/models/a%00b/forecast?unique_id=1", "/v1/models?cursor=a%00b"):
+        assert client.get(path).status_code == 422
