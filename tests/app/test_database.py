@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from sqlalchemy import select
+
+from app.database import Database
+from app.models import Dataset
+
+
+def _names(database: Database) -> list[str]:
+    with database.read() as session:
+        return list(session.scalars(select(Dataset.name).order_by(Dataset.name)))
+
+
+def _dataset(name: str) -> Dataset:
+    return Dataset(name=name, kind="series", definition={})
+
+
+def test_write_commits_when_the_block_ends_well(database: Database) -> None:
+    with database.write() as session:
+        session.add(_dataset("a"))
+    assert _names(database) == ["a"]
+
+
+def test_write_rolls_back_when_the_block_raises(database: Database) -> None:
+    def fail() -> None:
+        with database.write() as session:
+            session.add(_dataset("a"))
+            session.flush()
+            raise LookupError("stop")
+
+    with pytest.raises(LookupError, match="stop"):
+        fail()
+    assert _names(database) == []
+
+
+def test_read_never_writes(database: Database) -> None:
+    with database.read() as session:
+        session.add(_dataset("a"))
+        session.flush()
+    assert _names(database) == []
+
+
+def test_writers_that_read_first_wait_for_each_other(database: Database) -> None:
+    """On SQLite a transaction that begins as a reader could not be upgraded: one of them would fail."""
+    errors = []
+
+    def add(name: str) -> None:
+        try:
+            with database.write() as session:
+                session.scalars(select(Dataset)).all()
+                time.sleep(0.05)
+                session.add(_dataset(name))
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=add, args=(f"d{n}",)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert len(_names(database)) == 8

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+PROGRAM = """
+import logging
+from app.logs import configure_logging
+configure_logging("worker", "info")
+log = logging.getLogger("app.jobs.worker")
+log.debug("not written")
+log.warning("job %s\\nis lost", "job_1")
+try:
+    1 / 0
+except ZeroDivisionError:
+    log.exception("unexpected")
+"""
+
+
+def test_each_event_is_one_line_on_standard_error() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    assert done.stdout == ""
+    lost, unexpected = done.stderr.splitlines()
+    start = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z "
+    assert re.fullmatch(start + r"WARNING worker\[\d+\] app\.jobs\.worker: job job_1 \| is lost", lost)
+    assert re.match(start + r"ERROR worker\[\d+\] app\.jobs\.worker: unexpected \| Traceback", unexpected)
+    assert unexpected.endswith("ZeroDivisionError: division by zero")
