@@ -48,5 +48,7 @@ def training_folds(folds: Sequence[Statistics]) -> list[Statistics]:
         before[f] = before[f - 1] + folds[f - 1]
     for f in range(last - 2, -1, -1):
         after[f] = folds[f + 1] + after[f + 1]
-    middle: list[Statistics] = [before[f] + after[f] for f in range(1, last)]
-    return [after[0], *middle, before[last]]
+    parts = [after[0]]
+    parts.extend(before[f] + after[f] for f in range(1, last))
+    parts.append(before[last])
+    return parts

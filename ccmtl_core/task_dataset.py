@@ -224,16 +224,14 @@ class TaskDataset:
             raise DataError(
                 f"X must be (n, P), y and task (n,); got {features.shape}, {targets.shape}, {index.shape}"
             )
-        grouped = bool((index[1:] >= index[:-1]).all())
-        order, offsets = group_rows(index, len(ids))
+        if (index[1:] >= index[:-1]).all():
+            offsets = np.searchsorted(index, np.arange(len(ids) + 1))
+            features, targets = features.copy(), targets.copy()
+        else:
+            order, offsets = group_rows(index, len(ids))
+            features, targets = features[order], targets[order]
         names = default_feature_names(features.shape[1]) if feature_names is None else tuple(feature_names)
-        return cls(
-            X=features[order].copy() if grouped else features[order],
-            y=targets[order].copy() if grouped else targets[order],
-            offsets=offsets,
-            task_ids=ids,
-            feature_names=names,
-        )
+        return cls(features, targets, offsets, ids, names)
 
     @property
     def n_tasks(self) -> int:

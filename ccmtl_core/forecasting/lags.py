@@ -69,7 +69,12 @@ def lag_dataset(panel: SeriesPanel, n_lags: int) -> LaggedPanel:
         same_series = panel.series_index[n_lags:] == panel.series_index[:-n_lags]
         is_row[n_lags:] = same_series & (panel.period[n_lags:] - panel.period[:-n_lags] == n_lags)
     target = np.flatnonzero(is_row)
-    X = panel.values[target[:, None] - np.arange(1, n_lags + 1)]
+    if len(target):
+        # entry i of the view is values[i], …, values[i + L − 1]: the lags of entry i + L, oldest first
+        windows = np.lib.stride_tricks.sliding_window_view(panel.values[:-1], n_lags)
+        X = windows[:, ::-1][is_row[n_lags:]]
+    else:
+        X = np.empty((0, n_lags))
     rows_before = np.concatenate([[0], np.cumsum(is_row)])
     dataset = TaskDataset(X, panel.values[target], rows_before[panel.offsets], panel.unique_ids, names)
     return LaggedPanel(dataset, panel.period[target], n - len(target))
