@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from sqlalchemy import create_engine, make_url, text
 
@@ -17,6 +18,10 @@ from app.settings import Settings
 from tests.support.postgres import postgres_server
 
 TEMPLATE = "ccmtl_template"
+
+# The first example of a test may compile a kernel, and other work may share the machine: no clock on examples.
+hypothesis.settings.register_profile("ccmtl", deadline=None)
+hypothesis.settings.load_profile("ccmtl")
 
 
 @pytest.fixture(autouse=True)
