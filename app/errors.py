@@ -33,6 +33,7 @@ MEDIA_TYPE = "application/problem+json"
 class Fault(BaseModel):
     """One fault of a request: what is wrong, and where."""
 
+    code: str | None = Field(None, description="Stable machine-readable name of the kind of fault.")
     message: str
     location: str | None = Field(None, description="Dotted path into the request, e.g. `body.lags.0`.")
     row: int | None = Field(None, description="Row of an uploaded file; the first data row is 1.")

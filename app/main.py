@@ -16,6 +16,8 @@ from fastapi import FastAPI
 
 from app import health
 from app.database import Database
+from app.datasets import endpoints as datasets
+from app.datasets.segments import sweep
 from app.errors import install_error_handlers
 from app.lifeline import end_with_standard_input
 from app.logs import configure_logging
@@ -45,6 +47,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.models = ModelCache(app.state.database, settings.model_cache_bytes)
     install_error_handlers(app)
     app.include_router(health.router)
+    app.include_router(datasets.router)
     app.include_router(registry.router)
     app.include_router(predictions.router)
     return app
@@ -53,6 +56,7 @@ def create_app(settings: Settings) -> FastAPI:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     prepare(app.state.database)
+    sweep(app.state.database, app.state.storage)
     yield
     app.state.database.dispose()
 

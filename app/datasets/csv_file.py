@@ -1,0 +1,142 @@
+"""A CSV file in (RFC 4180, UTF-8, commas), a lazy table of text out, with every fault of its structure."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import mmap
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from app.datasets.csv_scan import MAX_IRREGULARITIES, CsvStructure, Irregularity, scan_csv
+from app.datasets.faults import FaultList, refuse
+from app.datasets.uploaded_table import UploadedTable, recognised, refuse_empty
+from app.errors import Fault
+
+MAX_HEADER_BYTES = 1 << 20
+BLOCK_BYTES = 1 << 22
+
+_SENTENCES = {
+    Irregularity.QUOTE_INSIDE: "a quote stands inside a field that does not begin with one",
+    Irregularity.TEXT_AFTER_QUOTE: "text follows the closing quote of a field",
+    Irregularity.LONE_CR: "a carriage return stands alone: lines end in LF or CRLF",
+    Irregularity.UNCLOSED_QUOTE: "the quote that opens this field is never closed: was the file cut off?",
+    Irregularity.BLANK: "the line is blank",
+}
+
+
+def open_csv(path: Path, faults: FaultList) -> UploadedTable:
+    """Check the structure of the file at ``path``.
+
+    Parameters
+    ----------
+    path : Path
+        A file that does not change meanwhile.
+    faults : FaultList
+        Takes the faults of rows; those of the whole file are raised.
+
+    Raises
+    ------
+    InvalidContent
+        If the file is empty, not text in UTF-8, or without header or rows.
+    """
+    refuse_empty(path)
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        what = recognised(content[:4])
+        if what:
+            raise refuse("not_csv", f"The file is not CSV but {what}.")
+        start = len(codecs.BOM_UTF8) if content[:3] == codecs.BOM_UTF8 else 0
+        data = np.frombuffer(content, np.uint8, offset=start)
+        try:
+            _refuse_other_encodings(data)
+            header = _header(data)
+            structure = scan_csv(data, len(header))
+        finally:
+            del data  # a mapping with a view on it cannot be closed
+    _report(structure, header, faults)
+    if structure.n_rows == 0 and not faults:
+        raise refuse("no_rows", "The file has a header and no rows.")
+    names = tuple(map(str, range(len(header))))
+    kinds = set(structure.irregularities[:, 0].tolist())
+    is_readable = kinds <= {Irregularity.FIELD_COUNT, Irregularity.BLANK}
+    return UploadedTable(
+        columns=tuple(header),
+        names=names,
+        rows=_rows(path, names, structure) if is_readable and _all_listed(structure) else None,
+        n_rows=structure.n_rows,
+        malformed_rows=tuple(structure.irregularities[:, 1].tolist()),
+        n_blank_at_end=structure.n_blank_at_end,
+    )
+
+
+def _rows(path: Path, names: tuple[str, ...], structure: CsvStructure) -> pl.LazyFrame:
+    return pl.scan_csv(
+        path,
+        glob=False,
+        infer_schema=False,
+        empty_string_is_null=False,
+        new_columns=names,
+        truncate_ragged_lines=structure.n_irregularities > 0,
+    ).head(structure.n_rows)
+
+
+def _refuse_other_encodings(data: NDArray[np.uint8]) -> None:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for start in range(0, len(data), BLOCK_BYTES):
+        block = data[start : start + BLOCK_BYTES].tobytes()
+        pending = len(decoder.getstate()[0])
+        try:
+            decoder.decode(block, final=start + len(block) == len(data))
+        except UnicodeDecodeError as error:
+            raise _not_utf8(data, start - pending + error.start) from None
+
+
+def _not_utf8(data: NDArray[np.uint8], position: int) -> Exception:
+    row, _ = scan_csv(data[:position], 1).end
+    where = f"byte 0x{data[position]:02X} at offset {position} is no character"
+    faults = FaultList()
+    faults.add("not_utf8", f"the file is not UTF-8: {where}; save it as UTF-8", row=row or None)
+    return faults.refusal()
+
+
+def _header(data: NDArray[np.uint8]) -> list[str]:
+    head = data[:MAX_HEADER_BYTES].tobytes()
+    if head[:1] in (b"\n", b"\r"):
+        raise refuse("no_header", "The first line is blank; it must name the columns.")
+    text = head.decode("utf-8", "ignore")
+    if "\0" in text.partition("\n")[0]:
+        raise refuse("not_csv", "The file is not CSV in UTF-8: its first line contains NUL bytes.")
+    try:
+        return next(csv.reader(io.StringIO(text, newline=""), strict=True))
+    except (csv.Error, StopIteration):
+        raise refuse("no_header", "The first line cannot be read as the names of columns.") from None
+
+
+def _report(structure: CsvStructure, header: list[str], faults: FaultList) -> None:
+    listed = structure.irregularities.tolist()
+    counts = Counter(Irregularity(kind) for kind, *_ in listed)
+    for kind, count in counts.items():
+        samples = (
+            _fault(kind, row, field, n_fields, header) for k, row, field, n_fields in listed if k == kind
+        )
+        faults.add_all(f"csv_{kind.name.lower()}", count, samples)
+    if not _all_listed(structure):
+        faults.add_all("csv_malformed", structure.n_irregularities - len(listed), [])
+
+
+def _all_listed(structure: CsvStructure) -> bool:
+    return structure.n_irregularities <= MAX_IRREGULARITIES
+
+
+def _fault(kind: Irregularity, row: int, field: int, n_fields: int, header: list[str]) -> Fault:
+    code = f"csv_{kind.name.lower()}"
+    place = {"row": row or None}
+    if kind is Irregularity.FIELD_COUNT:
+        return Fault(code=code, message=f"the row has {n_fields} fields, the header {len(header)}", **place)
+    column = header[field] if field < len(header) and kind is not Irregularity.BLANK else None
+    return Fault(code=code, message=_SENTENCES[kind], column=column, **place)

@@ -1,0 +1,213 @@
+"""HTTP in, JSON out: datasets, their versions, and uploads that are streamed to disk."""
+
+from __future__ import annotations
+
+from email.message import Message
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import ValidationError
+
+from app.database import Database
+from app.datasets import lookup, service
+from app.datasets.body import receive
+from app.datasets.decoding import decoder_for
+from app.datasets.ingest import FileType
+from app.datasets.schemas import (
+    DatasetDetail,
+    DatasetPage,
+    RegressionForm,
+    SeriesForm,
+    UploadMode,
+    UploadOutcome,
+    VersionDetail,
+    VersionPage,
+)
+from app.datasets.upload import Upload, add_version
+from app.dependencies import DatabaseDep, SettingsDep, StorageDep
+from app.errors import Fault, InvalidContent, Problem, UnsupportedMediaType
+from app.parameters import NO_NUL, Cursor, Limit, NumberCursor, VersionNumber
+from app.request_body import documented_body, explain, parse_json_object, read_json_body
+
+router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
+
+DatasetName = Annotated[str, Path(max_length=200, pattern=NO_NUL, description="The dataset's name.")]
+
+Responses = dict[int | str, dict[str, Any]]
+UNKNOWN: Responses = {
+    404: {"model": Problem, "description": "No such dataset or version; near matches are suggested."}
+}
+FORM_REFUSALS: Responses = {
+    400: {"model": Problem, "description": "The body is not a JSON object."},
+    409: {"model": Problem, "description": "The name is taken."},
+    413: {"model": Problem, "description": "The body is over the limit."},
+    415: {"model": Problem, "description": "The body is not declared as JSON."},
+    422: {"model": Problem, "description": "The definition has faults; each is listed with its place."},
+}
+UPLOAD_REFUSALS: Responses = {
+    200: {
+        "model": UploadOutcome,
+        "description": "The answer to a dry run: the file is acceptable.",
+    },
+    400: {"model": Problem, "description": "The body was cut off, or is not encoded as it says."},
+    **UNKNOWN,
+    409: {
+        "model": Problem,
+        "description": "These rows were appended before, or another upload came first.",
+    },
+    413: {"model": Problem, "description": "The body is over the limit, after decompression."},
+    415: {"model": Problem, "description": "A content type or encoding that is not read here."},
+    422: {"model": Problem, "description": "The file has faults; each is listed with its row and column."},
+}
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+UPLOAD_BODY = {
+    "requestBody": {
+        "required": True,
+        "description": "CSV as in RFC 4180: UTF-8, commas, a header, LF or CRLF; or Parquet.",
+        "content": {file_type.value: _BINARY for file_type in FileType},
+    }
+}
+
+
+async def _form(request: Request, settings: SettingsDep) -> SeriesForm | RegressionForm:
+    body = await read_json_body(request, settings.max_request_bytes)
+    document = parse_json_object(body)
+    shape: type[SeriesForm] | type[RegressionForm]
+    match document.get("kind"):
+        case "series":
+            shape = SeriesForm
+        case "regression":
+            shape = RegressionForm
+        case _:
+            fault = Fault(message="must be 'series' or 'regression'", location="body.kind")
+            raise InvalidContent("invalid_request", "The kind of the dataset is missing.", errors=[fault])
+    try:
+        return shape.model_validate(document)
+    except ValidationError as error:
+        raise explain(body, shape, str(error)) from None
+
+
+@router.post(
+    "",
+    operation_id="create_dataset",
+    status_code=201,
+    responses=FORM_REFUSALS,
+    openapi_extra=documented_body(SeriesForm, RegressionForm),
+)
+def create_dataset(
+    form: Annotated[SeriesForm | RegressionForm, Depends(_form)], database: DatabaseDep, response: Response
+) -> DatasetDetail:
+    """Define a dataset: its kind, its files' columns, and what becomes of repeated and absent periods."""
+    with database.write() as session:
+        created = service.create(session, form)
+    response.headers["Location"] = f"/v1/datasets/{created.name}"
+    return created
+
+
+@router.get("", operation_id="list_datasets")
+def list_datasets(
+    database: DatabaseDep,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> DatasetPage:
+    """List the datasets by name."""
+    with database.read() as session:
+        return service.list_datasets(session, limit, cursor)
+
+
+@router.get("/{name}", operation_id="read_dataset", responses=UNKNOWN)
+def read_dataset(name: DatasetName, database: DatabaseDep) -> DatasetDetail:
+    """Read a dataset's definition and the number of its newest version."""
+    with database.read() as session:
+        return service.read(session, name)
+
+
+@router.delete(
+    "/{name}",
+    operation_id="delete_dataset",
+    status_code=204,
+    responses={
+        **UNKNOWN,
+        409: {"model": Problem, "description": "An unfinished job or a model version uses it."},
+    },
+)
+def delete_dataset(name: DatasetName, database: DatabaseDep, storage: StorageDep) -> None:
+    """Delete a dataset with its versions, and the finished jobs on it that left no model."""
+    service.remove(database, storage, name)
+
+
+@router.post(
+    "/{name}/versions",
+    operation_id="upload_dataset_version",
+    status_code=201,
+    responses=UPLOAD_REFUSALS,
+    openapi_extra=UPLOAD_BODY,
+)
+async def upload_version(
+    name: DatasetName,
+    request: Request,
+    response: Response,
+    database: DatabaseDep,
+    storage: StorageDep,
+    settings: SettingsDep,
+    mode: Annotated[
+        UploadMode,
+        Query(description="`full`: the version is this file; `append`: the newest one and this file."),
+    ] = UploadMode.FULL,
+    dry_run: Annotated[bool, Query(description="Validate and report; store nothing.")] = False,
+    content_encoding: Annotated[str | None, Header(description="`gzip`, `zstd` or `identity`.")] = None,
+) -> UploadOutcome:
+    """Upload a file as the next version; its faults are reported all at once, and then nothing is stored."""
+    file_type = _file_type(request.headers.get("content-type", ""))
+    decoder = decoder_for(content_encoding)
+    await run_in_threadpool(_require, database, name)
+    max_bytes = settings.max_upload_bytes
+    with storage.incoming() as path:
+        await receive(request.stream(), request.headers.get("content-length"), path, decoder, max_bytes)
+        upload = Upload(path, file_type, mode, dry_run)
+        outcome = await run_in_threadpool(add_version, database, storage, name, upload, max_bytes)
+    if outcome.version is None:
+        response.status_code = 200
+    else:
+        response.headers["Location"] = f"/v1/datasets/{name}/versions/{outcome.version}"
+    return outcome
+
+
+@router.get("/{name}/versions", operation_id="list_dataset_versions", responses=UNKNOWN)
+def list_versions(
+    name: DatasetName,
+    database: DatabaseDep,
+    limit: Limit = 50,
+    cursor: NumberCursor = None,
+) -> VersionPage:
+    """List a dataset's versions, newest first."""
+    with database.read() as session:
+        return service.list_versions(session, name, limit, cursor)
+
+
+@router.get("/{name}/versions/{version}", operation_id="read_dataset_version", responses=UNKNOWN)
+def read_version(name: DatasetName, version: VersionNumber, database: DatabaseDep) -> VersionDetail:
+    """Read one version and the report of its upload."""
+    with database.read() as session:
+        return service.read_version(session, name, version)
+
+
+def _require(database: Database, name: str) -> None:
+    with database.read() as session:
+        lookup.require(session, name)
+
+
+def _file_type(content_type: str) -> FileType:
+    header = Message()
+    header["Content-Type"] = content_type
+    media_type = content_type.partition(";")[0].strip().lower()
+    known = [file_type.value for file_type in FileType]
+    if media_type not in known:
+        raise UnsupportedMediaType(
+            "unsupported_media_type", f"The body is {media_type[:100]!r}; send one of {', '.join(known)}."
+        )
+    charset = header.get_content_charset("utf-8")
+    if charset not in {"utf-8", "utf8", "us-ascii"}:
+        raise UnsupportedMediaType("unsupported_charset", f"The charset is {charset[:100]!r}; send UTF-8.")
+    return FileType(media_type)

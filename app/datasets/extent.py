@@ -1,0 +1,207 @@
+"""Checked cells in, the segment to store and its extent out: alone, and together with the data before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from app.datasets.cells import ROW, Cells
+from app.datasets.faults import FaultList
+from app.datasets.period_values import PeriodValues, by_period
+from app.datasets.schemas import SeriesDefinition, Totals, Warned
+from app.errors import MAX_ERRORS, Fault
+from ccmtl_core.forecasting import MAX_DENSE_ROWS, Frequency
+
+
+@dataclass(frozen=True)
+class Base:
+    """The version that an upload is appended to: the rows of its segments, and the zone of its times."""
+
+    frame: pl.DataFrame
+    time_zone: str | None
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What an accepted upload amounts to.
+
+    Parameters
+    ----------
+    segment : DataFrame
+        What is stored.
+    upload : Totals
+        The upload alone.
+    version : Totals
+        The version that it makes.
+    filled_periods : int
+        Values that the fill policy adds to the version.
+    warnings : tuple of Warned
+        What the sender may not have meant.
+    """
+
+    segment: pl.DataFrame
+    upload: Totals
+    version: Totals
+    filled_periods: int = 0
+    warnings: tuple[Warned, ...] = ()
+
+
+def regression_extent(cells: Cells, base: Base | None, faults: FaultList) -> Extent:
+    """Sort the rows by task.
+
+    Raises
+    ------
+    InvalidContent
+        If ``faults`` has any.
+    """
+    if faults:
+        raise faults.refusal()
+    features = [name for name in cells.frame.columns if name not in (ROW, "unique_id", "y")]
+    segment = cells.frame.select("unique_id", "y", *features).sort("unique_id", maintain_order=True)
+    whole = segment if base is None else pl.concat([base.frame, segment])
+    return Extent(segment, _row_totals(segment), _row_totals(whole))
+
+
+def series_extent(cells: Cells, definition: SeriesDefinition, base: Base | None, faults: FaultList) -> Extent:
+    """Bring the rows to one value per series and period, and put them beside those of ``base``.
+
+    Raises
+    ------
+    InvalidContent
+        If ``faults`` has any, or gets any here.
+    """
+    upload = by_period(cells.frame, definition.frequency, definition.aggregation)
+    segment = upload.to_frame()
+    _check_repetitions(upload, cells.frame, definition, faults)
+    _check_finite(upload, faults)
+    whole = upload
+    if base is not None:
+        _check_against(base, cells, segment, upload, definition, faults)
+        joined = pl.concat([base.frame, segment])
+        whole = by_period(joined, definition.frequency, definition.aggregation)
+        if not faults:
+            _check_finite(whole, faults)
+    n_filled = 0 if definition.fill is None else whole.n_missing(definition.fill.start)
+    _check_size(whole, n_filled, faults)
+    if faults:
+        raise faults.refusal()
+    return Extent(
+        segment,
+        _period_totals(upload),
+        _period_totals(whole),
+        n_filled,
+        tuple(_moved(cells.frame, definition)),
+    )
+
+
+def period_text(frequency: Frequency, period: int) -> str:
+    """Return the start of a period: a date, for hours with the time."""
+    unit = "s" if frequency is Frequency.HOUR else "D"
+    return str(frequency.to_datetime([period])[0].astype(f"datetime64[{unit}]"))
+
+
+def _check_repetitions(
+    upload: PeriodValues, frame: pl.DataFrame, definition: SeriesDefinition, faults: FaultList
+) -> None:
+    if definition.aggregation is not None or not len(upload.repeated):
+        return
+    first = upload.repeated[np.argsort(upload.repeated[:, 0], kind="stable")[:MAX_ERRORS]].tolist()
+    listed = frame.filter(pl.col(ROW).is_in([row for row, _ in first]))
+    id_of = dict(listed.select(ROW, "unique_id").iter_rows())
+    samples = (
+        Fault(
+            code="duplicate_period",
+            message=f"row {earlier} has the same series in the same period, and no aggregation was named",
+            row=row,
+            value=id_of[row],
+        )
+        for row, earlier in first
+    )
+    faults.add_all("duplicate_period", len(upload.repeated), samples)
+
+
+def _check_finite(values: PeriodValues, faults: FaultList) -> None:
+    bad = np.flatnonzero(~np.isfinite(values.y))
+    samples = (
+        Fault(
+            code="overflow",
+            message=f"the rows of {period_text(values.frequency, values.period[i])} add up beyond a float64",
+            value=values.unique_ids[int(values.series[i])],
+        )
+        for i in bad[:MAX_ERRORS]
+    )
+    if len(bad):
+        faults.add_all("overflow", len(bad), samples)
+
+
+def _check_against(
+    base: Base,
+    cells: Cells,
+    segment: pl.DataFrame,
+    upload: PeriodValues,
+    definition: SeriesDefinition,
+    faults: FaultList,
+) -> None:
+    time_zone = "UTC" if cells.has_zone else None
+    if time_zone != base.time_zone:
+        now, before = ("a zone", "none") if cells.has_zone else ("no zone", "one")
+        faults.add(
+            "mixed_time_zones",
+            f"these times have {now}, those of the version before have {before}",
+            column=definition.columns.ds,
+        )
+    if definition.aggregation is None:
+        taken = segment.with_columns(pl.Series(ROW, upload.row)).join(
+            base.frame, on=["unique_id", "ds"], how="semi"
+        )
+        samples = (
+            Fault(
+                code="duplicate_period",
+                message="an earlier version has this series in this period, and no aggregation was named",
+                row=row,
+                value=unique_id,
+            )
+            for row, unique_id in taken.sort(ROW).head(MAX_ERRORS).select(ROW, "unique_id").iter_rows()
+        )
+        if taken.height:
+            faults.add_all("duplicate_period", taken.height, samples)
+
+
+def _check_size(whole: PeriodValues, n_filled: int, faults: FaultList) -> None:
+    n_dense = len(whole.period) + n_filled
+    if n_filled and n_dense > MAX_DENSE_ROWS:
+        first = period_text(whole.frequency, int(whole.period.min()))
+        last = period_text(whole.frequency, int(whole.period.max()))
+        faults.add(
+            "too_many_filled_periods",
+            f"filling {len(whole.unique_ids)} series from {first} to {last} makes {n_dense} values, "
+            f"more than {MAX_DENSE_ROWS}: is a date mistyped?",
+        )
+
+
+def _moved(frame: pl.DataFrame, definition: SeriesDefinition) -> Iterator[Warned]:
+    starts = pl.col("ds").dt.truncate(definition.frequency.polars_interval)
+    n_moved = int(frame.select((pl.col("ds") != starts).sum()).item())
+    if n_moved and definition.aggregation is None:
+        message = "Times inside a period were taken for the period that they fall in."
+        yield Warned(code="moved_to_period_start", message=message, count=n_moved)
+
+
+def _period_totals(values: PeriodValues) -> Totals:
+    first, last = int(values.period.min()), int(values.period.max())
+    return Totals(
+        values=len(values.period),
+        series=len(values.unique_ids),
+        periods=last - first + 1,
+        first=period_text(values.frequency, first),
+        last=period_text(values.frequency, last),
+    )
+
+
+def _row_totals(frame: pl.DataFrame) -> Totals:
+    return Totals(
+        values=frame.height, series=frame["unique_id"].n_unique(), periods=None, first=None, last=None
+    )

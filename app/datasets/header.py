@@ -1,0 +1,67 @@
+"""A definition and a file's header in, the columns to read out; missing ones are named with near matches."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from app.datasets.faults import FaultList
+from app.datasets.schemas import Definition, SeriesDefinition
+from app.datasets.uploaded_table import UploadedTable
+
+
+class Kind(Enum):
+    """What a column holds."""
+
+    ID = auto()
+    TIME = auto()
+    NUMBER = auto()
+
+
+@dataclass(frozen=True)
+class Role:
+    """A column that a definition asks for: ``name`` here, ``column`` in the file."""
+
+    name: str
+    column: str
+    kind: Kind
+
+
+def roles_of(definition: Definition) -> list[Role]:
+    """Return the columns that a file for ``definition`` must have; features become ``x_0``, ``x_1``, …."""
+    columns = definition.columns
+    roles = [Role("unique_id", columns.unique_id, Kind.ID), Role("y", columns.y, Kind.NUMBER)]
+    if isinstance(definition, SeriesDefinition):
+        return [*roles, Role("ds", definition.columns.ds, Kind.TIME)]
+    features = definition.columns.features
+    return [*roles, *(Role(f"x_{i}", column, Kind.NUMBER) for i, column in enumerate(features))]
+
+
+def check_header(table: UploadedTable, roles: Sequence[Role], faults: FaultList) -> bool:
+    """Note missing and repeated columns; return whether there are none."""
+    repeated = sorted({name for name in table.columns if table.columns.count(name) > 1})
+    for name in repeated:
+        count = table.columns.count(name)
+        faults.add("repeated_column", f"the header names {name!r} {count} times", column=name)
+    missing = [role.column for role in roles if role.column not in table.columns]
+    for column in missing:
+        message = f"the column {column!r} is missing; {_alternatives(column, table.columns)}"
+        faults.add("missing_column", message, column=column)
+    return not (repeated or missing)
+
+
+def _alternatives(column: str, columns: Sequence[str]) -> str:
+    lowered = {name.strip().casefold(): name for name in columns}
+    near = [lowered[name] for name in difflib.get_close_matches(column.strip().casefold(), lowered, n=3)]
+    if near:
+        return f"did you mean {' or '.join(map(repr, near))}?"
+    only = columns[0] if len(columns) == 1 else ""
+    for name, separator in {"semicolons": ";", "tabs": "\t", "bars": "|"}.items():
+        if separator in only:
+            return f"the header looks separated by {name}: only commas separate columns here"
+    if columns[0].lstrip()[:1] in ("{", "[", "<"):
+        return "the file looks like JSON or HTML, not CSV"
+    shown = ", ".join(repr(name[:50]) for name in columns[:20])
+    return f"there are {shown}" + (" and more" if len(columns) > 20 else "")

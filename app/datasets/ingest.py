@@ -1,0 +1,127 @@
+"""An uploaded file in, a new segment's frame and the report out; or one refusal that lists every fault."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from app.datasets.cells import Cells, read_cells
+from app.datasets.csv_file import open_csv
+from app.datasets.extent import Base, Extent, regression_extent, series_extent
+from app.datasets.faults import FaultList
+from app.datasets.header import Role, check_header, roles_of
+from app.datasets.parquet_file import UNREADABLE, open_parquet
+from app.datasets.schemas import Definition, SeriesDefinition, UploadMode, UploadReport, Warned
+from app.datasets.uploaded_table import UploadedTable, refusing_unreadable
+
+
+class FileType(StrEnum):
+    """Media types of uploads."""
+
+    CSV = "text/csv"
+    PARQUET = "application/vnd.apache.parquet"
+
+
+_UNREADABLE = {
+    FileType.CSV: ("not_csv", "The file cannot be read as CSV."),
+    FileType.PARQUET: ("not_parquet", UNREADABLE),
+}
+
+
+class Ingested(NamedTuple):
+    """What is to be stored, and what is to be told."""
+
+    segment: pl.DataFrame
+    report: UploadReport
+
+
+def ingest(
+    path: Path,
+    file_type: FileType,
+    definition: Definition,
+    mode: UploadMode,
+    base: Base | None,
+    max_bytes: int,
+) -> Ingested:
+    """Validate the file at ``path`` and bring it to the form of a segment.
+
+    Parameters
+    ----------
+    path : Path
+        The decoded upload.
+    file_type : FileType
+        What it was declared to be.
+    definition : Definition
+        What the dataset asks for.
+    mode : UploadMode
+        What the sender asked for.
+    base : Base, optional
+        The data that it is appended to; None when it stands alone.
+    max_bytes : int
+        Limit on the memory of a table whose file does not show its size.
+
+    Raises
+    ------
+    InvalidContent
+        With every fault of the file.
+    PayloadTooLarge
+        If the table is over ``max_bytes``.
+    """
+    faults = FaultList()
+    roles = roles_of(definition)
+    table = open_csv(path, faults) if file_type is FileType.CSV else open_parquet(path, len(roles), max_bytes)
+    cells = _read_cells(table, roles, definition, file_type, faults)
+    if isinstance(definition, SeriesDefinition):
+        extent = series_extent(cells, definition, base, faults)
+    else:
+        extent = regression_extent(cells, base, faults)
+    return Ingested(extent.segment, _report(table, roles, cells, extent, mode))
+
+
+def _read_cells(
+    table: UploadedTable,
+    roles: Sequence[Role],
+    definition: Definition,
+    file_type: FileType,
+    faults: FaultList,
+) -> Cells:
+    if not check_header(table, roles, faults) or table.rows is None:
+        raise faults.refusal()
+    code, message = _UNREADABLE[file_type]
+    ds_format = definition.ds_format if isinstance(definition, SeriesDefinition) else None
+    with refusing_unreadable(code, message):
+        cells = read_cells(table, table.rows, roles, ds_format, faults)
+    if not cells.frame.height:
+        raise faults.refusal()
+    return cells
+
+
+def _report(
+    table: UploadedTable, roles: Sequence[Role], cells: Cells, extent: Extent, mode: UploadMode
+) -> UploadReport:
+    wanted = {role.column for role in roles}
+    warnings = list(extent.warnings)
+    if table.n_blank_at_end:
+        warnings.append(
+            Warned(
+                code="blank_lines", message="Blank lines at the end were skipped.", count=table.n_blank_at_end
+            )
+        )
+    return UploadReport(
+        mode=mode,
+        rows=table.n_rows,
+        series=extent.upload.series,
+        periods=extent.upload.periods,
+        first=extent.upload.first,
+        last=extent.upload.last,
+        aggregated_rows=table.n_rows - extent.upload.values,
+        filled_periods=extent.filled_periods,
+        time_zone="UTC" if cells.has_zone else None,
+        ignored_columns=[name for name in table.columns if name not in wanted],
+        warnings=warnings,
+        version=extent.version,
+    )

@@ -1,0 +1,124 @@
+"""Rows in any order in, one value per series and period out, summed or averaged in the order of the rows.
+
+The order makes the result the same to the last bit whatever the number of threads, so that the same upload
+always makes the same segment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from app.datasets.cells import ROW
+from app.datasets.schemas import Aggregation
+from ccmtl_core.forecasting import Frequency
+
+COUNT = "n"
+
+
+@dataclass(frozen=True)
+class PeriodValues:
+    """Values sorted by series and period, each pair once.
+
+    Parameters
+    ----------
+    unique_ids : (T,) Series of text
+        Sorted by their UTF-8 bytes.
+    series : (n,) int64
+        Index into ``unique_ids``.
+    period : (n,) int64
+        Number of the period at ``frequency``.
+    y : (n,) float64
+        Value; not finite where a sum overflows.
+    count : (n,) int64
+        Rows behind the value.
+    row : (n,) int64
+        The first of them.
+    repeated : (m, 2) int64
+        Rows that fell on a pair that an earlier row had, and that earlier row.
+    frequency : Frequency
+        What a period is.
+    """
+
+    unique_ids: pl.Series
+    series: NDArray[np.int64]
+    period: NDArray[np.int64]
+    y: NDArray[np.float64]
+    count: NDArray[np.int64]
+    row: NDArray[np.int64]
+    repeated: NDArray[np.int64]
+    frequency: Frequency
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Where each series begins, and the end, (T + 1,)."""
+        return np.searchsorted(self.series, np.arange(len(self.unique_ids) + 1)).astype(np.int64)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return a segment's columns: ``unique_id``, ``ds`` (the period's start), ``y``, ``n``."""
+        ds = pl.Series("ds", self.frequency.to_datetime(self.period))
+        ids = self.unique_ids.gather(self.series).alias("unique_id")
+        return pl.DataFrame([ids, ds, pl.Series("y", self.y), pl.Series(COUNT, self.count)])
+
+    def n_missing(self, start: str) -> int:
+        """Count the absent periods up to the last one, from the first of all or from each series' own."""
+        if start == "dataset":
+            spans = len(self.unique_ids) * (int(self.period.max()) - int(self.period.min()) + 1)
+        else:
+            spans = int((self.period.max() + 1 - self.period[self.offsets[:-1]]).sum())
+        return spans - len(self.period)
+
+
+def by_period(frame: pl.DataFrame, frequency: Frequency, aggregation: Aggregation | None) -> PeriodValues:
+    """Bring the rows of ``frame`` to one per series and period.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        At least one row of ``unique_id``, ``ds``, ``y``; with ``n``, y stands for that many rows; with
+        ``row``, rows are numbered so and not by position.
+    frequency : Frequency
+        What a period is.
+    aggregation : Aggregation, optional
+        Without one, the first of several rows is kept and the others are listed in ``repeated``.
+    """
+    ids = frame["unique_id"].unique().sort()
+    code = frame["unique_id"].cast(pl.Enum(ids)).to_physical().to_numpy().astype(np.int64)
+    period = frequency.to_period(frame["ds"].to_numpy())
+    key = code * (period.max() - period.min() + 1) + (period - period.min())
+    order = np.argsort(key, kind="stable")
+    is_first = np.diff(key[order], prepend=-1) != 0
+    starts = np.flatnonzero(is_first)
+    rows = frame[ROW].to_numpy().astype(np.int64) if ROW in frame.columns else np.arange(len(frame))
+    count = frame[COUNT].to_numpy() if COUNT in frame.columns else np.ones(len(frame), dtype=np.int64)
+    y, count = _reduce(frame["y"].to_numpy()[order], count[order], starts, aggregation)
+    first_row = rows[order][starts]
+    earlier = np.repeat(first_row, np.diff(starts, append=len(order)))
+    return PeriodValues(
+        unique_ids=ids,
+        series=code[order][starts],
+        period=period[order][starts],
+        y=y,
+        count=count,
+        row=first_row,
+        repeated=np.stack([rows[order], earlier], axis=1)[~is_first],
+        frequency=frequency,
+    )
+
+
+def _reduce(
+    y: NDArray[np.float64],
+    count: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    aggregation: Aggregation | None,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    if aggregation is None:
+        return y[starts], count[starts]
+    total = np.add.reduceat(count, starts)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if aggregation is Aggregation.SUM:
+            return np.add.reduceat(y, starts), total
+        return np.add.reduceat(y * count, starts) / total, total

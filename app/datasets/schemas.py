@@ -1,0 +1,234 @@
+"""Datasets on the wire: what a caller defines, and what it is told about datasets, versions and uploads."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator, model_validator
+
+from app.datasets.timestamps import time_format
+from ccmtl_core.forecasting import Frequency
+
+MAX_FEATURES = 1000
+
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+DatasetName = Annotated[
+    str,
+    Field(
+        pattern=NAME_PATTERN,
+        description="Up to 100 letters, digits, dots, dashes and underscores; first a letter or digit.",
+        examples=["sales"],
+    ),
+]
+ColumnName = Annotated[str, Field(min_length=1, max_length=255)]
+
+
+class UploadMode(StrEnum):
+    """What a new version is made of."""
+
+    FULL = "full"
+    APPEND = "append"
+
+
+class Aggregation(StrEnum):
+    """What becomes of several rows of one series in one period."""
+
+    SUM = "sum"
+    MEAN = "mean"
+
+
+class Wire(BaseModel):
+    """Frozen; unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SeriesColumns(Wire):
+    """Names of the file's columns that hold the series, the time and the value."""
+
+    unique_id: ColumnName = "unique_id"
+    ds: ColumnName = "ds"
+    y: ColumnName = "y"
+
+    @model_validator(mode="after")
+    def _distinct(self) -> SeriesColumns:
+        if len({self.unique_id, self.ds, self.y}) < 3:
+            raise ValueError("unique_id, ds and y must be three different columns")
+        return self
+
+
+class RegressionColumns(Wire):
+    """Names of the file's columns that hold the task, the target and the features."""
+
+    unique_id: ColumnName = "unique_id"
+    y: ColumnName = "y"
+    features: list[ColumnName] = Field(min_length=1, max_length=MAX_FEATURES)
+
+    @model_validator(mode="after")
+    def _distinct(self) -> RegressionColumns:
+        names = [self.unique_id, self.y, *self.features]
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise ValueError(f"used more than once: {', '.join(map(repr, repeated))}")
+        return self
+
+
+class Fill(Wire):
+    """What a period without a row means."""
+
+    method: Literal["zero"] = Field(description="`zero`: nothing was sold, the value is 0.")
+    start: Literal["dataset", "series"] = Field(
+        "dataset", description="Fill from the dataset's first period, or from each series' own."
+    )
+
+
+class SeriesDefinition(Wire):
+    """Observations of many series over time."""
+
+    kind: Literal["series"]
+    columns: SeriesColumns = Field(default_factory=SeriesColumns)
+    ds_format: str | None = Field(
+        None,
+        min_length=2,
+        max_length=100,
+        description="strptime pattern of `ds`, such as `%m/%d/%Y` (padding may be absent); null: ISO 8601. "
+        "Times with a zone are converted to UTC; a column must not mix times with and without one.",
+        examples=["%m/%d/%Y"],
+    )
+    frequency: Frequency = Field(
+        description="Length of a period: hour, day, week from Monday, or month. "
+        "Every `ds` counts for the period that it falls in."
+    )
+    aggregation: Aggregation | None = Field(
+        None, description="For several rows of a series in one period; null: such rows are refused."
+    )
+    fill: Fill | None = Field(None, description="For periods without a row; null: they stay absent.")
+
+    @field_validator("ds_format")
+    @classmethod
+    def _readable(cls, ds_format: str | None) -> str | None:
+        time_format(ds_format)
+        return ds_format
+
+
+class RegressionDefinition(Wire):
+    """Rows of features and a target for many tasks."""
+
+    kind: Literal["regression"]
+    columns: RegressionColumns
+
+
+Definition = SeriesDefinition | RegressionDefinition
+DEFINITION: TypeAdapter[Definition] = TypeAdapter(Annotated[Definition, Field(discriminator="kind")])
+
+
+class SeriesForm(SeriesDefinition):
+    """A new dataset of series."""
+
+    name: DatasetName
+
+
+class RegressionForm(RegressionDefinition):
+    """A new dataset for regression."""
+
+    name: DatasetName
+
+
+DatasetForm = Annotated[SeriesForm | RegressionForm, Field(discriminator="kind")]
+
+
+class DatasetState(BaseModel):
+    """What is known of a dataset beyond its definition."""
+
+    id: str
+    created_at: datetime
+    newest_version: int | None = Field(description="null before the first upload.")
+
+
+class SeriesDataset(SeriesForm, DatasetState):
+    """A dataset of series."""
+
+
+class RegressionDataset(RegressionForm, DatasetState):
+    """A dataset for regression."""
+
+
+DatasetDetail = Annotated[SeriesDataset | RegressionDataset, Field(discriminator="kind")]
+
+
+class DatasetPage(BaseModel):
+    """A page of datasets in the order of their names."""
+
+    items: list[DatasetDetail]
+    next_cursor: str | None = Field(description="Pass as `cursor` for the next page; null on the last.")
+
+
+class Warned(BaseModel):
+    """Something that was accepted, and that the sender may not have meant."""
+
+    code: str
+    message: str
+    count: int
+
+
+class Totals(BaseModel):
+    """The extent of a set of values; `periods`, `first` and `last` are null for regression."""
+
+    values: int = Field(description="Stored values: one per series and period; for regression one per row.")
+    series: int = Field(description="Distinct `unique_id`s.")
+    periods: int | None = Field(description="Periods from the first to the last, both included.")
+    first: str | None = Field(description="Start of the first period.", examples=["2000-11-01"])
+    last: str | None = Field(description="Start of the last period.", examples=["2001-02-28"])
+
+
+class UploadReport(BaseModel):
+    """What was found in an upload, and what it makes of the dataset."""
+
+    mode: UploadMode
+    rows: int = Field(description="Rows in the file.")
+    series: int = Field(description="Distinct `unique_id`s in the file.")
+    periods: int | None = Field(
+        description="Periods from the file's first to its last, both included; null for regression."
+    )
+    first: str | None = Field(description="Start of the file's first period; null for regression.")
+    last: str | None = Field(description="Start of the file's last period; null for regression.")
+    aggregated_rows: int = Field(
+        description="Rows that were added to, or averaged with, an earlier row of their series and period."
+    )
+    filled_periods: int = Field(
+        description="Values that the fill policy adds when the version is read: absent periods of its series."
+    )
+    time_zone: str | None = Field(description="`UTC` when the file's times name a zone, else null.")
+    ignored_columns: list[str] = Field(description="Columns of the file that the definition does not name.")
+    warnings: list[Warned]
+    version: Totals = Field(description="The whole version: with `append`, the data before it included.")
+
+
+class UploadOutcome(BaseModel):
+    """An accepted upload; with `dry_run` nothing was stored and the version is null."""
+
+    dataset: str
+    version: int | None
+    id: str | None
+    created_at: datetime | None
+    report: UploadReport
+
+
+class VersionDetail(BaseModel):
+    """A version of a dataset; it never changes."""
+
+    dataset: str
+    version: int
+    id: str
+    created_at: datetime
+    bytes: int = Field(description="Size of its files on disk.")
+    report: UploadReport
+
+
+class VersionPage(BaseModel):
+    """A page of a dataset's versions, newest first."""
+
+    items: list[VersionDetail]
+    next_cursor: str | None = Field(description="Pass as `cursor` for the next page; null on the last.")

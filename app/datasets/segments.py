@@ -1,0 +1,46 @@
+"""Segments of a version in, one frame out; a frame in, a segment's file out; and the removal of garbage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from app.database import Database
+from app.datasets import repository
+from app.storage import Storage
+
+
+def read_segments(storage: Storage, digests: Sequence[str]) -> pl.DataFrame:
+    """Return the rows of all segments, in their order, after checking their bytes.
+
+    Raises
+    ------
+    SegmentDamaged
+        If a file is missing or was changed.
+    """
+    return pl.concat(
+        pl.read_parquet(storage.verified_segment(digest), glob=False, hive_partitioning=False)
+        for digest in digests
+    )
+
+
+def write_segment(frame: pl.DataFrame, path: Path) -> None:
+    """Write ``frame`` to ``path`` as Parquet; the same frame always gives the same bytes."""
+    frame.write_parquet(path, compression="zstd")
+
+
+def sweep(database: Database, storage: Storage) -> int:
+    """Remove the files of uploads that a crash cut off; return how many."""
+    return storage.sweep(lambda: _referenced(database))
+
+
+def discard(database: Database, storage: Storage, *digests: str) -> None:
+    """Remove those of the segments that no version names any more."""
+    storage.discard(digests, lambda: _referenced(database))
+
+
+def _referenced(database: Database) -> set[str]:
+    with database.read() as session:
+        return set(repository.all_digests(session))

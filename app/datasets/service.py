@@ -1,0 +1,129 @@
+"""What the datasets slice decides about names: create, list, read, and when something may be deleted."""
+
+from __future__ import annotations
+
+from sqlalchemy import delete
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from app.database import Database
+from app.datasets import repository
+from app.datasets.lookup import lock, require
+from app.datasets.repository import DatasetRow
+from app.datasets.schemas import (
+    DatasetDetail,
+    DatasetPage,
+    RegressionDataset,
+    RegressionForm,
+    SeriesDataset,
+    SeriesForm,
+    UploadReport,
+    VersionDetail,
+    VersionPage,
+)
+from app.datasets.segments import discard
+from app.errors import Conflict, NotFound
+from app.models import Dataset, DatasetVersion
+from app.storage import Storage
+
+
+def create(session: Session, form: SeriesForm | RegressionForm) -> DatasetDetail:
+    """Create a dataset without versions.
+
+    Raises
+    ------
+    Conflict
+        If the name is taken.
+    """
+    dataset = Dataset(
+        name=form.name, kind=form.kind, definition=form.model_dump(mode="json", exclude={"name"})
+    )
+    session.add(dataset)
+    try:
+        session.flush()
+    except IntegrityError:
+        raise Conflict("name_taken", f"There is already a dataset {form.name!r}.") from None
+    return _detail(DatasetRow(dataset, None))
+
+
+def list_datasets(session: Session, limit: int, cursor: str | None) -> DatasetPage:
+    """Return one page of datasets."""
+    rows = repository.list_datasets(session, limit + 1, cursor)
+    items = [_detail(row) for row in rows[:limit]]
+    return DatasetPage(items=items, next_cursor=items[-1].name if len(rows) > limit else None)
+
+
+def read(session: Session, name: str) -> DatasetDetail:
+    """Return the dataset called ``name``."""
+    return _detail(require(session, name))
+
+
+def list_versions(session: Session, name: str, limit: int, cursor: int | None) -> VersionPage:
+    """Return one page of the versions of ``name``, newest first."""
+    dataset = require(session, name).dataset
+    versions = repository.list_versions(session, dataset.id, limit + 1, cursor)
+    items = [_version_detail(session, name, version) for version in versions[:limit]]
+    return VersionPage(items=items, next_cursor=str(items[-1].version) if len(versions) > limit else None)
+
+
+def read_version(session: Session, name: str, number: int) -> VersionDetail:
+    """Return version ``number`` of the dataset called ``name``."""
+    row = require(session, name)
+    version = repository.find_version(session, row.dataset.id, number)
+    if version is None:
+        newest = row.newest_version
+        raise NotFound(
+            "dataset_version_not_found",
+            f"The dataset {name!r} has no version {number}; "
+            + ("nothing was uploaded yet." if newest is None else f"its newest is {newest}."),
+            suggestions=[] if newest is None else [str(newest)],
+        )
+    return _version_detail(session, name, version)
+
+
+def remove(database: Database, storage: Storage, name: str) -> None:
+    """Delete a dataset, its versions, its finished jobs without a model, and the files that only it used.
+
+    Raises
+    ------
+    NotFound
+        If there is none of this name.
+    Conflict
+        If an unfinished job or a model version uses it.
+    """
+    with database.write() as session:
+        dataset = lock(session, name)
+        repository.lock_versions(session, dataset.id)
+        jobs = repository.unfinished_jobs(session, dataset.id)
+        if jobs:
+            raise Conflict("dataset_in_use", f"The dataset {name!r} is used by the job {jobs[0]}.")
+        models = repository.dependent_models(session, dataset.id)
+        if models:
+            raise Conflict("dataset_in_use", f"The dataset {name!r} is used by the model {models[0]!r}.")
+        digests = repository.digests_of(session, dataset.id)
+        session.execute(delete(Dataset).where(Dataset.id == dataset.id))
+    discard(database, storage, *digests)
+
+
+def _detail(row: DatasetRow) -> DatasetDetail:
+    dataset = row.dataset
+    fields = {
+        **dataset.definition,
+        "id": dataset.id,
+        "name": dataset.name,
+        "created_at": dataset.created_at,
+        "newest_version": row.newest_version,
+    }
+    shape = SeriesDataset if dataset.kind == "series" else RegressionDataset
+    return shape.model_validate(fields)
+
+
+def _version_detail(session: Session, name: str, version: DatasetVersion) -> VersionDetail:
+    return VersionDetail(
+        dataset=name,
+        version=version.number,
+        id=version.id,
+        created_at=version.created_at,
+        bytes=sum(segment.n_bytes for segment in repository.segments_of(session, version.id)),
+        report=UploadReport.model_validate(version.report),
+    )

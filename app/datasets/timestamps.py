@@ -1,0 +1,124 @@
+"""Text of a ``ds`` column in, times out, strictly: by default ISO 8601, else one strptime pattern.
+
+The rule for zones: a time with a zone or an offset is converted to UTC, a time without one is taken as it
+stands; a column holds one or the other. Years run from 1000 to 9999.
+
+A regular expression guards each pattern, because the parser below it also takes spaces, signs and two-digit
+years where none were asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+
+import polars as pl
+
+ISO_8601 = "ISO 8601"
+
+_YEAR, _TWO = "[1-9][0-9]{3}", "[0-9]{2}"
+_ISO_DAY = f"{_YEAR}-{_TWO}-{_TWO}"
+_ISO_MINUTE = f"{_ISO_DAY}[T ]{_TWO}:{_TWO}"
+_ISO_SECOND = rf"{_ISO_MINUTE}:{_TWO}(\.[0-9]{{1,9}})?"
+_ISO_ZONE = "(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
+
+_WIDTH = {"Y": "4", "y": "2", "j": "1,3", **dict.fromkeys("mdHIMS", "1,2")}
+_WORDS = {"b": "[A-Za-z]{3}", "B": "[A-Za-z]{3,9}", "p": "[AaPp][Mm]", "z": "[+-][0-9]{2}:?[0-9]{2}"}
+_KNOWN = [*_WIDTH, *_WORDS]
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    guard: str
+    strptime: str
+    has_zone: bool
+
+    def parse(self, text: pl.Expr) -> pl.Expr:
+        guarded = pl.when(text.str.contains(f"^(?:{self.guard})$")).then(text)
+        moment = guarded.str.strptime(pl.Datetime("us"), self.strptime, strict=False)
+        return moment.dt.replace_time_zone(None) if self.has_zone else moment
+
+
+@dataclass(frozen=True)
+class TimeFormat:
+    """How the text of a ``ds`` column is read; build with :func:`time_format`."""
+
+    name: str
+    patterns: tuple[_Pattern, ...]
+
+    def parse(self, text: pl.Expr) -> pl.Expr:
+        """Return the times as ``Datetime("us")`` in UTC or without zone; null where no pattern fits."""
+        return pl.coalesce([pattern.parse(text) for pattern in self.patterns])
+
+    def has_zone(self, text: pl.Expr) -> pl.Expr:
+        """Return whether each text names a zone."""
+        guards = [f"^(?:{pattern.guard})$" for pattern in self.patterns if pattern.has_zone]
+        return reduce(lambda any_, guard: any_ | text.str.contains(guard), guards, pl.lit(False))
+
+
+_ISO = TimeFormat(
+    ISO_8601,
+    (
+        _Pattern(_ISO_DAY, "%Y-%m-%d", False),
+        _Pattern(_ISO_MINUTE.replace("[T ]", "T"), "%Y-%m-%dT%H:%M", False),
+        _Pattern(_ISO_MINUTE.replace("[T ]", " "), "%Y-%m-%d %H:%M", False),
+        _Pattern(_ISO_SECOND.replace("[T ]", "T"), "%Y-%m-%dT%H:%M:%S%.f", False),
+        _Pattern(_ISO_SECOND.replace("[T ]", " "), "%Y-%m-%d %H:%M:%S%.f", False),
+        _Pattern(_ISO_MINUTE.replace("[T ]", "T") + _ISO_ZONE, "%Y-%m-%dT%H:%M%#z", True),
+        _Pattern(_ISO_MINUTE.replace("[T ]", " ") + _ISO_ZONE, "%Y-%m-%d %H:%M%#z", True),
+        _Pattern(_ISO_SECOND.replace("[T ]", "T") + _ISO_ZONE, "%Y-%m-%dT%H:%M:%S%.f%#z", True),
+        _Pattern(_ISO_SECOND.replace("[T ]", " ") + _ISO_ZONE, "%Y-%m-%d %H:%M:%S%.f%#z", True),
+    ),
+)
+
+
+def time_format(ds_format: str | None) -> TimeFormat:
+    """Return the format that ``ds_format`` names; without one, ISO 8601.
+
+    Raises
+    ------
+    ValueError
+        If the pattern has a directive that is not read here, or does not name one moment.
+    """
+    if ds_format is None:
+        return _ISO
+    named = re.findall(r"%(.?)", ds_format, flags=re.DOTALL)
+    unknown = [f"%{letter}" for letter in named if letter not in _KNOWN]
+    if unknown:
+        known = ", ".join(f"%{letter}" for letter in _KNOWN)
+        raise ValueError(f"{', '.join(unknown)} cannot be used in ds_format; there are {known}")
+    for is_met, rule in _rules(named):
+        if not is_met:
+            raise ValueError(f"ds_format needs {rule}")
+    return TimeFormat(ds_format, (_Pattern(_guard(ds_format), ds_format, "z" in named),))
+
+
+def _rules(named: list[str]) -> Iterator[tuple[bool, str]]:
+    def count(letters: str) -> int:
+        return sum(letter in letters for letter in named)
+
+    yield len(set(named)) == len(named), "each directive once"
+    yield count("Yy") == 1, "one year: %Y or %y"
+    yield count("mbBj") == 1, "one month (%m, %b or %B) or the day of the year (%j)"
+    yield count("dj") <= 1, "at most one day: %d or %j"
+    yield count("HI") == count("M") <= 1, "the hour and the minute, or neither"
+    yield count("M") <= count("dj"), "a day beside the hour"
+    yield count("I") == count("p"), "%p beside %I, and only there"
+    yield count("Sz") == 0 or count("M") == 1, "hour and minute beside %S and %z"
+
+
+def _guard(ds_format: str) -> str:
+    tokens = re.findall(r"%.|[^%]+", ds_format, flags=re.DOTALL)
+    is_number = [False, *(token[0] == "%" and token[1] in _WIDTH for token in tokens), False]
+    guard = ""
+    for i, token in enumerate(tokens, start=1):
+        if is_number[i]:
+            # Next to another number the width must be full: 2000111 is two different days.
+            touches = is_number[i - 1] or is_number[i + 1]
+            width = _WIDTH[token[1]][-1] if touches else _WIDTH[token[1]]
+            guard += _YEAR if token == "%Y" else f"[0-9]{{{width}}}"
+        else:
+            guard += _WORDS[token[1]] if token[0] == "%" else re.escape(token)
+    return guard

@@ -1,0 +1,141 @@
+"""A decoded upload in, a new version of a dataset out, or a refusal that leaves nothing behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from sqlalchemy.orm import Session
+
+from app.database import Database
+from app.datasets import repository
+from app.datasets.extent import Base
+from app.datasets.frames import definition_of
+from app.datasets.ingest import FileType, Ingested, ingest
+from app.datasets.lookup import lock, require
+from app.datasets.schemas import Definition, UploadMode, UploadOutcome, UploadReport
+from app.datasets.segments import discard, read_segments, write_segment
+from app.errors import Conflict
+from app.models import DatasetVersion, Segment
+from app.storage import SegmentDamaged, Storage, StoredSegment, file_sha256
+
+
+class Upload(NamedTuple):
+    """A decoded upload and what its sender wants of it."""
+
+    path: Path
+    file_type: FileType
+    mode: UploadMode
+    dry_run: bool
+
+
+class _Target(NamedTuple):
+    """The dataset that an upload goes to, and the version that it is appended to, if any."""
+
+    dataset_id: str
+    definition: Definition
+    base_id: str | None
+    base_digests: list[str]
+    base_time_zone: str | None
+
+
+def add_version(
+    database: Database, storage: Storage, name: str, upload: Upload, max_bytes: int
+) -> UploadOutcome:
+    """Validate an upload and, unless it is a dry run, make it the newest version of the dataset.
+
+    Raises
+    ------
+    InvalidContent
+        With every fault of the file.
+    Conflict
+        If the same data was appended before, or the dataset changed meanwhile.
+    NotFound
+        If there is no such dataset, or no longer.
+    """
+    target = _target(database, name, upload.mode)
+    base = _read_base(database, storage, name, target)
+    ingested = ingest(upload.path, upload.file_type, target.definition, upload.mode, base, max_bytes)
+    with storage.incoming() as path:
+        write_segment(ingested.segment, path)
+        if file_sha256(path) in target.base_digests:
+            raise Conflict(
+                "already_appended",
+                f"The dataset {name!r} has these very rows already: they would count twice.",
+            )
+        if upload.dry_run:
+            return _outcome(name, None, ingested.report)
+        version = _publish(database, storage, name, target, path, ingested)
+    return _outcome(name, version, ingested.report)
+
+
+def _target(database: Database, name: str, mode: UploadMode) -> _Target:
+    with database.read() as session:
+        dataset = require(session, name).dataset
+        definition = definition_of(dataset)
+        newest = repository.newest_version(session, dataset.id)
+        if newest is None or mode is UploadMode.FULL:
+            return _Target(dataset.id, definition, None, [], None)
+        digests = [segment.sha256 for segment in repository.segments_of(session, newest.id)]
+        return _Target(dataset.id, definition, newest.id, digests, newest.report["time_zone"])
+
+
+def _read_base(database: Database, storage: Storage, name: str, target: _Target) -> Base | None:
+    if not target.base_digests:
+        return None
+    try:
+        return Base(read_segments(storage, target.base_digests), target.base_time_zone)
+    except SegmentDamaged:
+        with database.read() as session:
+            require(session, name)  # the files of a dataset that was deleted meanwhile are rightly gone
+        raise
+
+
+def _publish(
+    database: Database, storage: Storage, name: str, target: _Target, path: Path, ingested: Ingested
+) -> DatasetVersion:
+    stored: StoredSegment | None = None
+    try:
+        with storage.publishing():
+            stored = storage.commit(path)
+            with database.write() as session:
+                return _insert(session, name, target, stored, ingested)
+    except BaseException:
+        if stored is not None:
+            discard(database, storage, stored.sha256)
+        raise
+
+
+def _insert(
+    session: Session, name: str, target: _Target, stored: StoredSegment, ingested: Ingested
+) -> DatasetVersion:
+    dataset = lock(session, name)
+    newest = repository.newest_version(session, dataset.id)
+    is_append = ingested.report.mode is UploadMode.APPEND
+    changed = dataset.id != target.dataset_id or (
+        is_append and (newest.id if newest else None) != target.base_id
+    )
+    if changed:
+        raise Conflict("dataset_changed", f"The dataset {name!r} changed during the upload; send it again.")
+    kept = repository.segments_of(session, newest.id) if newest is not None and is_append else []
+    segments = [(s.sha256, s.n_rows, s.n_bytes) for s in kept]
+    segments.append((stored.sha256, ingested.segment.height, stored.n_bytes))
+    version = DatasetVersion(
+        dataset_id=dataset.id,
+        number=1 if newest is None else newest.number + 1,
+        report=ingested.report.model_dump(mode="json"),
+        segments=[
+            Segment(position=i, sha256=sha256, n_rows=n_rows, n_bytes=n_bytes)
+            for i, (sha256, n_rows, n_bytes) in enumerate(segments)
+        ],
+    )
+    session.add(version)
+    return version
+
+
+def _outcome(name: str, version: DatasetVersion | None, report: UploadReport) -> UploadOutcome:
+    if version is None:
+        return UploadOutcome(dataset=name, version=None, id=None, created_at=None, report=report)
+    return UploadOutcome(
+        dataset=name, version=version.number, id=version.id, created_at=version.created_at, report=report
+    )
