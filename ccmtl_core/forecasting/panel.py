@@ -19,6 +19,7 @@ from ccmtl_core.arrays import (
 )
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.forecasting.calendar import Frequency
+from ccmtl_core.id_codes import id_codes
 
 MAX_DENSE_ROWS = 2**28
 """Rows that filling may create: one mistyped year in hourly data would ask for billions."""
@@ -102,16 +103,13 @@ class SeriesPanel:
         moments = frame["ds"]
         if isinstance(moments.dtype, pl.Datetime) and moments.dtype.time_zone is not None:
             moments = moments.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-        ids = frame["unique_id"].unique().sort()
-        rank = pl.DataFrame({"unique_id": ids, "series": np.arange(len(ids), dtype=np.int64)})
-        series = frame.select("unique_id").join(rank, on="unique_id", how="left", maintain_order="left")
-        index = series["series"].to_numpy()
+        ids, index = id_codes(frame["unique_id"], ordered=True)
         period = frequency.to_period(moments.to_numpy())
         order = np.lexsort((period, index))
         offsets = np.zeros(len(ids) + 1, dtype=np.int64)
         np.cumsum(np.bincount(index, minlength=len(ids)), out=offsets[1:])
         values = frame["y"].cast(pl.Float64).to_numpy()[order]
-        return cls(tuple(ids.to_list()), offsets, period[order], values, frequency)
+        return cls(ids, offsets, period[order], values, frequency)
 
     @property
     def n_series(self) -> int:

@@ -1,0 +1,38 @@
+"""A text column in, whole numbers out: the distinct ids and the position of each row's id among them."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from ccmtl_core._types import IntArray
+
+
+def id_codes(ids: pl.Series, *, ordered: bool) -> tuple[tuple[str, ...], IntArray]:
+    """Number the ids of a column without missing values.
+
+    Parameters
+    ----------
+    ids : polars Series of n strings
+        One id per row.
+    ordered : bool
+        Number them in the order of their text; otherwise in order of first appearance.
+
+    Returns
+    -------
+    distinct : tuple of T str
+        The ids.
+    codes : (n,) int64
+        ``distinct[codes[i]]`` is the id of row i.
+
+    Examples
+    --------
+    >>> id_codes(pl.Series(["b", "a", "b"]), ordered=True)
+    (('a', 'b'), array([1, 0, 1]))
+    """
+    distinct = ids.unique(maintain_order=True)
+    if ordered:
+        distinct = distinct.sort()
+    numbers = pl.DataFrame({"id": distinct, "code": np.arange(len(distinct), dtype=np.int64)})
+    codes = pl.DataFrame({"id": ids}).join(numbers, on="id", how="left", maintain_order="left")["code"]
+    return tuple(distinct.to_list()), codes.to_numpy()

@@ -1,0 +1,145 @@
+"""A random generator in, clustered regression tasks out: the synthetic sets Syn and ScaleSyn.
+
+Tasks of one cluster share a centre (He et al., AAAI 2019, section "Synthetic datasets"):
+centre ~ N(0, spread² I), w_t = centre + N(0, task_spread² I), x ~ N(0, I),
+y = x · w_t + N(0, noise²).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.exceptions import ParameterError
+from ccmtl_core.task_dataset import TaskDataset
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticTasks:
+    """Generated tasks with the truth behind them.
+
+    Parameters
+    ----------
+    dataset : TaskDataset
+        The samples.
+    weights : (T, P) float64
+        True weights w_t.
+    cluster : (T,) int64
+        Cluster of each task.
+    """
+
+    dataset: TaskDataset
+    weights: FloatArray
+    cluster: IntArray
+
+
+def syn(
+    rng: np.random.Generator,
+    *,
+    n_tasks: int = 50,
+    n_features: int = 15,
+    n_samples: int = 30,
+    n_clusters: int = 5,
+    center_spread: float = 5.0,
+    task_spread: float = 0.5,
+    noise: float = 1.0,
+) -> SyntheticTasks:
+    """Generate few tasks in clusters, with few samples each.
+
+    Parameters
+    ----------
+    rng : numpy Generator
+        Seeded by the caller.
+    n_tasks, n_features, n_samples : int
+        T, P, and the rows of each task.
+    n_clusters : int
+        Centres; tasks are dealt to them in turn, so that sizes differ by at most one.
+    center_spread : float
+        Standard deviation of the centres' coordinates; small values let clusters overlap.
+    task_spread : float
+        Standard deviation of a task's coordinates around its centre; 0 makes tasks equal.
+    noise : float
+        Standard deviation of the noise in y.
+
+    Raises
+    ------
+    ParameterError
+        A count below 1 or a negative spread.
+
+    Examples
+    --------
+    >>> tasks = syn(np.random.default_rng(0), n_tasks=4, n_features=2, n_samples=3, n_clusters=2)
+    >>> tasks.dataset.X.shape, tasks.cluster
+    ((12, 2), array([0, 1, 0, 1]))
+    """
+    counts = {"n_tasks": n_tasks, "n_features": n_features, "n_samples": n_samples, "n_clusters": n_clusters}
+    spreads = {"center_spread": center_spread, "task_spread": task_spread, "noise": noise}
+    for name, count in counts.items():
+        if count < 1:
+            raise ParameterError(f"{name} must be at least 1, not {count}")
+    for name, spread in spreads.items():
+        if not (np.isfinite(spread) and spread >= 0):
+            raise ParameterError(f"{name} must be finite and not negative, not {spread}")
+    centers = center_spread * rng.standard_normal((n_clusters, n_features))
+    cluster = np.arange(n_tasks) % n_clusters
+    weights = centers[cluster] + task_spread * rng.standard_normal((n_tasks, n_features))
+    X = rng.standard_normal((n_tasks * n_samples, n_features))
+    y = np.matmul(X.reshape(n_tasks, n_samples, n_features), weights[:, :, None]).ravel()
+    y += noise * rng.standard_normal(len(y))
+    task_ids = tuple(f"task_{t}" for t in range(n_tasks))
+    names = tuple(f"x_{p + 1}" for p in range(n_features))
+    offsets = np.arange(n_tasks + 1) * n_samples
+    return SyntheticTasks(TaskDataset(X, y, offsets, task_ids, names), weights, cluster)
+
+
+def scale_syn(
+    rng: np.random.Generator,
+    n_tasks: int,
+    *,
+    n_features: int = 10,
+    n_samples: int = 100,
+    tasks_per_cluster: int = 100,
+    center_spread: float = 5.0,
+    task_spread: float = 0.1,
+    noise: float = 1.0,
+) -> SyntheticTasks:
+    """Generate many tasks in clusters of a fixed size: the set on which run time is measured.
+
+    Parameters
+    ----------
+    rng : numpy Generator
+        Seeded by the caller.
+    n_tasks : int
+        T.
+    n_features, n_samples : int
+        P, and the rows of each task.
+    tasks_per_cluster : int
+        Size of a cluster; their number is ``n_tasks`` over it, rounded up.
+    center_spread, task_spread, noise : float
+        As in :func:`syn`; a ``center_spread`` near ``task_spread`` makes one component of all.
+
+    Raises
+    ------
+    ParameterError
+        A count below 1 or a negative spread.
+
+    Examples
+    --------
+    >>> tasks = scale_syn(np.random.default_rng(0), 250, n_samples=4)
+    >>> tasks.dataset.n_tasks, int(tasks.cluster.max()) + 1
+    (250, 3)
+    """
+    if tasks_per_cluster < 1:
+        raise ParameterError(f"tasks_per_cluster must be at least 1, not {tasks_per_cluster}")
+    return syn(
+        rng,
+        n_tasks=n_tasks,
+        n_features=n_features,
+        n_samples=n_samples,
+        n_clusters=max(1, -(-n_tasks // tasks_per_cluster)),
+        center_spread=center_spread,
+        task_spread=task_spread,
+        noise=noise,
+    )
