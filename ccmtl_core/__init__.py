@@ -8,8 +8,12 @@ from ccmtl_core.exceptions import (
     ParameterError,
     UnknownTaskError,
 )
+from ccmtl_core.fit import FitResult, fit
 from ccmtl_core.folds import training_folds
+from ccmtl_core.knn_graph import TaskGraph, nearest_neighbour_graph
 from ccmtl_core.model import CCMTLModel
+from ccmtl_core.single_task import pooled_weights, single_task_weights
+from ccmtl_core.solver.report import Progress, SolveReport, SolveStatus
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.task_dataset import TaskDataset
 from ccmtl_core.triangular_statistics import TriangularStatistics
@@ -19,11 +23,20 @@ __all__ = [
     "CCMTLModel",
     "ConvergenceError",
     "DataError",
+    "FitResult",
     "ModelFileError",
     "ParameterError",
+    "Progress",
+    "SolveReport",
+    "SolveStatus",
     "SufficientStatistics",
     "TaskDataset",
+    "TaskGraph",
     "TriangularStatistics",
     "UnknownTaskError",
+    "fit",
+    "nearest_neighbour_graph",
+    "pooled_weights",
+    "single_task_weights",
     "training_folds",
 ]

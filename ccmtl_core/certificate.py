@@ -161,9 +161,7 @@ def _bounded_conjugate(b: FloatArray, w: FloatArray, R: FloatArray) -> FloatArra
     return np.where(inside, quadratic, R * b - 0.5 * w * R * R)
 
 
-def _forest(
-    problem: FusionProblem, strength: FloatArray
-) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+def _forest(problem: FusionProblem, strength: FloatArray) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
     """A breadth-first forest from the tasks whose Gram matrix is farthest from singular.
 
     Returns the tasks in breadth-first order, and for each task its parent (−1 at a root), the edge to it

@@ -58,9 +58,7 @@ class FusionProblem:
 
     def __post_init__(self) -> None:
         if self.graph.n_tasks != self.statistics.n_tasks:
-            raise DataError(
-                f"the graph has {self.graph.n_tasks} tasks, the data {self.statistics.n_tasks}"
-            )
+            raise DataError(f"the graph has {self.graph.n_tasks} tasks, the data {self.statistics.n_tasks}")
         if not (np.isfinite(self.fusion_strength) and self.fusion_strength >= 0):
             raise ParameterError(
                 f"fusion_strength must be a finite number from 0 up, not {self.fusion_strength}"
@@ -113,9 +111,7 @@ class FusionProblem:
 
     def loss_gradient(self, W: FloatArray) -> FloatArray:
         """G_t W_t − c_t, (T, P)."""
-        gradient: FloatArray = (
-            np.matmul(self.statistics.gram, W[:, :, None])[:, :, 0] - self.statistics.xty
-        )
+        gradient: FloatArray = np.matmul(self.statistics.gram, W[:, :, None])[:, :, 0] - self.statistics.xty
         return gradient
 
 

@@ -49,9 +49,7 @@ def _width_compiled(dims):  # type: ignore[no-untyped-def] # numba refuses annot
 
 
 @_kernel
-def adjacency(
-    n: int, head: IntArray, tail: IntArray
-) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+def adjacency(n: int, head: IntArray, tail: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Compressed rows (ptr, split, nbr, eid) of the edges head[e] < tail[e]."""
     ptr = np.zeros(n + 1, np.int64)
     for e in range(head.size):

@@ -53,9 +53,7 @@ class Level:
     def apply(self, x: FloatArray) -> FloatArray:
         """Return A x, (n, P)."""
         out = np.empty_like(x)
-        kernels.apply_system(
-            self.ptr, self.nbr, self.data, self.diagonal, self.G, x, out, self.dims
-        )
+        kernels.apply_system(self.ptr, self.nbr, self.data, self.diagonal, self.G, x, out, self.dims)
         return out
 
     def invert_blocks(self) -> None:
@@ -155,9 +153,7 @@ class Multigrid:
         coarse_r = np.empty((self.levels[depth + 1].n, level.P))
         kernels.restrict(level.aggregate, level.residual, coarse_r, level.dims)
         kernels.prolong_add(level.aggregate, self._solve_coarse(coarse_r, depth + 1), level.x, level.dims)
-        kernels.smooth_backward(
-            level.ptr, level.nbr, level.data, level.inverse, r, level.x, level.dims
-        )
+        kernels.smooth_backward(level.ptr, level.nbr, level.data, level.inverse, r, level.x, level.dims)
         return level.x
 
     def _solve_coarse(self, r: FloatArray, depth: int) -> FloatArray:

@@ -1,0 +1,160 @@
+"""Data and a fusion strength in, a certified model out: statistics, start, graph, solve."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from ccmtl_core._types import FloatArray
+from ccmtl_core.certificate import Certifier
+from ccmtl_core.exceptions import ParameterError
+from ccmtl_core.knn_graph import TaskGraph, nearest_neighbour_graph
+from ccmtl_core.model import CCMTLModel
+from ccmtl_core.objective import FusionProblem
+from ccmtl_core.single_task import Statistics, start_weights
+from ccmtl_core.solver.alternating import alternate
+from ccmtl_core.solver.outcome import Outcome, Recorder
+from ccmtl_core.solver.report import Progress, ProgressCallback, Round, SolveReport, SolveStatus
+from ccmtl_core.statistics import SufficientStatistics
+from ccmtl_core.task_dataset import TaskDataset
+
+SOLVERS = {"alternating": alternate}
+_AUTO = "alternating"
+_MAX_ROUNDS = 300
+
+
+@dataclass(frozen=True, eq=False)
+class FitResult:
+    """A fitted model, how the solve went, and the graph it was fused along.
+
+    Parameters
+    ----------
+    model : CCMTLModel
+        Weights (T, P), task ids, feature names, ``predict``.
+    report : SolveReport
+        Status, objective, certified gap, effort, seconds by phase.
+    graph : TaskGraph
+        Edges (E, 2) and multiplicity (E,).
+    """
+
+    model: CCMTLModel
+    report: SolveReport
+    graph: TaskGraph
+
+
+def fit(
+    data: TaskDataset | Statistics,
+    *,
+    fusion_strength: float,
+    n_neighbors: int = 10,
+    tolerance: float = 1e-4,
+    solver: str = "auto",
+    graph: TaskGraph | None = None,
+    on_progress: ProgressCallback | None = None,
+) -> FitResult:
+    """Fit one linear model per task, similar ones pulled together (He et al., AAAI 2019).
+
+    Parameters
+    ----------
+    data : TaskDataset or statistics
+        T tasks with P features; everything after one pass over the rows uses the statistics only.
+    fusion_strength : float
+        λ ≥ 0. Zero gives each task alone; large values give one model per connected component.
+    n_neighbors : int
+        k of the nearest-neighbour graph; ignored with ``graph``.
+    tolerance : float
+        The certified gap (J − lower bound) / J at which to stop.
+    solver : str
+        "auto", or a name in :data:`SOLVERS`.
+    graph : TaskGraph, optional
+        Fuse along this graph instead of the nearest neighbours.
+    on_progress : callable, optional
+        Called at each phase and round; an exception that it raises ends the fit and reaches the caller.
+
+    Returns
+    -------
+    FitResult
+        Also when the tolerance was not reached: ``report.status`` says so and what to try.
+
+    Raises
+    ------
+    DataError, ParameterError
+        Data or arguments that cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ccmtl_core import TaskDataset, fit
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(size=(20, 2)) for _ in range(12)]
+    >>> y = [x @ [1.0, -1.0] for x in X]
+    >>> result = fit(TaskDataset.from_arrays(X, y), fusion_strength=0.1, n_neighbors=3)
+    >>> result.report.status.value, result.model.weights.shape
+    ('converged', (12, 2))
+    """
+    if not (np.isfinite(tolerance) and tolerance > 0):
+        raise ParameterError(f"tolerance must be a finite number above 0, not {tolerance}")
+    if solver not in ("auto", *SOLVERS):
+        raise ParameterError(f"solver must be one of {', '.join(['auto', *SOLVERS])}; not {solver!r}")
+    clock = _Clock(on_progress)
+    with clock.phase("statistics"):
+        statistics = SufficientStatistics.from_dataset(data) if isinstance(data, TaskDataset) else data
+    with clock.phase("start"):
+        W = start_weights(statistics)
+    with clock.phase("graph"):
+        graph = nearest_neighbour_graph(W, n_neighbors) if graph is None else graph
+        problem = FusionProblem(statistics, graph, float(fusion_strength))
+    with clock.phase("solve"):
+        certifier = Certifier(problem)
+        if problem.fusion_strength == 0 or len(graph.edges) == 0:
+            name, outcome = "direct", _direct(W, certifier)
+        else:
+            name = _AUTO if solver == "auto" else solver
+            recorder = Recorder(tolerance, _MAX_ROUNDS, clock.round)
+            outcome = SOLVERS[name](problem, W, recorder, certifier)
+    model = CCMTLModel(outcome.weights, statistics.task_ids, statistics.feature_names)
+    return FitResult(model, _report(name, outcome, tolerance, clock), graph)
+
+
+def _direct(W: FloatArray, certifier: Certifier) -> Outcome:
+    """Nothing couples the tasks: the start is the optimum."""
+    certificate = certifier.certify(W, np.zeros((len(certifier.problem.head), W.shape[1])), 1e-12)
+    return Outcome(W, certificate.objective, certificate.gap, SolveStatus.CONVERGED, 0, ())
+
+
+def _report(name: str, outcome: Outcome, tolerance: float, clock: _Clock) -> SolveReport:
+    return SolveReport(
+        status=outcome.status,
+        solver=name,
+        objective=outcome.objective,
+        gap=outcome.relative_gap,
+        tolerance=tolerance,
+        rounds=len(outcome.history),
+        cg_iterations=outcome.cg_iterations,
+        seconds=dict(clock.seconds),
+        history=outcome.history,
+    )
+
+
+class _Clock:
+    """Times the phases and passes progress on."""
+
+    def __init__(self, on_progress: ProgressCallback | None) -> None:
+        self._on_progress = on_progress or (lambda progress: None)
+        self._began = time.perf_counter()
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        began = time.perf_counter()
+        self._on_progress(Progress(name, 0, None, None, began - self._began))
+        yield
+        self.seconds[name] = time.perf_counter() - began
+
+    def round(self, this: Round, number: int) -> None:
+        elapsed = time.perf_counter() - self._began
+        self._on_progress(Progress("solve", number, this.objective, this.gap, elapsed))

@@ -1,0 +1,102 @@
+"""Rounds in, the best certified weights out: what all solvers share about keeping score and stopping."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ccmtl_core._types import FloatArray
+from ccmtl_core.certificate import Certificate, relative
+from ccmtl_core.objective import FusionProblem, row_norms
+from ccmtl_core.solver.report import Round, SolveStatus
+
+RoundCallback = Callable[[Round, int], None]
+
+_PATIENCE = 25  # rounds without a better gap before rounding is taken for the cause
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a solver found: weights (T, P), their objective and absolute gap, and how it went."""
+
+    weights: FloatArray
+    objective: float
+    gap: float
+    status: SolveStatus
+    cg_iterations: int
+    history: tuple[Round, ...]
+
+    @property
+    def relative_gap(self) -> float:
+        """Certified gap over objective."""
+        return relative(self.gap, self.objective)
+
+
+class Recorder:
+    """Keeps the best weights, the best lower bound and the history of one solve."""
+
+    def __init__(self, tolerance: float, max_rounds: int, on_round: RoundCallback) -> None:
+        self.tolerance, self.max_rounds = tolerance, max_rounds
+        self._on_round = on_round
+        self._began = time.perf_counter()
+        self._weights: FloatArray = np.empty((0, 0))
+        self._objective, self._bound = np.inf, -np.inf
+        self._history: list[Round] = []
+        self._cg_iterations = 0
+        self._since_better = 0
+
+    def record(self, W: FloatArray, certificate: Certificate, smoothing: float, cg_iterations: int) -> None:
+        """Take note of a round."""
+        before = self.gap
+        if certificate.objective < self._objective:
+            self._weights, self._objective = W, certificate.objective
+        self._bound = max(self._bound, certificate.lower_bound)
+        self._since_better = 0 if self.gap < 0.99 * before else self._since_better + 1
+        self._cg_iterations += cg_iterations
+        seconds = time.perf_counter() - self._began
+        this = Round(smoothing, certificate.objective, self.relative_gap, cg_iterations, seconds)
+        self._history.append(this)
+        self._on_round(this, len(self._history))
+
+    @property
+    def gap(self) -> float:
+        """Best objective minus best bound."""
+        return max(self._objective - self._bound, 0.0)
+
+    @property
+    def relative_gap(self) -> float:
+        """Gap over objective."""
+        return relative(self.gap, self._objective) if np.isfinite(self._objective) else np.inf
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to do."""
+        return self.status is not None
+
+    @property
+    def status(self) -> SolveStatus | None:
+        """How the solve ended, once it has."""
+        if self.relative_gap <= self.tolerance:
+            return SolveStatus.CONVERGED
+        if self._since_better >= _PATIENCE:
+            return SolveStatus.PRECISION_LIMIT
+        if len(self._history) >= self.max_rounds:
+            return SolveStatus.ROUND_LIMIT
+        return None
+
+    def outcome(self) -> Outcome:
+        """Return the result of a finished solve."""
+        status = self.status or SolveStatus.ROUND_LIMIT
+        return Outcome(
+            self._weights, self._objective, self.gap, status, self._cg_iterations, tuple(self._history)
+        )
+
+
+def typical_length(problem: FusionProblem, W: FloatArray) -> float:
+    """Median length of the edges of positive length: the scale on which smoothing is measured."""
+    lengths = row_norms(problem.differences(W))
+    positive = lengths[lengths > 0]
+    return float(np.median(positive)) if len(positive) else 1.0
