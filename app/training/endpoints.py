@@ -1,0 +1,136 @@
+"""HTTP in, training jobs out: queue, list, watch and cancel."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.sse import EventSourceResponse
+
+from app.database import Database
+from app.dependencies import DatabaseDep, SettingsDep, StorageDep
+from app.errors import Problem
+from app.models import JobState
+from app.parameters import NO_NUL, Cursor, Limit
+from app.request_body import documented_body, parse_json_object, read_json_body
+from app.training import service
+from app.training.schemas import FINAL_STATES, TrainingJobDetail, TrainingJobPage, TrainingJobRequest
+
+router = APIRouter(prefix="/v1/training-jobs", tags=["training"])
+
+EVENT_SECONDS = 0.25
+
+JobId = Annotated[str, Path(max_length=200, pattern=NO_NUL, description="The job's id.")]
+
+Responses = dict[int | str, dict[str, Any]]
+UNKNOWN: Responses = {404: {"model": Problem, "description": "No such training job."}}
+REFUSED: Responses = {
+    400: {"model": Problem, "description": "The body is not JSON."},
+    404: {"model": Problem, "description": "No such dataset or version; near matches are suggested."},
+    409: {"model": Problem, "description": "The Idempotency-Key belongs to another request."},
+    413: {"model": Problem, "description": "The body is over the limit."},
+    415: {"model": Problem, "description": "The body is not declared as JSON."},
+    422: {"model": Problem, "description": "The training cannot work; every reason is listed."},
+}
+ENDED: Responses = {
+    202: {"model": TrainingJobDetail, "description": "The job's worker was asked to stop."},
+    409: {"model": Problem, "description": "The job has ended."},
+}
+
+
+async def _body(request: Request, settings: SettingsDep) -> bytes:
+    return await read_json_body(request, settings.max_request_bytes)
+
+
+def _known_job_id(job_id: JobId, database: DatabaseDep) -> str:
+    with database.read() as session:
+        return service.read_job(session, job_id).id
+
+
+@router.post(
+    "",
+    operation_id="create_training_job",
+    status_code=202,
+    responses=REFUSED,
+    openapi_extra=documented_body(TrainingJobRequest),
+)
+def create(
+    body: Annotated[bytes, Depends(_body)],
+    request: Request,
+    response: Response,
+    database: DatabaseDep,
+    storage: StorageDep,
+    idempotency_key: Annotated[
+        str | None,
+        Header(
+            min_length=1,
+            max_length=200,
+            description="The same key with the same request returns the job that it created before.",
+        ),
+    ] = None,
+) -> TrainingJobDetail:
+    """Queue a training job, unless it cannot work."""
+    job = service.submit(database, storage, parse_json_object(body), idempotency_key)
+    response.headers["Location"] = request.url_for("read_training_job", job_id=job.id).path
+    return job
+
+
+@router.get("", operation_id="list_training_jobs")
+def list_jobs(
+    database: DatabaseDep,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    state: Annotated[JobState | None, Query(description="Only jobs in this state.")] = None,
+    model: Annotated[
+        str | None,
+        Query(max_length=200, pattern=NO_NUL, description="Only jobs that publish under this name."),
+    ] = None,
+) -> TrainingJobPage:
+    """List training jobs, newest first."""
+    with database.read() as session:
+        return service.list_jobs(session, limit, cursor, state, model)
+
+
+@router.get("/{job_id}", operation_id="read_training_job", name="read_training_job", responses=UNKNOWN)
+def read(job_id: JobId, database: DatabaseDep) -> TrainingJobDetail:
+    """Read a training job: its state, how far it has come, and what came of it."""
+    with database.read() as session:
+        return service.read_job(session, job_id)
+
+
+@router.get(
+    "/{job_id}/events",
+    operation_id="watch_training_job",
+    response_class=EventSourceResponse,
+    responses=UNKNOWN,
+)
+async def watch(
+    job_id: Annotated[str, Depends(_known_job_id)], database: DatabaseDep
+) -> AsyncIterator[TrainingJobDetail]:
+    """Follow a training job by server-sent events: the job at once and after each change, until it ends."""
+    seen = None
+    while True:
+        job = await run_in_threadpool(_read, database, job_id)
+        if job != seen:
+            yield job
+        if job.state in FINAL_STATES:
+            return
+        seen = job
+        await asyncio.sleep(EVENT_SECONDS)
+
+
+@router.post("/{job_id}/cancel", operation_id="cancel_training_job", responses={**UNKNOWN, **ENDED})
+def cancel(job_id: JobId, response: Response, database: DatabaseDep) -> TrainingJobDetail:
+    """Cancel a training job: 200 when it is cancelled, 202 when its worker was asked to stop."""
+    with database.write() as session:
+        job = service.cancel(session, job_id)
+    response.status_code = 202 if job.state == JobState.RUNNING else 200
+    return job
+
+
+def _read(database: Database, job_id: str) -> TrainingJobDetail:
+    with database.read() as session:
+        return service.read_job(session, job_id)

@@ -1,0 +1,61 @@
+"""The SQL of training jobs as users see them; what their workers do with them is in ``app.jobs.queue``."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from sqlalchemy import select, tuple_, update
+from sqlalchemy.orm import Session
+
+from app.models import Dataset, DatasetVersion, JobState, ModelVersion, TrainingJob
+
+
+class JobRow(NamedTuple):
+    """A job with the names of what it reads and of what it published."""
+
+    job: TrainingJob
+    dataset_name: str
+    dataset_version: int
+    model_version: int | None
+
+
+_JOBS = (
+    select(TrainingJob, Dataset.name, DatasetVersion.number, ModelVersion.number)
+    .join(DatasetVersion, TrainingJob.dataset_version_id == DatasetVersion.id)
+    .join(Dataset, DatasetVersion.dataset_id == Dataset.id)
+    .outerjoin(ModelVersion, TrainingJob.model_version_id == ModelVersion.id)
+)
+
+
+def find_job(session: Session, job_id: str) -> JobRow | None:
+    """Return the job with this id."""
+    row = session.execute(_JOBS.where(TrainingJob.id == job_id)).one_or_none()
+    return None if row is None else JobRow(*row)
+
+
+def find_by_key(session: Session, idempotency_key: str) -> JobRow | None:
+    """Return the job that was created with this idempotency key."""
+    row = session.execute(_JOBS.where(TrainingJob.idempotency_key == idempotency_key)).one_or_none()
+    return None if row is None else JobRow(*row)
+
+
+def list_jobs(
+    session: Session, limit: int, after_id: str | None, state: JobState | None, model_name: str | None
+) -> list[JobRow]:
+    """Return up to ``limit`` jobs, newest first, those after the job ``after_id``."""
+    query = _JOBS.order_by(TrainingJob.created_at.desc(), TrainingJob.id.desc()).limit(limit)
+    if after_id is not None:
+        place = select(TrainingJob.created_at, TrainingJob.id).where(TrainingJob.id == after_id).subquery()
+        query = query.join(
+            place, tuple_(TrainingJob.created_at, TrainingJob.id) < tuple_(place.c.created_at, place.c.id)
+        )
+    if state is not None:
+        query = query.where(TrainingJob.state == state)
+    if model_name is not None:
+        query = query.where(TrainingJob.model_name == model_name)
+    return [JobRow(*row) for row in session.execute(query)]
+
+
+def set_progress(session: Session, job_id: str, progress: dict[str, Any]) -> None:
+    """Store the last word of a run whose job this transaction already holds."""
+    session.execute(update(TrainingJob).where(TrainingJob.id == job_id).values(progress=progress))

@@ -1,0 +1,111 @@
+"""Training on the wire: what is asked for, and how far a job has come."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.datasets.schemas import NAME_PATTERN
+from app.models import JobState
+from app.parameters import NO_NUL
+from app.registry.schemas import DataUsed
+
+FINAL_STATES = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
+DEFAULT_LAGS = 5
+MAX_LAGS = 366
+
+
+class TrainingJobRequest(BaseModel):
+    """What to train, on what, and under which name to publish it."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+    dataset: Annotated[str, Field(max_length=200, pattern=NO_NUL, description="Name of the dataset.")]
+    version: Annotated[
+        int | None, Field(ge=1, le=2**31 - 1, description="Version of the dataset; null: the newest.")
+    ] = None
+    model: Annotated[
+        str, Field(pattern=NAME_PATTERN, description="Name under which the next version is published.")
+    ]
+    fusion_strength: Annotated[
+        float, Field(ge=0, description="λ ≥ 0: how strongly similar tasks are drawn together.")
+    ]
+    n_neighbors: Annotated[int, Field(ge=1, le=1000, description="Neighbours of each task in the graph.")] = (
+        10
+    )
+    lags: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=MAX_LAGS,
+            description=f"Preceding periods that are the features of a series; null: {DEFAULT_LAGS}. "
+            "Regression data has its own features and takes no lags.",
+        ),
+    ] = None
+    holdout: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            lt=1,
+            description="Fraction held out for the metrics: the last part of the time span of series, rows "
+            "drawn at random from each task of regression data; null: nothing, and no metrics.",
+        ),
+    ] = 0.5
+    tolerance: Annotated[
+        float, Field(gt=0, lt=1, description="Relative accuracy at which the solver stops.")
+    ] = 1e-4
+    refit: Annotated[
+        bool,
+        Field(description="Publish a model fitted to all rows; false: the one that the metrics are of."),
+    ] = True
+
+
+class JobProgress(BaseModel):
+    """How far a running job has come."""
+
+    phase: str
+    round: int = Field(description="Round of the solver, from 1; 0 before it.")
+    objective: float | None
+    gap: float | None = Field(description="Relative distance to the optimum that the solver can vouch for.")
+    elapsed_seconds: float
+    phases: dict[str, float] = Field(description="Seconds spent in each phase, in the order they began.")
+
+
+class JobError(BaseModel):
+    """Why a job failed."""
+
+    code: str
+    detail: str
+
+
+class PublishedModel(BaseModel):
+    """What a job published."""
+
+    name: str
+    version: int
+
+
+class TrainingJobDetail(BaseModel):
+    """A training job: the request, where it stands, and what came of it."""
+
+    id: str
+    state: JobState
+    cancel_requested: bool
+    attempt: int = Field(description="Runs started so far; a run whose worker died is started again.")
+    request: TrainingJobRequest
+    data: DataUsed
+    progress: JobProgress | None
+    error: JobError | None
+    model: PublishedModel | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+class TrainingJobPage(BaseModel):
+    """A page of jobs, newest first."""
+
+    items: list[TrainingJobDetail]
+    next_cursor: str | None = Field(description="Pass as `cursor` for the next page; null on the last.")

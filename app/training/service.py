@@ -1,0 +1,183 @@
+"""What training decides: whether a request can work, what a repeated one means, what is told about a job."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from app.database import Database
+from app.datasets import service as datasets
+from app.errors import MAX_ERRORS, Conflict, Fault, InvalidContent, NotFound, faults_of
+from app.jobs import queue
+from app.models import JobState, TrainingJob
+from app.registry.schemas import DataUsed
+from app.storage import Storage
+from app.training import repository
+from app.training.feasibility import find_faults
+from app.training.repository import JobRow
+from app.training.schemas import (
+    FINAL_STATES,
+    JobError,
+    JobProgress,
+    PublishedModel,
+    TrainingJobDetail,
+    TrainingJobPage,
+    TrainingJobRequest,
+)
+from app.training.task_data import load
+
+
+def submit(
+    database: Database, storage: Storage, document: dict[str, Any], idempotency_key: str | None
+) -> TrainingJobDetail:
+    """Queue a job, or return the one that the same request with the same key has queued before.
+
+    Raises
+    ------
+    NotFound
+        If the dataset or its version does not exist; other faults of the request are listed with it.
+    InvalidContent
+        If the request cannot work, with every reason.
+    Conflict
+        If the key belongs to another request.
+    """
+    request, unsound, faults = _read(document)
+    if idempotency_key is not None and not faults:
+        with database.read() as session:
+            earlier = repository.find_by_key(session, idempotency_key)
+        if earlier is not None:
+            return _repeated(earlier, request)
+    version_id = ""
+    if "dataset" not in unsound:
+        with database.read() as session:
+            version_id = _version_id(session, request, unsound, faults)
+            stored = load(session, storage, version_id)
+        faults += find_faults(stored, request, unsound)
+    if faults:
+        raise InvalidContent(
+            "invalid_training_request",
+            f"The training cannot work: {len(faults)} fault(s); see `errors`.",
+            errors=faults,
+        )
+    return _queue(database, request, version_id, idempotency_key)
+
+
+def read_job(session: Session, job_id: str) -> TrainingJobDetail:
+    """Return the job with this id."""
+    row = repository.find_job(session, job_id)
+    if row is None:
+        raise NotFound("training_job_not_found", f"There is no training job {job_id!r}.")
+    return _detail(row)
+
+
+def list_jobs(
+    session: Session, limit: int, cursor: str | None, state: JobState | None, model: str | None
+) -> TrainingJobPage:
+    """Return one page of jobs, newest first."""
+    rows = repository.list_jobs(session, limit + 1, cursor, state, model)
+    items = [_detail(row) for row in rows[:limit]]
+    return TrainingJobPage(items=items, next_cursor=items[-1].id if len(rows) > limit else None)
+
+
+def cancel(session: Session, job_id: str) -> TrainingJobDetail:
+    """Cancel a waiting job at once; ask the worker of a running one to stop.
+
+    Raises
+    ------
+    Conflict
+        If the job has ended.
+    """
+    state = read_job(session, job_id).state
+    if state in FINAL_STATES:
+        raise Conflict("training_job_ended", f"The training job has {state}; it cannot be cancelled.")
+    queue.request_cancel(session, job_id)
+    return read_job(session, job_id)
+
+
+def _read(document: dict[str, Any]) -> tuple[TrainingJobRequest, set[str], list[Fault]]:
+    """The request, the names of its fields that are not sound, and what is wrong with them."""
+    try:
+        return TrainingJobRequest.model_validate(document), set(), []
+    except ValidationError as error:
+        errors = error.errors(include_url=False)
+        unsound = {str(e["loc"][0]) for e in errors}
+        sound = {name: value for name, value in document.items() if name not in unsound}
+        return TrainingJobRequest.model_construct(**sound), unsound, faults_of(errors, "body")
+
+
+def _version_id(
+    session: Session, request: TrainingJobRequest, unsound: Collection[str], faults: Sequence[Fault]
+) -> str:
+    """Id of the dataset version that is asked for; if there is none, the other faults are told with it."""
+    number = None if "version" in unsound else request.version
+    try:
+        if number is None:
+            number = datasets.read(session, request.dataset).newest_version
+        if number is None:
+            raise NotFound(
+                "dataset_version_not_found",
+                f"Nothing was uploaded yet to the dataset {request.dataset!r}; there is nothing to train on.",
+            )
+        return datasets.read_version(session, request.dataset, number).id
+    except NotFound as refusal:
+        refusal.problem.errors = list(faults[:MAX_ERRORS])
+        refusal.problem.error_count = len(faults)
+        raise
+
+
+def _queue(
+    database: Database, request: TrainingJobRequest, version_id: str, idempotency_key: str | None
+) -> TrainingJobDetail:
+    job = TrainingJob(
+        dataset_version_id=version_id,
+        model_name=request.model,
+        request=request.model_dump(mode="json"),
+        idempotency_key=idempotency_key,
+    )
+    try:
+        with database.write() as session:
+            session.add(job)
+            session.flush()
+            return read_job(session, job.id)
+    except IntegrityError:
+        # Meanwhile the same key came in with another request, or the dataset was deleted.
+        with database.read() as session:
+            earlier = None if idempotency_key is None else repository.find_by_key(session, idempotency_key)
+            if earlier is not None:
+                return _repeated(earlier, request)
+            _version_id(session, request, (), ())
+        raise
+
+
+def _repeated(earlier: JobRow, request: TrainingJobRequest) -> TrainingJobDetail:
+    if earlier.job.request != request.model_dump(mode="json"):
+        raise Conflict(
+            "idempotency_key_reused",
+            f"This Idempotency-Key belongs to the training job {earlier.job.id}, whose request was another.",
+        )
+    return _detail(earlier)
+
+
+def _detail(row: JobRow) -> TrainingJobDetail:
+    job = row.job
+    model = None
+    if row.model_version is not None:
+        model = PublishedModel(name=job.model_name, version=row.model_version)
+    return TrainingJobDetail(
+        id=job.id,
+        state=JobState(job.state),
+        cancel_requested=job.cancel_requested,
+        attempt=job.attempt,
+        request=TrainingJobRequest.model_validate(job.request),
+        data=DataUsed(dataset=row.dataset_name, version=row.dataset_version, id=job.dataset_version_id),
+        progress=None if job.progress is None else JobProgress.model_validate(job.progress),
+        error=None if job.error is None else JobError.model_validate(job.error),
+        model=model,
+        created_at=job.created_at,
+        started_at=job.started_at,
+        finished_at=job.finished_at,
+    )

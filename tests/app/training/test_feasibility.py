@@ -1,0 +1,64 @@
+"""A request is refused exactly when preparing its rows, or splitting them, would leave nothing to work on."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.training.feasibility import find_faults
+from ccmtl_core import ParameterError, TaskDataset
+from ccmtl_core.forecasting import lag_dataset, split_by_time
+from tests.app.training.test_task_data import loaded, request
+
+
+def locations(*args: object, **kw: object) -> list[str | None]:
+    return [fault.location for fault in find_faults(*args, **kw)]  # type: ignore[arg-type]
+
+
+@given(
+    series=st.lists(st.sets(st.integers(0, 12), max_size=10), min_size=1, max_size=4),
+    lags=st.integers(1, 6),
+    holdout=st.none() | st.floats(0.05, 0.95),
+)
+def test_refused_exactly_when_it_cannot_work(
+    series: list[set[int]], lags: int, holdout: float | None
+) -> None:
+    data = loaded(*[[(period, 1.0) for period in sorted(periods)] for periods in series])
+    lagged = lag_dataset(data.panel, lags)
+    expected = [] if len(lagged.target_period) else ["body.lags"]
+    if not expected and holdout is not None:
+        try:
+            fold, _ = split_by_time(lagged, holdout)
+            assert set(fold) == {0, 1}
+        except ParameterError:
+            expected = ["body.holdout"]
+    assert locations(data, request(lags=lags, holdout=holdout), set()) == expected
+
+
+def test_the_message_says_what_is_there_and_what_is_needed() -> None:
+    data = loaded([(1, 1.0), (2, 1.0), (3, 1.0), (9, 1.0)])
+    [fault] = find_faults(data, request(lags=3), set())
+    assert fault.message == (
+        "no series has 4 consecutive periods, which 3 lags need; the longest run of periods is 3"
+    )
+
+
+def test_lags_are_no_matter_for_regression() -> None:
+    rows = TaskDataset.from_arrays([np.ones((4, 1))], [np.ones(4)])
+    assert locations(rows, request(lags=5, holdout=0.1), set()) == ["body.lags", "body.holdout"]
+    assert locations(rows, request(), set()) == []
+
+
+def test_what_is_not_sound_is_not_judged() -> None:
+    rows = TaskDataset.from_arrays([np.ones((1, 1))], [np.ones(1)])
+    series = loaded([(1, 1.0), (2, 1.0)])
+    assert locations(rows, request(lags=5), {"holdout"}) == ["body.lags"]
+    assert locations(rows, request(lags=5), {"lags", "holdout"}) == []
+    assert locations(series, request(lags=5), {"lags"}) == []
+    assert locations(series, request(lags=1), {"holdout"}) == []
+
+
+def test_a_dataset_without_rows_is_refused() -> None:
+    rows = TaskDataset.from_arrays([np.empty((0, 1))], [[]])
+    assert locations(rows, request(), set()) == ["body.dataset"]

@@ -1,0 +1,318 @@
+"""Jobs over HTTP: what cannot work is refused before it is queued, with every reason; then they are told of."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import func, select, update
+
+from app.database import Database
+from app.jobs import queue
+from app.models import JobState, TrainingJob
+from tests.support.training import add_regression, add_series, job, series_csv, upload
+
+
+def post(client: TestClient, body: Any, **headers: str) -> Any:
+    return client.post("/v1/training-jobs", json=body, headers=headers)
+
+
+def n_jobs(database: Database) -> int:
+    with database.read() as session:
+        return session.scalar(select(func.count()).select_from(TrainingJob)) or 0
+
+
+def locations(answer: Any) -> list[str]:
+    return [fault["location"] for fault in answer.json()["errors"]]
+
+
+def test_a_job_is_queued_with_all_defaults_filled_in(client: TestClient) -> None:
+    add_series(client)
+    answer = post(client, job())
+    assert answer.status_code == 202
+    created = answer.json()
+    assert answer.headers["location"] == f"/v1/training-jobs/{created['id']}"
+    assert client.get(answer.headers["location"]).json() == created
+    assert created["state"] == "queued"
+    assert created["attempt"] == 0
+    assert created["data"]["dataset"] == "sales"
+    assert created["data"]["version"] == 1
+    assert created["request"] == {
+        "dataset": "sales",
+        "version": None,
+        "model": "m",
+        "fusion_strength": 1.0,
+        "n_neighbors": 10,
+        "lags": None,
+        "holdout": 0.5,
+        "tolerance": 1e-4,
+        "refit": True,
+    }
+    for empty in ("progress", "error", "model", "started_at", "finished_at"):
+        assert created[empty] is None
+
+
+def test_the_newest_version_is_meant_unless_one_is_named(client: TestClient) -> None:
+    add_series(client)
+    upload(client, "sales", series_csv("a", "b", "c"))
+    versions = [post(client, job(version=v)).json()["data"]["version"] for v in (None, 1, 2)]
+    assert versions == [2, 1, 2]
+
+
+FAULTS: list[tuple[dict[str, Any], str]] = [
+    ({"fusion_strength": -1}, "body.fusion_strength"),
+    ({"fusion_strength": "1"}, "body.fusion_strength"),
+    ({"fusion_strength": True}, "body.fusion_strength"),
+    ({"fusion_strength": None}, "body.fusion_strength"),
+    ({"n_neighbors": 0}, "body.n_neighbors"),
+    ({"n_neighbors": 2.5}, "body.n_neighbors"),
+    ({"lags": 0}, "body.lags"),
+    ({"lags": 367}, "body.lags"),
+    ({"lags": 12}, "body.lags"),
+    ({"holdout": 0}, "body.holdout"),
+    ({"holdout": 1}, "body.holdout"),
+    ({"lags": 11}, "body.holdout"),
+    ({"tolerance": 0}, "body.tolerance"),
+    ({"tolerance": 1}, "body.tolerance"),
+    ({"refit": "yes"}, "body.refit"),
+    ({"model": "a/b"}, "body.model"),
+    ({"model": ""}, "body.model"),
+    ({"version": 0}, "body.version"),
+    ({"version": 2**40}, "body.version"),
+    ({"dataset": "a\0b"}, "body.dataset"),
+    ({"dataset": 3}, "body.dataset"),
+    ({"strength": 1}, "body.strength"),
+]
+
+
+def test_each_fault_is_located(client: TestClient, database: Database) -> None:
+    add_series(client)
+    for fields, location in FAULTS:
+        answer = post(client, job(**fields))
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_training_request")
+        assert locations(answer) == [location]
+    assert n_jobs(database) == 0
+
+
+@pytest.mark.parametrize("token", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_numbers_that_are_none_are_refused_and_not_echoed(client: TestClient, token: str) -> None:
+    add_series(client)
+    body = json.dumps(job(fusion_strength=12345)).replace("12345", token)
+    answer = client.post("/v1/training-jobs", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 422
+    assert locations(answer) == ["body.fusion_strength"]
+    assert answer.json()["errors"][0]["value"] is None
+
+
+def test_all_faults_come_at_once(client: TestClient) -> None:
+    add_regression(client)
+    body = {"dataset": "rows", "fusion_strength": -1, "holdout": 0.1, "lags": 3, "tolerance": 5, "extra": 1}
+    answer = post(client, body)
+    assert answer.status_code == 422
+    assert sorted(locations(answer)) == [
+        "body.extra",
+        "body.fusion_strength",
+        "body.holdout",
+        "body.lags",
+        "body.model",
+        "body.tolerance",
+    ]
+    assert answer.json()["error_count"] == 6
+
+
+def test_an_unknown_dataset_gets_near_matches_and_the_other_faults(client: TestClient) -> None:
+    add_series(client, "ta-feng")
+    answer = post(client, job(dataset="tafeng", tolerance=5))
+    assert answer.status_code == 404
+    assert answer.json()["code"] == "dataset_not_found"
+    assert answer.json()["suggestions"] == ["ta-feng"]
+    assert locations(answer) == ["body.tolerance"]
+
+
+def test_an_unknown_version_names_the_newest(client: TestClient) -> None:
+    add_series(client)
+    answer = post(client, job(version=4))
+    assert (answer.status_code, answer.json()["code"]) == (404, "dataset_version_not_found")
+    assert answer.json()["suggestions"] == ["1"]
+
+
+def test_a_dataset_without_upload_is_nothing_to_train_on(client: TestClient) -> None:
+    client.post("/v1/datasets", json={"name": "empty", "kind": "series", "frequency": "D"})
+    answer = post(client, job(dataset="empty"))
+    assert (answer.status_code, answer.json()["code"]) == (404, "dataset_version_not_found")
+    assert "Nothing was uploaded yet" in answer.json()["detail"]
+
+
+def test_gaps_count_unless_they_are_filled(client: TestClient) -> None:
+    gaps = "unique_id,ds,y\n" + "".join(f"a,2025-01-{d:02d},1\n" for d in range(1, 20, 2))
+    add_series(client, "gaps", gaps)
+    add_series(client, "filled", gaps, fill={"method": "zero", "start": "series"})
+    refused = post(client, job(dataset="gaps", lags=2))
+    assert "the longest run of periods is 1" in refused.json()["errors"][0]["message"]
+    assert post(client, job(dataset="filled", lags=2)).status_code == 202
+
+
+def test_regression_data_takes_no_lags(client: TestClient) -> None:
+    add_regression(client)
+    assert locations(post(client, job(dataset="rows", lags=5))) == ["body.lags"]
+    assert post(client, job(dataset="rows")).status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("content", "media_type", "status"),
+    [(b"{", "application/json", 400), (b"[]", "application/json", 400), (b"{}", "text/plain", 415)],
+)
+def test_a_body_that_is_no_json_object_is_refused(
+    client: TestClient, content: bytes, media_type: str, status: int
+) -> None:
+    answer = client.post("/v1/training-jobs", content=content, headers={"Content-Type": media_type})
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_the_same_key_and_request_is_the_same_job(client: TestClient, database: Database) -> None:
+    add_series(client)
+    first = post(client, job(), **{"Idempotency-Key": "k"})
+    upload(client, "sales", series_csv("a"))
+    again = post(client, job(n_neighbors=10), **{"Idempotency-Key": "k"})
+    assert (again.status_code, again.json()) == (202, first.json())
+    assert again.headers["location"] == first.headers["location"]
+    other = post(client, job(), **{"Idempotency-Key": "k2"})
+    assert other.json()["id"] != first.json()["id"]
+    assert n_jobs(database) == 2
+
+
+def test_the_same_key_with_another_request_is_a_conflict(client: TestClient, database: Database) -> None:
+    add_series(client)
+    first = post(client, job(), **{"Idempotency-Key": "k"}).json()
+    answer = post(client, job(fusion_strength=2), **{"Idempotency-Key": "k"})
+    assert (answer.status_code, answer.json()["code"]) == (409, "idempotency_key_reused")
+    assert first["id"] in answer.json()["detail"]
+    assert n_jobs(database) == 1
+
+
+def test_the_same_key_many_times_at_once_is_one_job(client: TestClient, database: Database) -> None:
+    add_series(client)
+    ids: list[str] = []
+    threads = [
+        threading.Thread(
+            target=lambda: ids.append(post(client, job(), **{"Idempotency-Key": "k"}).json()["id"])
+        )
+        for _ in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(ids) == 6
+    assert len(set(ids)) == n_jobs(database) == 1
+
+
+def test_a_key_over_its_length_is_refused(client: TestClient) -> None:
+    add_series(client)
+    assert post(client, job(), **{"Idempotency-Key": "k" * 201}).status_code == 422
+
+
+def test_jobs_come_in_pages_newest_first(client: TestClient) -> None:
+    add_series(client)
+    ids = [post(client, job(model=name)).json()["id"] for name in ("a", "b", "a", "c", "a")][::-1]
+    seen, cursor = [], None
+    for size in (2, 2, 1):
+        query = {"limit": 2} | ({} if cursor is None else {"cursor": cursor})
+        page = client.get("/v1/training-jobs", params=query).json()
+        assert len(page["items"]) == size
+        seen += [item["id"] for item in page["items"]]
+        cursor = page["next_cursor"]
+    assert seen == ids
+    assert cursor is None
+    by_model = client.get("/v1/training-jobs", params={"model": "a"}).json()["items"]
+    assert [item["id"] for item in by_model] == [ids[0], ids[2], ids[4]]
+    assert client.get("/v1/training-jobs", params={"state": "running"}).json()["items"] == []
+    assert client.get("/v1/training-jobs", params={"state": "lost"}).status_code == 422
+
+
+def test_an_unknown_job_is_404(client: TestClient) -> None:
+    for method, path in [("GET", ""), ("GET", "/events"), ("POST", "/cancel")]:
+        answer = client.request(method, f"/v1/training-jobs/job_x{path}")
+        assert (answer.status_code, answer.json()["code"]) == (404, "training_job_not_found")
+
+
+def test_a_waiting_job_is_cancelled_at_once_and_only_once(client: TestClient) -> None:
+    add_series(client)
+    url = f"/v1/training-jobs/{post(client, job()).json()['id']}"
+    answer = client.post(f"{url}/cancel")
+    assert (answer.status_code, answer.json()["state"]) == (200, "cancelled")
+    assert answer.json()["finished_at"] is not None
+    again = client.post(f"{url}/cancel")
+    assert (again.status_code, again.json()["code"]) == (409, "training_job_ended")
+
+
+def claim(database: Database) -> queue.ClaimedJob:
+    with database.write() as session:
+        claimed = queue.claim(session, "worker", 60.0, 3)
+    assert claimed is not None
+    return claimed
+
+
+def test_a_running_job_is_asked_to_stop(client: TestClient, database: Database) -> None:
+    add_series(client)
+    url = f"/v1/training-jobs/{post(client, job()).json()['id']}"
+    claim(database)
+    for _ in range(2):
+        answer = client.post(f"{url}/cancel")
+        assert answer.status_code == 202
+        assert (answer.json()["state"], answer.json()["cancel_requested"]) == ("running", True)
+
+
+PROGRESS = {
+    "phase": "solve",
+    "round": 3,
+    "objective": 2.5,
+    "gap": None,
+    "elapsed_seconds": 1.5,
+    "phases": {"read": 0.5, "solve": 1.0},
+}
+
+
+def test_a_job_tells_how_far_it_has_come_and_why_it_failed(client: TestClient, database: Database) -> None:
+    add_series(client)
+    url = f"/v1/training-jobs/{post(client, job()).json()['id']}"
+    claimed = claim(database)
+    with database.write() as session:
+        queue.report_progress(session, claimed.id, claimed.attempt, PROGRESS)
+    running = client.get(url).json()
+    assert (running["state"], running["attempt"], running["progress"]) == ("running", 1, PROGRESS)
+    assert running["started_at"] is not None
+    with database.write() as session:
+        queue.fail(session, claimed.id, claimed.attempt, "training_failed", "task 'a': its values overflow")
+    failed = client.get(url).json()
+    assert failed["state"] == "failed"
+    assert failed["error"] == {"code": "training_failed", "detail": "task 'a': its values overflow"}
+
+
+def test_events_follow_a_job_to_its_end(client: TestClient, database: Database) -> None:
+    add_series(client)
+    job_id = post(client, job()).json()["id"]
+    seen: list[dict[str, Any]] = []
+    with client.stream("GET", f"/v1/training-jobs/{job_id}/events") as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        claimed = claim(database)
+        with database.write() as session:
+            queue.report_progress(session, claimed.id, claimed.attempt, PROGRESS)
+            session.execute(update(TrainingJob).values(state=JobState.SUCCEEDED))
+        seen.extend(json.loads(line[6:]) for line in stream.iter_lines() if line.startswith("data: "))
+    assert seen[-1]["state"] == "succeeded"
+    assert seen[-1]["progress"] == PROGRESS
+    assert seen[-1] == client.get(f"/v1/training-jobs/{job_id}").json()
+    assert [event["state"] for event in seen] in (["succeeded"], ["queued", "succeeded"])
+
+
+def test_events_of_a_job_that_has_ended_are_one(client: TestClient) -> None:
+    add_series(client)
+    job_id = post(client, job()).json()["id"]
+    client.post(f"/v1/training-jobs/{job_id}/cancel")
+    lines = client.get(f"/v1/training-jobs/{job_id}/events").text.splitlines()
+    assert len([line for line in lines if line.startswith("data: ")]) == 1
