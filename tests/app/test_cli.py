@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.database import Database
+from app.schema import require_current
+from app.settings import Settings
+
+
+def ccmtl(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "app.cli", *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_help_names_every_command() -> None:
+    done = ccmtl("--help")
+    assert done.returncode == 0
+    for command in ("serve", "api", "worker", "migrate", "fit"):
+        assert f" {command} " in done.stdout
+
+
+def test_migrate_makes_an_empty_database_current(empty_database_url: str) -> None:
+    done = ccmtl("migrate", CCMTL_DATABASE_URL=empty_database_url)
+    assert (done.returncode, done.stdout) == (0, "The database is up to date.\n"), done.stderr
+    database = Database(Settings(database_url=empty_database_url))
+    require_current(database)
+    database.dispose()
+
+
+@pytest.mark.parametrize("database_kind", ["postgresql"])
+@pytest.mark.parametrize("command", ["serve", "api", "worker"])
+def test_postgresql_without_tables_is_refused_with_the_remedy(
+    empty_database_url: str, command: str, tmp_path: Path
+) -> None:
+    done = ccmtl(command, CCMTL_DATABASE_URL=empty_database_url, CCMTL_DATA_DIR=str(tmp_path))
+    assert done.returncode == 1
+    assert "run `ccmtl migrate`" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_database_that_is_not_there_is_named() -> None:
+    done = ccmtl("migrate", CCMTL_DATABASE_URL="postgresql+psycopg://nobody@127.0.0.1:1/none")
+    assert done.returncode == 1
+    assert done.stderr.startswith("The database cannot be used: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_setting_out_of_bounds_is_named() -> None:
+    done = ccmtl("serve", CCMTL_PORT="70000", CCMTL_WORKERS="many")
+    assert done.returncode == 1
+    assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["CCMTL_PORT", "CCMTL_WORKERS"]
+
+
+def test_a_taken_port_is_found_out_at_once(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = ccmtl("serve", "--port", port, CCMTL_DATA_DIR=str(tmp_path))
+    assert done.returncode == 1
+    assert "Address already in use" in done.stderr
+    assert port in done.stderr

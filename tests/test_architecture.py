@@ -1,0 +1,156 @@
+"""The imports of the two packages are read as text; a wrong arrow, a circle or a deferred import fails."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+CORE_MAY_USE = {"joblib", "numba", "numpy", "polars", "pyamg", "scipy"}
+CORE_DOORS = {
+    "ccmtl_core",
+    "ccmtl_core.forecasting",
+    "ccmtl_core.model",
+    "ccmtl_core.near_matches",
+    "ccmtl_core.tabular",
+}
+SLICES_MAY_USE = {
+    "app.datasets": set(),
+    "app.registry": set(),
+    "app.predictions": {"app.registry"},
+    "app.training": {"app.datasets", "app.registry", "app.jobs"},
+    "app.jobs": set(),
+}
+ENTRIES = {"app.cli", "app.jobs.fit_child", "app.main", "app.supervisor"}
+"""Where processes begin: they may use everything, and nothing but ``app.cli`` and each other uses them."""
+PRIVATE_ROOMS = {"endpoints", "repository"}
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+TREES = {
+    module_name(path): ast.parse(path.read_text())
+    for package in ("app", "ccmtl_core")
+    for path in sorted((ROOT / package).rglob("*.py"))
+}
+
+
+def imported(node: ast.stmt) -> list[str]:
+    """Names of the modules that one statement imports; ``from package import module`` names the module."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "imports are absolute"
+        base = node.module or ""
+        inner = {f"{base}.{alias.name}" for alias in node.names} & TREES.keys()
+        whole = {base} if len(inner) < len(node.names) else set()
+        return sorted(inner | whole)
+    return []
+
+
+IMPORTS = {
+    name: {target for node in ast.walk(tree) if isinstance(node, ast.stmt) for target in imported(node)}
+    for name, tree in TREES.items()
+}
+
+
+def within(module: str, package: str) -> bool:
+    return module == package or module.startswith(package + ".")
+
+
+def arrows(package: str) -> list[tuple[str, str]]:
+    return [
+        (source, target)
+        for source in IMPORTS
+        if within(source, package)
+        for target in sorted(IMPORTS[source])
+    ]
+
+
+def slice_of(module: str) -> str | None:
+    return next((name for name in SLICES_MAY_USE if within(module, name)), None)
+
+
+def test_there_is_something_to_read() -> None:
+    assert "app.main" in IMPORTS["app.cli"]
+    assert "app.registry.service" in IMPORTS["app.registry.endpoints"]
+    assert len(IMPORTS) > 40
+
+
+def test_the_core_knows_no_service() -> None:
+    allowed = CORE_MAY_USE | set(sys.stdlib_module_names) | {"ccmtl_core"}
+    assert [arrow for arrow in arrows("ccmtl_core") if arrow[1].partition(".")[0] not in allowed] == []
+
+
+def test_the_service_enters_the_core_by_its_doors() -> None:
+    wrong = [a for a in arrows("app") if within(a[1], "ccmtl_core") and a[1] not in CORE_DOORS]
+    assert wrong == []
+
+
+def test_no_module_imports_itself_around_a_circle() -> None:
+    try:
+        TopologicalSorter({name: targets & TREES.keys() for name, targets in IMPORTS.items()}).prepare()
+    except CycleError as error:
+        pytest.fail("a circle of imports: " + " → ".join(error.args[1]))
+
+
+def test_no_import_is_deferred() -> None:
+    deferred = [
+        f"{name}:{node.lineno}"
+        for name, tree in TREES.items()
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    assert deferred == []
+
+
+def test_slices_use_only_the_slices_below_them() -> None:
+    wrong = [
+        (source, target)
+        for source, target in arrows("app")
+        if source not in ENTRIES
+        and slice_of(source) is not None
+        and slice_of(target) not in {None, slice_of(source)} | SLICES_MAY_USE[slice_of(source) or ""]
+    ]
+    assert wrong == []
+
+
+def test_shared_parts_use_no_slice() -> None:
+    wrong = [
+        (source, target)
+        for source, target in arrows("app")
+        if source not in ENTRIES and slice_of(source) is None and slice_of(target) is not None
+    ]
+    assert wrong == []
+
+
+def test_endpoints_and_sql_stay_inside_their_slice() -> None:
+    wrong = [
+        (source, target)
+        for source, target in arrows("app")
+        if target.rpartition(".")[2] in PRIVATE_ROOMS
+        and slice_of(source) != slice_of(target)
+        and (source, target.rpartition(".")[2]) != ("app.main", "endpoints")
+    ]
+    assert wrong == []
+
+
+def test_nothing_uses_the_places_where_processes_begin() -> None:
+    wrong = [a for a in arrows("app") if a[1] in ENTRIES and a[0] != "app.cli"]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", ["datasets", "training", "registry"])
+def test_each_slice_has_the_same_rooms(name: str) -> None:
+    rooms = {f"app.{name}.{room}" for room in ("endpoints", "schemas", "service", "repository")}
+    assert rooms <= TREES.keys()

@@ -1,0 +1,38 @@
+"""An API that is killed during an upload leaves no trace of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from pathlib import Path
+
+from tests.support.processes import wait_until
+from tests.support.service import Service, create_daily_dataset, sales_csv, upload_csv
+
+
+def files_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"]
+
+
+def test_killed_api_leaves_no_trace_of_an_upload(service: Service, tmp_path: Path) -> None:
+    create_daily_dataset(service.client, "sales")
+    content = sales_csv(500, 60)
+    stored = tmp_path / "var"
+    before = set(files_in(stored))
+    url = service.client.base_url
+    with socket.create_connection((url.host, url.port or 0)) as connection:
+        head = (
+            "POST /v1/datasets/sales/versions?mode=full HTTP/1.1\r\nHost: ccmtl\r\n"
+            f"Content-Type: text/csv\r\nContent-Length: {len(content)}\r\n\r\n"
+        )
+        connection.sendall(head.encode() + content[: len(content) // 2])
+        wait_until(lambda: set(files_in(stored)) - before, 10, "the incoming file")
+        killed = service.api()
+        os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: service.api() != killed, 10, "the restart")
+    wait_until(lambda: service.client.get("/readyz").status_code == 200, 30, "readiness")
+    assert service.client.get("/v1/datasets/sales/versions").json()["items"] == []
+    left = {path for path in set(files_in(stored)) - before if not path.name.startswith("ccmtl.db")}
+    assert left == set()
+    assert upload_csv(service.client, "sales", content)["version"] == 1
