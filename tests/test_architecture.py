@@ -43,6 +43,12 @@ TREES = {
 }
 
 
+def names_bound_in(module: str) -> set[str]:
+    """Names that the module imports for others: they hide submodules of the same name."""
+    statements = TREES[module].body if module in TREES else []
+    return {a.asname or a.name for node in statements if isinstance(node, ast.ImportFrom) for a in node.names}
+
+
 def imported(node: ast.stmt) -> list[str]:
     """Names of the modules that one statement imports; ``from package import module`` names the module."""
     if isinstance(node, ast.Import):
@@ -50,7 +56,8 @@ def imported(node: ast.stmt) -> list[str]:
     if isinstance(node, ast.ImportFrom):
         assert node.level == 0, "imports are absolute"
         base = node.module or ""
-        inner = {f"{base}.{alias.name}" for alias in node.names} & TREES.keys()
+        names = {alias.name for alias in node.names} - names_bound_in(base)
+        inner = {f"{base}.{name}" for name in names} & TREES.keys()
         whole = {base} if len(inner) < len(node.names) else set()
         return sorted(inner | whole)
     return []
