@@ -41,6 +41,7 @@ class Database:
         self.engine: Engine = create_engine(
             settings.resolved_database_url,
             pool_pre_ping=not settings.is_sqlite,
+            connect_args={} if settings.is_sqlite else {"connect_timeout": 10},
             # Together one connection for each of the 40 threads that endpoints run on.
             pool_size=10,
             max_overflow=30,

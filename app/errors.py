@@ -22,6 +22,8 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
 logger = logging.getLogger(__name__)
@@ -185,6 +187,15 @@ def install_error_handlers(app: FastAPI) -> None:
             Problem(title=str(error.detail), status=error.status_code, code=code, detail=str(error.detail)),
             dict(error.headers or {}),
         )
+
+    @app.exception_handler(OperationalError)
+    @app.exception_handler(PoolTimeout)
+    async def _database_away(request: Request, error: SQLAlchemyError) -> JSONResponse:
+        logger.error("the database failed in %s %s: %s", request.method, request.url.path, error)
+        problem = ServiceUnavailable(
+            "database_unavailable", "The database does not answer; try again."
+        ).problem
+        return _respond(problem, {"Retry-After": "5"})
 
     @app.exception_handler(Exception)
     async def _unexpected(request: Request, error: Exception) -> JSONResponse:

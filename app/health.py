@@ -33,5 +33,5 @@ def get_readiness(database: DatabaseDep) -> Health:
     except SchemaOutOfDate as error:
         raise ServiceUnavailable("schema_out_of_date", str(error)) from error
     except SQLAlchemyError as error:
-        raise ServiceUnavailable("database_unreachable", "The database does not answer.") from error
+        raise ServiceUnavailable("database_unavailable", "The database does not answer.") from error
     return Health(status="ready")

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from datetime import UTC, datetime
+from types import TracebackType
 
 
 class OneLine(logging.Formatter):
@@ -25,6 +26,14 @@ def configure_logging(role: str, level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(OneLine(f"%(asctime)s %(levelname)s {role}[{os.getpid()}] %(name)s: %(message)s"))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    sys.excepthook = _log_uncaught
     # They tell of every start-up step of theirs, which is of no use to an operator.
     for chatty in ("alembic", "numba"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+
+
+def _log_uncaught(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    if isinstance(error, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, traceback)
+    else:
+        logging.getLogger(__name__).critical("uncaught error", exc_info=(kind, error, traceback))

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 from fastapi.testclient import TestClient
 from sqlalchemy import text
 
 from app.database import Database
+from app.main import create_app
+from app.settings import Settings
 
 
 def test_alive_and_ready(client: TestClient) -> None:
@@ -19,4 +23,13 @@ def test_not_ready_on_a_schema_of_another_version(client: TestClient, database: 
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["code"] == "schema_out_of_date"
     assert "newer than this program" in answer.json()["detail"]
+    assert client.get("/healthz").status_code == 200
+
+
+def test_a_database_that_is_away_is_a_503_problem_and_no_reason_to_restart(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, database_url="postgresql+psycopg://nobody@127.0.0.1:1/none")
+    client = TestClient(create_app(settings), raise_server_exceptions=False)  # its lifespan does not run
+    for path in ("/readyz", "/v1/datasets", "/v1/models/m"):
+        answer = client.get(path)
+        assert (answer.status_code, answer.json()["code"]) == (503, "database_unavailable"), path
     assert client.get("/healthz").status_code == 200

@@ -15,14 +15,17 @@ try:
     1 / 0
 except ZeroDivisionError:
     log.exception("unexpected")
+raise LookupError("nobody catches this")
 """
 
 
 def test_each_event_is_one_line_on_standard_error() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
     assert done.stdout == ""
-    lost, unexpected = done.stderr.splitlines()
+    lost, unexpected, uncaught = done.stderr.splitlines()
     start = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z "
     assert re.fullmatch(start + r"WARNING worker\[\d+\] app\.jobs\.worker: job job_1 \| is lost", lost)
     assert re.match(start + r"ERROR worker\[\d+\] app\.jobs\.worker: unexpected \| Traceback", unexpected)
     assert unexpected.endswith("ZeroDivisionError: division by zero")
+    assert re.match(start + r"CRITICAL worker\[\d+\] app\.logs: uncaught error \| Traceback", uncaught)
+    assert uncaught.endswith("LookupError: nobody catches this")
