@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ccmtl_core import SufficientStatistics
+from ccmtl_core import SufficientStatistics, pooled_weights, single_task_weights
 
 
 def evaluate(
@@ -38,8 +38,8 @@ def evaluate(
         raise ValueError("no row is held out: there is nothing to score")
     candidates = {
         "ccmtl": weights,
-        "pooled": training.pooled().least_squares.weights[0],
-        "single_task": training.least_squares.weights,
+        "pooled": pooled_weights(training),
+        "single_task": single_task_weights(training),
         "zero": np.zeros(training.n_features),
     }
     errors = {name: held_out.squared_error(w)[scored] for name, w in candidates.items()}

@@ -1,4 +1,4 @@
-"""Jobs over HTTP: what cannot work is refused before it is queued, with every reason; then they are told of."""
+"""Jobs over HTTP: what cannot work is refused before it is queued, with every reason."""
 
 from __future__ import annotations
 

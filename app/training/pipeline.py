@@ -1,0 +1,132 @@
+"""A claimed job goes in; the next version of its model comes out, or nothing.
+
+read → rows → statistics → [fit on the earlier part → evaluation] → fit → publication. What is published and
+the job's success stand in one transaction, which the job's attempt must still own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from app.database import Database
+from app.datasets.frames import LoadedPanel
+from app.jobs import queue
+from app.jobs.queue import ClaimedJob
+from app.models import new_id
+from app.registry.publication import TrainedModel, publish
+from app.storage import Storage
+from app.training import repository
+from app.training.evaluation import evaluate
+from app.training.progress import ProgressLog, Send, finite
+from app.training.schemas import TrainingJobRequest
+from app.training.task_data import TrainingData, load, n_lags, prepare
+from ccmtl_core import FitResult, SufficientStatistics, TaskDataset, fit
+
+
+def run(database: Database, storage: Storage, job: ClaimedJob, on_progress: Send) -> None:
+    """Train and publish.
+
+    Parameters
+    ----------
+    database, storage
+        Where the data stands and the model is put.
+    job : ClaimedJob
+        The attempt that this process owns.
+    on_progress : callable
+        Takes a progress record now and then; what it raises ends the run.
+
+    Raises
+    ------
+    StaleAttempt
+        If the attempt lost the job or the job was cancelled; nothing is published then.
+    CCMTLError
+        If the data or the solver is at fault.
+    """
+    request = TrainingJobRequest.model_validate(job.request)
+    log = ProgressLog(on_progress)
+    with log.phase("read"), database.read() as session:
+        stored = load(session, storage, job.dataset_version_id)
+    with log.phase("rows"):
+        data = prepare(stored, request)
+    trained = _train(data, request, _configuration(stored, request), log)
+    _publish(database, job, trained, log)
+
+
+def _train(
+    data: TrainingData, request: TrainingJobRequest, configuration: dict[str, Any], log: ProgressLog
+) -> TrainedModel:
+    with log.phase("statistics"):
+        if data.fold is None:
+            everything, parts = SufficientStatistics.from_dataset(data.dataset), None
+        else:
+            training, held_out = SufficientStatistics.by_fold(data.dataset, data.fold, 2)
+            everything, parts = training + held_out, (training, held_out)
+    metrics: dict[str, Any] = {}
+    result: FitResult | None = None
+    if parts is not None:
+        result = _fit(parts[0], request, log, "holdout_")
+        with log.phase("evaluation"):
+            metrics = {**evaluate(result.model.weights, *parts), **data.facts}
+    if result is None or request.refit:
+        result = _fit(everything, request, log, "")
+    return TrainedModel(
+        weights=result.model.weights,
+        task_ids=result.model.task_ids,
+        feature_names=result.model.feature_names,
+        history=data.history,
+        configuration=configuration,
+        metrics=metrics,
+        report={"advice": result.report.advice, **plain(result.report)},
+    )
+
+
+def _fit(
+    statistics: SufficientStatistics, request: TrainingJobRequest, log: ProgressLog, prefix: str
+) -> FitResult:
+    return fit(
+        statistics,
+        fusion_strength=request.fusion_strength,
+        n_neighbors=request.n_neighbors,
+        tolerance=request.tolerance,
+        on_progress=log.solver_phases(prefix),
+    )
+
+
+def _configuration(stored: LoadedPanel | TaskDataset, request: TrainingJobRequest) -> dict[str, Any]:
+    asked = request.model_dump(mode="json", exclude={"dataset", "version", "model", "lags"})
+    if isinstance(stored, TaskDataset):
+        return {"kind": "regression", **asked}
+    series = stored.definition.model_dump(mode="json", include={"kind", "frequency", "aggregation", "fill"})
+    return {**series, "lags": n_lags(request), **asked}
+
+
+def _publish(database: Database, job: ClaimedJob, trained: TrainedModel, log: ProgressLog) -> None:
+    version_id = new_id("mv")
+    with log.phase("publication"), database.write() as session:
+        # First of all: it holds the job's row, so that a lease that runs out during the rest harms nobody.
+        queue.finish(session, job.id, job.attempt, version_id)
+        publish(
+            session,
+            trained,
+            version_id=version_id,
+            model_name=job.model_name,
+            training_job_id=job.id,
+            dataset_version_id=job.dataset_version_id,
+        )
+        repository.set_progress(session, job.id, log.record())
+
+
+def plain(value: Any) -> Any:
+    """Return ``value`` in JSON's own types: records as objects, NaN and infinities as null."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, Enum):
+        return value.value
+    return finite(value) if isinstance(value, float) else value

@@ -1,0 +1,293 @@
+"""A claimed job becomes exactly one version that answers as the library does, or it leaves nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from sqlalchemy import func, select, update
+
+from app.database import Database
+from app.errors import AppError
+from app.jobs import queue
+from app.jobs.queue import ClaimedJob, StaleAttempt
+from app.models import MatrixChunk, ModelVersion, TaskRow, TrainingJob
+from app.settings import Settings
+from app.storage import Storage
+from app.training import pipeline
+from app.training.pipeline import plain
+from ccmtl_core import CCMTLModel, DataError, SolveStatus, SufficientStatistics, TaskDataset, fit
+from tests.support.training import add_regression, add_series, job, upload
+
+RNG = np.random.default_rng(3)
+N_DAYS, N_PRODUCTS = 30, 12
+SALES = RNG.poisson(3.0, (N_PRODUCTS, N_DAYS)).astype(float)
+IDS = [f"{t:04d}" for t in range(N_PRODUCTS)]
+
+
+def sales_csv() -> str:
+    rows = [
+        f"{IDS[t]},{np.datetime64('2025-01-01') + d},{SALES[t, d]}"
+        for t in range(N_PRODUCTS)
+        for d in range(N_DAYS)
+    ]
+    return "\n".join(["unique_id,ds,y", *rows]) + "\n"
+
+
+def lagged(first: int, last: int, lags: int = 3) -> TaskDataset:
+    """Rows whose targets are the days ``first`` to ``last`` - 1."""
+    X = [np.stack([SALES[t, d - lags : d][::-1] for d in range(first, last)]) for t in range(N_PRODUCTS)]
+    names = [f"lag_{p + 1}" for p in range(lags)]
+    return TaskDataset.from_arrays(X, [SALES[t, first:last] for t in range(N_PRODUCTS)], IDS, names)
+
+
+@dataclass
+class Run:
+    """Claims the oldest job and runs it here."""
+
+    client: TestClient
+    database: Database
+    storage: Storage
+    records: list[dict[str, Any]]
+
+    def __call__(self, on_progress: Callable[[dict[str, Any]], None] | None = None) -> ClaimedJob:
+        with self.database.write() as session:
+            claimed = queue.claim(session, "worker", 60.0, 3)
+        assert claimed is not None
+        pipeline.run(self.database, self.storage, claimed, on_progress or self.records.append)
+        return claimed
+
+    def trained(self, **fields: Any) -> dict[str, Any]:
+        """Queue, run, and return the newest version."""
+        answer = self.client.post("/v1/training-jobs", json=job(**fields))
+        assert answer.status_code == 202, answer.text
+        self()
+        version: dict[str, Any] = self.client.get(f"/v1/models/{fields.get('model', 'm')}").json()["newest"]
+        return version
+
+
+@pytest.fixture
+def run(client: TestClient, api: FastAPI, database: Database) -> Run:
+    return Run(client, database, api.state.storage, [])
+
+
+def weights(client: TestClient, features: int = 3, model: str = "m", ids: list[str] = IDS) -> np.ndarray:
+    """Read the served weights back by predicting unit vectors."""
+    columns = []
+    for p in range(features):
+        names = client.get(f"/v1/models/{model}").json()["newest"]["feature_names"]
+        values = {name: [float(i == p)] * len(ids) for i, name in enumerate(names)}
+        body = {"unique_id": ids, "features": values}
+        columns.append(client.post(f"/v1/models/{model}/predict", json=body).json()["yhat"])
+    return np.array(columns).T
+
+
+def test_the_version_is_the_library_s_fit_of_all_rows(run: Run, client: TestClient) -> None:
+    add_series(client, content=sales_csv())
+    version = run.trained(lags=3, fusion_strength=5.0, n_neighbors=4, tolerance=1e-6)
+    expected = fit(
+        SufficientStatistics.from_dataset(lagged(3, N_DAYS)),
+        fusion_strength=5.0,
+        n_neighbors=4,
+        tolerance=1e-6,
+    )
+    served = weights(client)
+    assert np.allclose(served, expected.model.weights, atol=1e-4)
+    assert version["report"]["objective"] == pytest.approx(expected.report.objective, rel=2e-6)
+    assert version["report"]["status"] == "converged"
+    assert version["report"]["gap"] <= 1e-6
+    assert version["report"]["advice"] == SolveStatus.CONVERGED.advice
+    assert version["report"]["history"]
+    model = CCMTLModel(served, tuple(IDS), ("lag_1", "lag_2", "lag_3"))
+    last = SALES[:, -1:-4:-1]
+    forecasts = client.post("/v1/models/m/forecast", json={"unique_id": IDS}).json()["forecasts"]
+    assert [f["ds"] for f in forecasts] == ["2025-01-31"] * N_PRODUCTS
+    assert [f["yhat"] for f in forecasts] == model.predict(last, IDS).tolist()
+
+
+def test_metrics_are_those_of_a_fit_on_the_earlier_half(run: Run, client: TestClient) -> None:
+    add_series(client, content=sales_csv())
+    version = run.trained(lags=2, holdout=0.5, fusion_strength=5.0, tolerance=1e-6)
+    # 28 target days from the third on: the last 14 are held out.
+    training, held_out = lagged(2, 16, lags=2), lagged(16, N_DAYS, lags=2)
+    fitted = fit(training, fusion_strength=5.0, tolerance=1e-6).model
+    residuals = held_out.y - fitted.predict(held_out.X, [IDS[t] for t in held_out.task_index])
+    by_hand = np.sqrt((residuals.reshape(N_PRODUCTS, 14) ** 2).mean(axis=1)).mean()
+    metrics = version["metrics"]
+    assert metrics["rmse_mean_of_tasks"]["ccmtl"] == pytest.approx(by_hand, rel=1e-6)
+    zero = np.sqrt((SALES[:, 16:] ** 2).mean(axis=1)).mean()
+    assert metrics["rmse_mean_of_tasks"]["zero"] == pytest.approx(zero, rel=1e-9)
+    assert set(metrics["rmse_mean_of_tasks"]) == {"ccmtl", "pooled", "single_task", "zero"}
+    assert metrics["first_held_out"] == "2025-01-17T00:00:00"
+    assert (metrics["n_train_rows"], metrics["n_test_rows"]) == (168, 168)
+    assert metrics["n_tasks_scored"] == N_PRODUCTS
+
+
+def test_without_refit_the_fit_of_the_metrics_is_published(run: Run, client: TestClient) -> None:
+    add_series(client, content=sales_csv())
+    run.trained(lags=2, fusion_strength=5.0, refit=False, tolerance=1e-6)
+    earlier, everything = (
+        fit(lagged(2, last, lags=2), fusion_strength=5.0, tolerance=1e-6).model.weights
+        for last in (16, N_DAYS)
+    )
+    served = weights(client, 2)
+    assert np.allclose(served, earlier, atol=1e-4)
+    assert not np.allclose(served, everything, atol=1e-3)
+
+
+def test_without_holdout_there_are_no_metrics(run: Run, client: TestClient) -> None:
+    add_series(client, content=sales_csv())
+    version = run.trained(lags=3, holdout=None)
+    assert version["metrics"] == {}
+    assert version["configuration"]["holdout"] is None
+
+
+def test_a_version_says_how_it_was_made(run: Run, client: TestClient) -> None:
+    add_series(client, content=sales_csv(), aggregation="sum", fill={"method": "zero", "start": "series"})
+    version = run.trained(fusion_strength=2)
+    assert version["configuration"] == {
+        "kind": "series",
+        "frequency": "D",
+        "aggregation": "sum",
+        "fill": {"method": "zero", "start": "series"},
+        "lags": 5,
+        "fusion_strength": 2.0,
+        "n_neighbors": 10,
+        "holdout": 0.5,
+        "tolerance": 1e-4,
+        "refit": True,
+    }
+    assert version["feature_names"] == ["lag_1", "lag_2", "lag_3", "lag_4", "lag_5"]
+    assert version["n_tasks"] == N_PRODUCTS
+
+
+def test_regression_rows_are_trained_and_predicted(run: Run, client: TestClient) -> None:
+    add_regression(client)
+    version = run.trained(dataset="rows", holdout=0.25, fusion_strength=0.0)
+    assert version["configuration"]["kind"] == "regression"
+    assert "lags" not in version["configuration"]
+    assert version["feature_names"] == ["x", "z"]
+    assert version["metrics"]["n_test_rows"] == 4
+    x, z = np.arange(8.0), np.arange(8.0) % 4
+    alone = np.linalg.lstsq(np.stack([x, z], axis=1), np.arange(8.0) % 3)[0]
+    assert np.allclose(weights(client, 2, ids=["a", "b"]), np.tile(alone, (2, 1)))
+    assert client.get("/v1/models/m/forecast?unique_id=a").status_code == 409
+
+
+def test_the_job_tells_phases_and_what_it_published(run: Run, client: TestClient) -> None:
+    add_series(client, content=sales_csv())
+    run.trained()
+    told = client.get("/v1/training-jobs").json()["items"][0]
+    assert told["state"] == "succeeded"
+    assert told["model"] == {"name": "m", "version": 1}
+    phases = told["progress"]["phases"]
+    assert list(phases) == [
+        "read",
+        "rows",
+        "statistics",
+        "holdout_start",
+        "holdout_graph",
+        "holdout_solve",
+        "evaluation",
+        "start",
+        "graph",
+        "solve",
+        "publication",
+    ]
+    assert told["progress"]["elapsed_seconds"] == pytest.approx(sum(phases.values()), abs=0.02)
+    assert run.records[0]["phase"] == "read"
+
+
+def test_each_success_is_the_next_version(run: Run, client: TestClient) -> None:
+    add_series(client, content=sales_csv())
+    assert [run.trained(lags=lags)["version"] for lags in (1, 2)] == [1, 2]
+    assert client.get("/v1/models/m/versions/1").json()["feature_names"] == ["lag_1"]
+
+
+def test_the_job_s_own_version_of_the_data_is_read(run: Run, client: TestClient) -> None:
+    add_series(client, content=sales_csv())
+    client.post("/v1/training-jobs", json=job(holdout=None))
+    upload(client, "sales", "unique_id,ds,y\n" + "".join(f"new,2025-01-0{d},1\n" for d in range(1, 9)))
+    run()
+    assert client.get("/v1/models/m").json()["newest"]["n_tasks"] == N_PRODUCTS
+
+
+def nothing_was_published(database: Database) -> bool:
+    with database.read() as session:
+        tables = (ModelVersion, MatrixChunk, TaskRow)
+        return not any(session.scalar(select(func.count()).select_from(table)) for table in tables)
+
+
+def test_a_run_that_lost_its_job_publishes_nothing(run: Run, client: TestClient, database: Database) -> None:
+    add_series(client, content=sales_csv())
+    client.post("/v1/training-jobs", json=job())
+
+    def lose(record: dict[str, Any]) -> None:
+        with database.write() as session:
+            session.execute(update(TrainingJob).values(attempt=2))
+
+    with pytest.raises(StaleAttempt):
+        run(lose)
+    assert nothing_was_published(database)
+
+
+def test_a_cancelled_run_publishes_nothing(run: Run, client: TestClient, database: Database) -> None:
+    add_series(client, content=sales_csv())
+    job_id = client.post("/v1/training-jobs", json=job()).json()["id"]
+
+    def cancel(record: dict[str, Any]) -> None:
+        client.post(f"/v1/training-jobs/{job_id}/cancel")
+
+    with pytest.raises(StaleAttempt):
+        run(cancel)
+    assert nothing_was_published(database)
+    assert client.get("/v1/models").json()["items"] == []
+
+
+def test_what_the_receiver_raises_ends_the_fit(run: Run, client: TestClient, database: Database) -> None:
+    add_series(client, content=sales_csv())
+    client.post("/v1/training-jobs", json=job())
+    with pytest.raises(InterruptedError):
+        run(_interrupt)
+    assert nothing_was_published(database)
+
+
+def _interrupt(record: dict[str, Any]) -> None:
+    raise InterruptedError
+
+
+def test_values_too_large_to_square_fail_in_words(run: Run, client: TestClient, database: Database) -> None:
+    add_series(
+        client,
+        content=sales_csv().replace(f"{IDS[3]},2025-01-09,{SALES[3, 8]}", f"{IDS[3]},2025-01-09,1e200"),
+    )
+    client.post("/v1/training-jobs", json=job())
+    with pytest.raises(DataError, match=IDS[3]):
+        run()
+    assert nothing_was_published(database)
+
+
+def test_damaged_data_fails_in_words(
+    run: Run, client: TestClient, database: Database, settings: Settings
+) -> None:
+    add_series(client, content=sales_csv())
+    client.post("/v1/training-jobs", json=job())
+    [file] = settings.data_dir.rglob("*.parquet")
+    file.write_bytes(file.read_bytes()[:-1] + b"x")
+    with pytest.raises(AppError, match="has changed on disk"):
+        run()
+    assert nothing_was_published(database)
+
+
+def test_a_report_becomes_json() -> None:
+    rows = lagged(3, N_DAYS)
+    report = plain(fit(rows, fusion_strength=1.0).report)
+    assert json.loads(json.dumps(report, allow_nan=False)) == report
+    assert report["status"] == "converged"
+    assert plain({"gap": float("nan"), "all": (1.5, float("inf"))}) == {"gap": None, "all": [1.5, None]}
