@@ -95,7 +95,8 @@ class Signals:
         os.set_blocking(self._writer, False)
         signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, self._on_stop)
+            if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` asks for that
+                signal.signal(number, self._on_stop)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
 
     @property

@@ -84,3 +84,14 @@ def test_wait_ends_at_a_childs_end_after_its_time_and_at_a_signal(number: signal
     program.send_signal(number)
     assert program.communicate(timeout=20)[0].strip() == "signal True True"
     assert program.returncode == 0
+
+
+def test_a_signal_that_the_starter_ignores_stays_ignored() -> None:
+    program = (
+        "import os; from app.lifeline import Signals; s = Signals(); os.kill(os.getpid(), {}); print(s.stop)"
+    )
+    for number, stop in ((signal.SIGHUP, "False"), (signal.SIGTERM, "True")):
+        done = subprocess.run(
+            ["nohup", sys.executable, "-c", program.format(int(number))], capture_output=True, text=True
+        )
+        assert done.stdout == f"{stop}\n", done.stderr
