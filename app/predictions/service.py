@@ -7,6 +7,7 @@ numbers over HTTP are those of the library to the last bit.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -37,12 +38,12 @@ MAX_ID_BYTES = 512
 Matrix = NDArray[np.float64]
 
 
-class Refused(Exception):
+class Refused(ABC, Exception):
     """The request has no answer; :meth:`explain` says why, which may take longer than an answer."""
 
+    @abstractmethod
     def explain(self) -> AppError:
         """Return the error for the caller."""
-        raise NotImplementedError
 
 
 class UnknownUniqueId(Refused):
