@@ -64,6 +64,11 @@ def read_cells(
         strptime pattern for times that are text.
     faults : FaultList
         Takes the faults.
+
+    Raises
+    ------
+    PolarsError
+        If the reader cannot make out the rows.
     """
     name_of = dict(zip(table.columns, table.names, strict=True))
     raw = rows.select(pl.col(name_of[role.column]).alias(_raw(role)) for role in roles)
@@ -81,6 +86,9 @@ def read_cells(
         _names_zone(roles, types, formats).alias(_ZONE),
     )
     frame = judged.select(ROW, *(role.name for role in roles), _FAULTY, _ZONE).collect()
+    n_expected = table.n_rows - len(set(table.malformed_rows))
+    if frame.height != n_expected:
+        raise pl.exceptions.ShapeError(f"{frame.height} rows were read, {n_expected} are in the file")
     if frame[_FAULTY].any():
         _report(judged.filter(_FAULTY).collect(), checks, faults)
         frame = frame.filter(~pl.col(_FAULTY))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import mmap
 from collections import Counter
 from pathlib import Path
 
@@ -43,24 +42,20 @@ def open_csv(path: Path, faults: FaultList) -> UploadedTable:
     Raises
     ------
     InvalidContent
-        If the file is empty, not text in UTF-8, or without header or rows.
+        If the file is empty, not text in UTF-8, or without header.
     """
     refuse_empty(path)
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        what = recognised(content[:4])
-        if what:
-            raise refuse("not_csv", f"The file is not CSV but {what}.")
-        start = len(codecs.BOM_UTF8) if content[:3] == codecs.BOM_UTF8 else 0
-        data = np.frombuffer(content, np.uint8, offset=start)
-        try:
-            _refuse_other_encodings(data)
-            header = _header(data)
-            structure = scan_csv(data, len(header))
-        finally:
-            del data  # a mapping with a view on it cannot be closed
+    data = np.memmap(path, np.uint8, mode="r").view(np.ndarray)
+    head = data[:4].tobytes()
+    what = recognised(head)
+    if what:
+        raise refuse("not_csv", f"The file is not CSV but {what}.")
+    if head.startswith(codecs.BOM_UTF8):
+        data = data[len(codecs.BOM_UTF8) :]
+    _refuse_other_encodings(data)
+    header = _header(data)
+    structure = scan_csv(data, len(header))
     _report(structure, header, faults)
-    if structure.n_rows == 0 and not faults:
-        raise refuse("no_rows", "The file has a header and no rows.")
     names = tuple(map(str, range(len(header))))
     kinds = set(structure.irregularities[:, 0].tolist())
     is_readable = kinds <= {Irregularity.FIELD_COUNT, Irregularity.BLANK}

@@ -75,7 +75,7 @@ def series_extent(cells: Cells, definition: SeriesDefinition, base: Base | None,
     """
     upload = by_period(cells.frame, definition.frequency, definition.aggregation)
     segment = upload.to_frame()
-    _check_repetitions(upload, cells.frame, definition, faults)
+    _check_repetitions(upload, cells.frame, faults)
     _check_finite(upload, faults)
     whole = upload
     if base is not None:
@@ -103,10 +103,8 @@ def period_text(frequency: Frequency, period: int) -> str:
     return str(frequency.to_datetime([period])[0].astype(f"datetime64[{unit}]"))
 
 
-def _check_repetitions(
-    upload: PeriodValues, frame: pl.DataFrame, definition: SeriesDefinition, faults: FaultList
-) -> None:
-    if definition.aggregation is not None or not len(upload.repeated):
+def _check_repetitions(upload: PeriodValues, frame: pl.DataFrame, faults: FaultList) -> None:
+    if not len(upload.repeated):
         return
     first = upload.repeated[np.argsort(upload.repeated[:, 0], kind="stable")[:MAX_ERRORS]].tolist()
     listed = frame.filter(pl.col(ROW).is_in([row for row, _ in first]))

@@ -53,15 +53,15 @@ def check_header(table: UploadedTable, roles: Sequence[Role], faults: FaultList)
 
 
 def _alternatives(column: str, columns: Sequence[str]) -> str:
-    lowered = {name.strip().casefold(): name for name in columns}
-    near = [lowered[name] for name in difflib.get_close_matches(column.strip().casefold(), lowered, n=3)]
-    if near:
-        return f"did you mean {' or '.join(map(repr, near))}?"
     only = columns[0] if len(columns) == 1 else ""
     for name, separator in {"semicolons": ";", "tabs": "\t", "bars": "|"}.items():
         if separator in only:
             return f"the header looks separated by {name}: only commas separate columns here"
     if columns[0].lstrip()[:1] in ("{", "[", "<"):
         return "the file looks like JSON or HTML, not CSV"
+    lowered = {name.strip().casefold(): name for name in columns}
+    near = [lowered[name] for name in difflib.get_close_matches(column.strip().casefold(), lowered, n=3)]
+    if near:
+        return f"did you mean {' or '.join(map(repr, near))}?"
     shown = ", ".join(repr(name[:50]) for name in columns[:20])
     return f"there are {shown}" + (" and more" if len(columns) > 20 else "")

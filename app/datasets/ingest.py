@@ -89,7 +89,10 @@ def _read_cells(
     file_type: FileType,
     faults: FaultList,
 ) -> Cells:
-    if not check_header(table, roles, faults) or table.rows is None:
+    has_columns = check_header(table, roles, faults)
+    if not (faults or table.n_rows):
+        faults.add("no_rows", "the file names its columns and has no rows")
+    if not (has_columns and table.n_rows) or table.rows is None:
         raise faults.refusal()
     code, message = _UNREADABLE[file_type]
     ds_format = definition.ds_format if isinstance(definition, SeriesDefinition) else None

@@ -30,7 +30,7 @@ def open_parquet(path: Path, n_cells_per_row: int, max_bytes: int) -> UploadedTa
     Raises
     ------
     InvalidContent
-        If the file is empty, not Parquet, cut off, or without rows.
+        If the file is empty, not Parquet or cut off.
     PayloadTooLarge
         If it has too many rows.
     """
@@ -48,8 +48,6 @@ def open_parquet(path: Path, n_cells_per_row: int, max_bytes: int) -> UploadedTa
         rows = pl.scan_parquet(path, glob=False, hive_partitioning=False)
         names = tuple(rows.collect_schema().names())
         n_rows = int(rows.select(pl.len()).collect().item())
-    if n_rows == 0:
-        raise refuse("no_rows", "The file has columns and no rows.")
     if n_rows * n_cells_per_row * BYTES_PER_CELL > max_bytes:
         raise too_large(max_bytes)
     return UploadedTable(columns=names, names=names, rows=rows, n_rows=n_rows)

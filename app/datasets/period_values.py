@@ -38,7 +38,7 @@ class PeriodValues:
     row : (n,) int64
         The first of them.
     repeated : (m, 2) int64
-        Rows that fell on a pair that an earlier row had, and that earlier row.
+        Without aggregation: rows that fell on a pair that an earlier row had, and that earlier row.
     frequency : Frequency
         What a period is.
     """
@@ -95,16 +95,19 @@ def by_period(frame: pl.DataFrame, frequency: Frequency, aggregation: Aggregatio
     rows = frame[ROW].to_numpy().astype(np.int64) if ROW in frame.columns else np.arange(len(frame))
     count = frame[COUNT].to_numpy() if COUNT in frame.columns else np.ones(len(frame), dtype=np.int64)
     y, count = _reduce(frame["y"].to_numpy()[order], count[order], starts, aggregation)
-    first_row = rows[order][starts]
-    earlier = np.repeat(first_row, np.diff(starts, append=len(order)))
+    first_row = rows[order[starts]]
+    repeated = np.empty((0, 2), dtype=np.int64)
+    if aggregation is None:
+        earlier = np.repeat(first_row, np.diff(starts, append=len(order)))
+        repeated = np.stack([rows[order], earlier], axis=1)[~is_first]
     return PeriodValues(
         unique_ids=ids,
-        series=code[order][starts],
-        period=period[order][starts],
+        series=code[order[starts]],
+        period=period[order[starts]],
         y=y,
         count=count,
         row=first_row,
-        repeated=np.stack([rows[order], earlier], axis=1)[~is_first],
+        repeated=repeated,
         frequency=frequency,
     )
 

@@ -1,0 +1,337 @@
+"""CSV files as people send them, good and bad: what is accepted, and where each fault is said to be."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.app.datasets.conftest import Shop, faults
+
+GOOD = "unique_id,ds,y\n0001,2000-11-01,3\n0001,2000-11-02,4.5\n2,2000-11-01,-1e2\n"
+
+
+def test_a_good_file_is_reported_in_full(shop: Shop) -> None:
+    name = shop.series(fill={"method": "zero"})
+    answer = shop.upload(name, GOOD)
+    assert answer.status_code == 201
+    body = answer.json()
+    assert (body["dataset"], body["version"]) == (name, 1)
+    assert answer.headers["location"] == f"/v1/datasets/{name}/versions/1"
+    assert body["report"] == {
+        "mode": "full",
+        "rows": 3,
+        "series": 2,
+        "periods": 2,
+        "first": "2000-11-01",
+        "last": "2000-11-02",
+        "aggregated_rows": 0,
+        "filled_periods": 1,
+        "time_zone": None,
+        "ignored_columns": [],
+        "warnings": [],
+        "version": {"values": 3, "series": 2, "periods": 2, "first": "2000-11-01", "last": "2000-11-02"},
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ufeff" + GOOD,
+        GOOD.replace("\n", "\r\n"),
+        GOOD.rstrip("\n"),
+        '"unique_id","ds","y"\n"0001","2000-11-01","3"\n"0001","2000-11-02","4.5"\n"2","2000-11-01","-1e2"\n',
+        "y,unused,unique_id,ds\n3,x,0001,2000-11-01\n4.5,,0001,2000-11-02\n-1e2,,2,2000-11-01\n",
+        GOOD.replace("2000-11-01", "2000-11-01T00:00:00"),
+    ],
+    ids=["bom", "crlf", "no last line end", "quoted", "other columns and order", "date times"],
+)
+def test_the_same_data_in_another_dress_makes_the_same_file(shop: Shop, text: str) -> None:
+    plain, dressed = shop.series(), shop.series()
+    shop.accepted(plain, GOOD)
+    before = shop.files()
+    shop.accepted(dressed, text)
+    assert shop.files() == before
+
+
+def test_columns_that_are_not_asked_for_are_reported(shop: Shop) -> None:
+    report = shop.accepted(shop.series(), "unique_id,ds,y,colour,shop\na,2000-01-01,1,red,7\n")
+    assert report["ignored_columns"] == ["colour", "shop"]
+
+
+def test_every_kind_of_fault_is_reported_at_once(shop: Shop) -> None:
+    long_id = "x" * 513
+    rows = [
+        ("a", "2000-01-01", "1"),
+        ("", "2000-01-01", "1"),
+        ("a\0b", "2000-01-01", "1"),
+        (long_id, "2000-01-01", "1"),
+        ("a", "2000-02-30", "1"),
+        ("a", "", "1"),
+        ("a", "2000-01-03", "three"),
+        ("a", "2000-01-04", ""),
+        ("a", "2000-01-05", "nan"),
+        ("a", "2000-01-06", "1e999"),
+        ("a", "2000-01-01", "2"),
+        ("", "yesterday", "-inf"),
+    ]
+    text = "unique_id,ds,y\n" + "".join(",".join(row) + "\n" for row in rows) + "a,2000-01-07\n"
+    problem = shop.refused(shop.series(), text)
+    assert problem["code"] == "invalid_upload"
+    assert faults(problem) == [
+        ("empty_id", 2, "unique_id", ""),
+        ("id_has_nul", 3, "unique_id", "a\0b"),
+        ("id_too_long", 4, "unique_id", "x" * 200),
+        ("unparseable_date", 5, "ds", "2000-02-30"),
+        ("empty_date", 6, "ds", ""),
+        ("unparseable_number", 7, "y", "three"),
+        ("empty_number", 8, "y", ""),
+        ("not_finite", 9, "y", "nan"),
+        ("not_finite", 10, "y", "1e999"),
+        ("duplicate_period", 11, None, "a"),
+        ("unparseable_date", 12, "ds", "yesterday"),
+        ("empty_id", 12, "unique_id", ""),
+        ("not_finite", 12, "y", "-inf"),
+        ("csv_field_count", 13, None, None),
+    ]
+    assert problem["error_count"] == 14
+    assert "2 empty_id" in problem["detail"]
+
+
+def test_only_so_many_faults_are_listed_and_every_kind_is_among_them(shop: Shop) -> None:
+    rows = "".join(f"a,2000-13-01,{i}\n" for i in range(5000)) + ",2000-01-01,1\n"
+    problem = shop.refused(shop.series(), "unique_id,ds,y\n" + rows)
+    assert problem["error_count"] == 5001
+    assert len(problem["errors"]) == 100
+    assert faults(problem)[0] == ("unparseable_date", 1, "ds", "2000-13-01")
+    assert faults(problem)[-1] == ("empty_id", 5001, "unique_id", "")
+
+
+@pytest.mark.parametrize(
+    "number",
+    [" 1", "1 ", "1,5", "1_000", "0x10", "$3", "--1", "1e", "١", "NA", "true", "1.2.3", "NULL"],
+)
+def test_what_is_not_a_number_is_not_guessed_at(shop: Shop, number: str) -> None:
+    problem = shop.refused(shop.series(), f'unique_id,ds,y\na,2000-01-01,1\na,2000-01-02,"{number}"\n')
+    assert faults(problem) == [("unparseable_number", 2, "y", number)]
+
+
+def test_a_missing_column_is_named_with_near_matches(shop: Shop) -> None:
+    name = shop.series(columns={"unique_id": "PRODUCT_ID", "ds": "DATE", "y": "AMOUNT"})
+    problem = shop.refused(name, "product_id,Amount ,when\n1,2,3\n")
+    messages = {e["column"]: e["message"] for e in problem["errors"]}
+    assert set(messages) == {"PRODUCT_ID", "DATE", "AMOUNT"}
+    assert "did you mean 'product_id'?" in messages["PRODUCT_ID"]
+    assert "did you mean 'Amount '?" in messages["AMOUNT"]
+    assert "'when'" in messages["DATE"]
+
+
+def test_repeated_header_names_are_refused(shop: Shop) -> None:
+    problem = shop.refused(shop.series(), "unique_id,ds,y,y,z,z,z\na,2000-01-01,1,2,3,4,5\n")
+    assert [(e["code"], e["column"]) for e in problem["errors"]] == [
+        ("repeated_column", "y"),
+        ("repeated_column", "z"),
+    ]
+    assert "3 times" in problem["errors"][1]["message"]
+
+
+@pytest.mark.parametrize(("separator", "word"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
+def test_a_wrong_separator_is_recognised(shop: Shop, separator: str, word: str) -> None:
+    problem = shop.refused(shop.series(), GOOD.replace(",", separator))
+    assert all(word in e["message"] for e in problem["errors"])
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "hint"),
+    [
+        (b"", "empty_file", "empty"),
+        (b"\xef\xbb\xbf", "no_header", "columns"),
+        (b"unique_id,ds,y\n", "no_rows", "no rows"),
+        (b"unique_id,ds,y", "no_rows", "no rows"),
+        (b"unique_id,ds,y\r\n\r\n\n", "no_rows", "no rows"),
+        (b"\n" + GOOD.encode(), "no_header", "blank"),
+        (b"PAR1" + b"\0" * 20 + b"PAR1", "not_csv", "application/vnd.apache.parquet"),
+        (b"PK\x03\x04rest", "not_csv", "Excel"),
+        (b"\x1f\x8brest", "not_csv", "Content-Encoding: gzip"),
+        (b"\x28\xb5\x2f\xfdrest", "not_csv", "Content-Encoding: zstd"),
+        (GOOD.encode("utf-16"), "not_csv", "UTF-16"),
+        (GOOD.encode("utf-16-le"), "not_csv", "NUL"),
+        (b'{"unique_id": "a", "ds": "2000-01-01"}\n[1]\n', "missing_column", "JSON"),
+        (b"<html><body>Not found</body></html>\n", "missing_column", "HTML"),
+    ],
+)
+def test_a_file_that_is_something_else_is_called_by_its_name(
+    shop: Shop, content: bytes, code: str, hint: str
+) -> None:
+    problem = shop.refused(shop.series(), content)
+    assert {e["code"] for e in problem["errors"]} >= {code}
+    assert any(hint in e["message"] for e in problem["errors"])
+
+
+def test_bytes_that_are_not_utf8_are_placed(shop: Shop) -> None:
+    text = 'unique_id,ds,y\n"a\nb",2000-01-01,1\nCafé,2000-01-01,1\n'
+    problem = shop.refused(shop.series(), text.encode("latin-1"))
+    (fault,) = problem["errors"]
+    assert (fault["code"], fault["row"]) == ("not_utf8", 2)
+    assert "0xE9" in fault["message"]
+    assert f"offset {text.index('é')}" in fault["message"]
+
+
+def test_a_character_cut_in_two_at_a_block_border_is_still_utf8(shop: Shop) -> None:
+    padding = "x" * (2**22 - len("unique_id,ds,y,note\n") - len("a,2000-01-01,1,") - 1)
+    text = f"unique_id,ds,y,note\na,2000-01-01,1,{padding}é\n".encode()
+    assert text[2**22 - 1] == "é".encode()[0]
+    assert shop.accepted(shop.series(), text)["rows"] == 1
+    problem = shop.refused(shop.series(), text.replace("é".encode(), b"\xc3\n"))
+    assert f"offset {2**22 - 1} " in problem["errors"][0]["message"]
+
+
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [
+        ('5" pipe,2000-01-01,1', ("csv_quote_inside", 2, "unique_id", None)),
+        ('"a"b,2000-01-01,1', ("csv_text_after_quote", 2, "unique_id", None)),
+        ('a,"2000-01-01,1', ("csv_unclosed_quote", 2, "ds", None)),
+        ("a,2000-01-01,1\rb,2000-01-01,1", ("csv_lone_cr", 2, "y", None)),
+        ("a,2000-01-01", ("csv_field_count", 2, None, None)),
+        ("a,2000-01-01,1,2", ("csv_field_count", 2, None, None)),
+        ("  ", ("csv_field_count", 2, None, None)),
+        ("\nc,2000-01-01,1", ("csv_blank", 2, None, None)),
+    ],
+)
+def test_malformed_rows_are_placed(shop: Shop, row: str, fault: tuple[str, int, str | None, None]) -> None:
+    text = f"unique_id,ds,y\nz,2000-01-01,1\n{row}\n"
+    assert fault in faults(shop.refused(shop.series(), text))
+
+
+def test_bad_cells_are_reported_beside_rows_of_a_wrong_length(shop: Shop) -> None:
+    text = "unique_id,ds,y\nshort,2000-01-01\na,never,1\nb,2000-01-01,1,long,er\nc,2000-01-01,x\n"
+    assert faults(shop.refused(shop.series(), text)) == [
+        ("csv_field_count", 1, None, None),
+        ("unparseable_date", 2, "ds", "never"),
+        ("csv_field_count", 3, None, None),
+        ("unparseable_number", 4, "y", "x"),
+    ]
+
+
+def test_a_wrong_length_in_the_first_row_does_not_change_what_the_others_are(shop: Shop) -> None:
+    text = "unique_id,ds,y\nlong,2000-01-01,1,2,3\na,2000-01-01,1\n"
+    assert faults(shop.refused(shop.series(), text)) == [("csv_field_count", 1, None, None)]
+
+
+def test_very_many_malformed_rows_are_counted(shop: Shop) -> None:
+    problem = shop.refused(shop.series(), "unique_id,ds,y\n" + "a,2000-01-01\n" * 30_000)
+    assert problem["error_count"] == 30_000
+    assert len(problem["errors"]) == 100
+
+
+def test_blank_lines_at_the_end_are_skipped_with_a_warning(shop: Shop) -> None:
+    report = shop.accepted(shop.series(), GOOD + "\n\r\n\n")
+    assert report["rows"] == 3
+    assert [(w["code"], w["count"]) for w in report["warnings"]] == [("blank_lines", 3)]
+
+
+def test_odd_ids_keep_their_text(shop: Shop) -> None:
+    odd = [
+        "0001",
+        "1",
+        " 1",
+        "1 ",
+        "a/b",
+        'a"b',
+        "a,b",
+        "a\nb",
+        "a\r\nb",
+        "Ünï",
+        "日本",
+        "1e5",
+        "null",
+        "NaN",
+    ]
+    quoted = [name.replace('"', '""') for name in odd]
+    text = "unique_id,ds,y\n" + "".join(f'"{name}",2000-01-01,1\n' for name in quoted)
+    assert shop.accepted(shop.series(), text)["series"] == len(odd)
+
+
+def test_times_inside_a_period_are_counted_when_nothing_is_aggregated(shop: Shop) -> None:
+    text = "unique_id,ds,y\na,2000-01-03,1\na,2000-01-11,1\na,2000-01-19T05:00,1\n"
+    report = shop.accepted(shop.series(frequency="W"), text)
+    assert [(w["code"], w["count"]) for w in report["warnings"]] == [("moved_to_period_start", 2)]
+    assert (report["periods"], report["first"], report["last"]) == (3, "2000-01-03", "2000-01-17")
+
+
+def test_hours_are_reported_with_their_time(shop: Shop) -> None:
+    report = shop.accepted(
+        shop.series(frequency="h"), "unique_id,ds,y\na,2000-01-01 23:59,1\na,2000-01-02T01:00:01.5,1\n"
+    )
+    assert (report["first"], report["last"]) == ("2000-01-01T23:00:00", "2000-01-02T01:00:00")
+    assert report["periods"] == 3
+
+
+def test_times_with_a_zone_become_utc(shop: Shop) -> None:
+    text = "unique_id,ds,y\na,2000-01-01T23:30:00-02:00,1\na,2000-01-01T00:30:00Z,2\n"
+    report = shop.accepted(shop.series(), text)
+    assert (report["time_zone"], report["first"], report["last"]) == ("UTC", "2000-01-01", "2000-01-02")
+
+
+def test_times_with_and_without_a_zone_do_not_mix(shop: Shop) -> None:
+    text = "unique_id,ds,y\na,2000-01-01T00:00Z,1\na,2000-01-02,2\na,2000-01-04T00:00+01:00,2\n"
+    assert faults(shop.refused(shop.series(), text)) == [("mixed_time_zones", 2, "ds", None)]
+
+
+def test_sums_and_means_of_several_rows_in_a_period(shop: Shop) -> None:
+    text = "unique_id,ds,y\na,2000-01-01,1\nb,2000-01-01,7\na,2000-01-01,2\n"
+    for aggregation in ("sum", "mean"):
+        report = shop.accepted(shop.series(aggregation=aggregation), text)
+        assert (report["rows"], report["aggregated_rows"], report["version"]["values"]) == (3, 1, 2)
+    problem = shop.refused(shop.series(), text)
+    assert faults(problem) == [("duplicate_period", 3, None, "a")]
+    assert "row 1" in problem["errors"][0]["message"]
+
+
+def test_a_sum_beyond_float64_is_refused(shop: Shop) -> None:
+    text = "unique_id,ds,y\na,2000-01-01,1e308\na,2000-01-01,1e308\n"
+    problem = shop.refused(shop.series(aggregation="sum"), text)
+    assert faults(problem) == [("overflow", None, None, "a")]
+    assert "2000-01-01" in problem["errors"][0]["message"]
+
+
+@pytest.mark.parametrize(("start", "n_filled"), [("dataset", 5), ("series", 3)])
+def test_the_fill_policy_is_counted(shop: Shop, start: str, n_filled: int) -> None:
+    text = "unique_id,ds,y\na,2000-01-01,1\na,2000-01-04,1\nb,2000-01-03,1\n"
+    report = shop.accepted(shop.series(fill={"method": "zero", "start": start}), text)
+    assert report["filled_periods"] == n_filled
+
+
+def test_a_mistyped_year_does_not_ask_for_billions_of_zeros(shop: Shop) -> None:
+    text = "unique_id,ds,y\n" + "".join(f"{i},2000-01-01,1\n" for i in range(100)) + "0,9000-01-01,1\n"
+    problem = shop.refused(shop.series(frequency="h", fill={"method": "zero"}), text)
+    assert [e["code"] for e in problem["errors"]] == ["too_many_filled_periods"]
+    assert "9000-01-01" in problem["errors"][0]["message"]
+
+
+def test_a_dry_run_reports_and_stores_nothing(shop: Shop) -> None:
+    name = shop.series()
+    before = shop.files()
+    answer = shop.upload(name, GOOD, dry_run=True)
+    assert answer.status_code == 200
+    assert (answer.json()["version"], answer.json()["id"]) == (None, None)
+    assert answer.json()["report"]["rows"] == 3
+    assert shop.files() == before
+    assert shop.client.get(f"/v1/datasets/{name}/versions").json()["items"] == []
+
+
+def test_regression_rows_are_checked_in_every_column(shop: Shop) -> None:
+    text = "unique_id,y,price,size\na,1,2,3\n,x,nan,\na,1,2,3\n"
+    problem = shop.refused(shop.regression(["price", "size"]), text)
+    assert faults(problem) == [
+        ("not_finite", 2, "price", "nan"),
+        ("empty_number", 2, "size", ""),
+        ("empty_id", 2, "unique_id", ""),
+        ("unparseable_number", 2, "y", "x"),
+    ]
+
+
+def test_regression_has_no_periods(shop: Shop) -> None:
+    report = shop.accepted(shop.regression(["price"]), "unique_id,y,price\nb,1,2\na,1,2\nb,1,2\n")
+    assert (report["rows"], report["series"], report["aggregated_rows"]) == (3, 2, 0)
+    assert report["periods"] is report["first"] is report["last"] is None
+    assert report["version"] == {"values": 3, "series": 2, "periods": None, "first": None, "last": None}

@@ -1,0 +1,343 @@
+"""Datasets are created, listed, read and deleted, and grow by versions; on both databases."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from sqlalchemy import select
+
+from app.database import Database
+from app.datasets import upload
+from app.datasets.frames import load_series_panel
+from app.main import create_app
+from app.models import Dataset, DatasetVersion, JobState, TrainingJob
+from app.settings import Settings
+from app.storage import Storage
+from tests.support.models import add_version, trained
+
+SALES = {"name": "sales", "kind": "series", "frequency": "D"}
+FIRST = "unique_id,ds,y\na,2000-01-01,1\na,2000-01-02,2\n"
+SECOND = "unique_id,ds,y\na,2000-01-03,3\nb,2000-01-01,4\n"
+
+
+def create(client: TestClient, **definition: Any) -> httpx.Response:
+    return client.post("/v1/datasets", json={**SALES, **definition})
+
+
+def send(client: TestClient, text: str, **params: Any) -> httpx.Response:
+    return client.post(
+        "/v1/datasets/sales/versions", content=text, headers={"content-type": "text/csv"}, params=params
+    )
+
+
+def segments(settings: Settings) -> list[Path]:
+    return [path for path in settings.data_dir.rglob("*") if path.suffix == ".parquet"]
+
+
+def leftovers(settings: Settings) -> list[Path]:
+    return list((settings.data_dir / "incoming").iterdir())
+
+
+def test_a_dataset_is_created_with_all_defaults_shown(client: TestClient) -> None:
+    answer = create(client)
+    assert answer.status_code == 201
+    assert answer.headers["location"] == "/v1/datasets/sales"
+    body = answer.json()
+    assert body == client.get("/v1/datasets/sales").json()
+    assert body.pop("id").startswith("ds_")
+    assert body.pop("created_at").endswith("Z")
+    assert body == {
+        **SALES,
+        "columns": {"unique_id": "unique_id", "ds": "ds", "y": "y"},
+        "ds_format": None,
+        "aggregation": None,
+        "fill": None,
+        "newest_version": None,
+    }
+
+
+def test_a_taken_name_is_a_conflict(client: TestClient) -> None:
+    create(client)
+    answer = create(client, frequency="W")
+    assert (answer.status_code, answer.json()["code"]) == (409, "name_taken")
+    assert client.get("/v1/datasets/sales").json()["frequency"] == "D"
+
+
+@pytest.mark.parametrize(
+    ("definition", "locations"),
+    [
+        ({"name": "with space"}, ["body.name"]),
+        ({"name": ".hidden"}, ["body.name"]),
+        ({"name": "x" * 101}, ["body.name"]),
+        ({"kind": "cube"}, ["body.kind"]),
+        ({"kind": ["series"]}, ["body.kind"]),
+        ({"frequency": "Y"}, ["body.frequency"]),
+        ({"frequency": None, "aggregation": "max"}, ["body.frequency", "body.aggregation"]),
+        ({"fill": {"method": "linear"}}, ["body.fill.method"]),
+        ({"fill": {"method": "zero", "start": "now"}}, ["body.fill.start"]),
+        ({"columns": {"unique_id": "y"}}, ["body.columns"]),
+        ({"columns": {"ds": ""}}, ["body.columns.ds"]),
+        ({"ds_format": "%d of %Q"}, ["body.ds_format"]),
+        ({"ds_format": "%H:%M"}, ["body.ds_format"]),
+        ({"colour": "red"}, ["body.colour"]),
+        ({"kind": "regression"}, ["body.columns", "body.frequency"]),
+        ({"kind": "regression", "columns": {"features": []}}, ["body.columns.features", "body.frequency"]),
+        (
+            {"kind": "regression", "columns": {"features": ["y", "x", "x"]}},
+            ["body.columns", "body.frequency"],
+        ),
+    ],
+)
+def test_every_fault_of_a_definition_is_placed(
+    client: TestClient, definition: dict[str, Any], locations: list[str]
+) -> None:
+    answer = create(client, **definition)
+    assert answer.status_code == 422
+    assert answer.json()["code"] == "invalid_request"
+    assert [e["location"] for e in answer.json()["errors"]] == locations
+    assert client.get("/v1/datasets").json()["items"] == []
+
+
+def test_a_body_that_is_no_json_object_is_refused(client: TestClient) -> None:
+    headers = {"content-type": "application/json"}
+    for body in (b"", b"{", b"[]", b"1", b"\xff"):
+        assert client.post("/v1/datasets", content=body, headers=headers).status_code == 400
+    assert client.post("/v1/datasets", content=b"{}", headers={"content-type": "text/csv"}).status_code == 415
+
+
+def test_datasets_come_in_pages_by_name(client: TestClient) -> None:
+    for name in ("cherry", "apple", "banana"):
+        create(client, name=name)
+    first = client.get("/v1/datasets", params={"limit": 2}).json()
+    assert [d["name"] for d in first["items"]] == ["apple", "banana"]
+    second = client.get("/v1/datasets", params={"limit": 2, "cursor": first["next_cursor"]}).json()
+    assert [d["name"] for d in second["items"]] == ["cherry"]
+    assert second["next_cursor"] is None
+
+
+def test_an_unknown_dataset_gets_near_matches(client: TestClient) -> None:
+    create(client)
+    for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/versions"), ("GET", "/versions/1")):
+        answer = client.request(method, f"/v1/datasets/salse{path}")
+        assert (answer.status_code, answer.json()["code"]) == (404, "dataset_not_found")
+        assert answer.json()["suggestions"] == ["sales"]
+
+
+def test_versions_are_numbered_listed_and_read(client: TestClient) -> None:
+    create(client)
+    assert client.get("/v1/datasets/sales/versions/1").status_code == 404
+    for _ in range(3):
+        assert send(client, FIRST).status_code == 201
+    assert client.get("/v1/datasets/sales").json()["newest_version"] == 3
+    first = client.get("/v1/datasets/sales/versions", params={"limit": 2}).json()
+    assert [v["version"] for v in first["items"]] == [3, 2]
+    second = client.get("/v1/datasets/sales/versions", params={"limit": 2, "cursor": first["next_cursor"]})
+    (oldest,) = second.json()["items"]
+    assert second.json()["next_cursor"] is None
+    assert oldest == client.get("/v1/datasets/sales/versions/1").json()
+    assert oldest["report"]["rows"] == 2
+    assert oldest["bytes"] > 0
+    answer = client.get("/v1/datasets/sales/versions/4")
+    assert (answer.status_code, answer.json()["suggestions"]) == (404, ["3"])
+
+
+def test_an_append_adds_to_the_newest_version(
+    client: TestClient, settings: Settings, database: Database
+) -> None:
+    create(client)
+    send(client, FIRST, mode="append")
+    report = send(client, SECOND, mode="append").json()["report"]
+    assert (report["mode"], report["rows"], report["series"]) == ("append", 2, 2)
+    assert report["version"] == {
+        "values": 4,
+        "series": 2,
+        "periods": 3,
+        "first": "2000-01-01",
+        "last": "2000-01-03",
+    }
+    assert len(segments(settings)) == 2
+    with database.read() as session:
+        newest = session.scalars(select(DatasetVersion).where(DatasetVersion.number == 2)).one()
+        panel = load_series_panel(session, Storage(settings.data_dir), newest.id).panel
+    assert panel.unique_ids == ("a", "b")
+    assert panel.values.tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_a_full_upload_leaves_the_earlier_data_out(client: TestClient) -> None:
+    create(client)
+    send(client, FIRST)
+    assert send(client, SECOND, mode="full").json()["report"]["version"]["values"] == 2
+
+
+def test_an_append_must_not_repeat_a_period(client: TestClient, settings: Settings) -> None:
+    create(client)
+    send(client, FIRST)
+    text = "unique_id,ds,y\na,2000-01-03,3\na,2000-01-02,9\n"
+    answer = send(client, text, mode="append")
+    assert answer.status_code == 422
+    (fault,) = answer.json()["errors"]
+    assert (fault["code"], fault["row"], fault["value"]) == ("duplicate_period", 2, "a")
+    assert len(segments(settings)) == 1
+    assert client.get("/v1/datasets/sales").json()["newest_version"] == 1
+
+
+@pytest.mark.parametrize(("aggregation", "expected"), [("sum", 1 + 2 + 6), ("mean", (1 + 2 + 6) / 3)])
+def test_appended_rows_aggregate_with_those_before(
+    client: TestClient, settings: Settings, database: Database, aggregation: str, expected: float
+) -> None:
+    create(client, aggregation=aggregation)
+    send(client, "unique_id,ds,y\na,2000-01-01,1\na,2000-01-01,2\n")
+    report = send(client, "unique_id,ds,y\na,2000-01-01,6\n", mode="append").json()["report"]
+    assert report["version"]["values"] == 1
+    with database.read() as session:
+        newest = session.scalars(select(DatasetVersion).where(DatasetVersion.number == 2)).one()
+        panel = load_series_panel(session, Storage(settings.data_dir), newest.id).panel
+    assert panel.values.tolist() == [expected]
+
+
+def test_the_same_rows_are_not_appended_twice(client: TestClient) -> None:
+    create(client, aggregation="sum")
+    send(client, FIRST)
+    for dry_run in (True, False):
+        answer = send(client, FIRST, mode="append", dry_run=dry_run)
+        assert (answer.status_code, answer.json()["code"]) == (409, "already_appended")
+    assert send(client, FIRST, mode="full").status_code == 201
+
+
+def test_appended_times_must_agree_on_having_a_zone(client: TestClient) -> None:
+    create(client)
+    send(client, FIRST)
+    answer = send(client, "unique_id,ds,y\nb,2000-01-02T00:00Z,1\n", mode="append")
+    assert answer.status_code == 422
+    assert [e["code"] for e in answer.json()["errors"]] == ["mixed_time_zones"]
+
+
+def test_two_appends_at_once_do_not_both_count(
+    client: TestClient, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(client)
+    send(client, FIRST)
+    both_read = threading.Barrier(2)
+    write_segment = upload.write_segment
+
+    def wait_then_write(*arguments: Any) -> None:
+        both_read.wait(30)
+        write_segment(*arguments)
+
+    monkeypatch.setattr(upload, "write_segment", wait_then_write)
+    texts = (SECOND, "unique_id,ds,y\nb,2000-01-01,5\n")
+    answers: list[httpx.Response] = []
+    threads = [
+        threading.Thread(target=lambda text=text: answers.append(send(client, text, mode="append")))
+        for text in texts
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(answer.status_code for answer in answers) == [201, 409]
+    assert {a.json()["code"] for a in answers if a.status_code == 409} == {"dataset_changed"}
+    assert client.get("/v1/datasets/sales").json()["newest_version"] == 2
+    assert len(segments(settings)) == 2
+    assert leftovers(settings) == []
+
+
+def test_a_dataset_deleted_during_an_upload_stays_deleted(
+    client: TestClient, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(client)
+    write_segment = upload.write_segment
+
+    def delete_then_write(*arguments: Any) -> None:
+        assert client.delete("/v1/datasets/sales").status_code == 204
+        write_segment(*arguments)
+
+    monkeypatch.setattr(upload, "write_segment", delete_then_write)
+    answer = send(client, FIRST)
+    assert (answer.status_code, answer.json()["code"]) == (404, "dataset_not_found")
+    assert segments(settings) == leftovers(settings) == []
+
+
+def test_a_failed_transaction_leaves_no_file(
+    client: TestClient, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(client)
+
+    def fail(*arguments: Any) -> None:
+        raise RuntimeError("the database is gone")
+
+    monkeypatch.setattr(upload, "_insert", fail)
+    assert send(client, FIRST).status_code == 500
+    assert segments(settings) == leftovers(settings) == []
+
+
+def test_deleting_removes_files_that_only_this_dataset_used(client: TestClient, settings: Settings) -> None:
+    create(client)
+    create(client, name="twin")
+    send(client, FIRST)
+    send(client, SECOND)
+    shared = client.post("/v1/datasets/twin/versions", content=FIRST, headers={"content-type": "text/csv"})
+    assert shared.status_code == 201
+    assert len(segments(settings)) == 2
+    assert client.delete("/v1/datasets/sales").status_code == 204
+    assert client.get("/v1/datasets/sales").status_code == 404
+    assert len(segments(settings)) == 1
+    assert client.delete("/v1/datasets/twin").status_code == 204
+    assert segments(settings) == []
+
+
+@pytest.mark.parametrize("state", list(JobState))
+def test_a_dataset_is_kept_while_a_job_needs_it(
+    client: TestClient, database: Database, state: JobState
+) -> None:
+    create(client)
+    version_id = send(client, FIRST).json()["id"]
+    with database.write() as session:
+        session.add(TrainingJob(dataset_version_id=version_id, model_name="m", request={}, state=state))
+    answer = client.delete("/v1/datasets/sales")
+    if state in (JobState.QUEUED, JobState.RUNNING):
+        assert (answer.status_code, answer.json()["code"]) == (409, "dataset_in_use")
+        assert client.get("/v1/datasets/sales").status_code == 200
+    else:
+        assert answer.status_code == 204
+        with database.read() as session:
+            assert session.scalars(select(TrainingJob)).all() == []
+
+
+def test_a_dataset_is_kept_while_a_model_version_needs_it(client: TestClient, database: Database) -> None:
+    add_version(database, trained([[1.0]], ["a"]), "forecaster")
+    with database.read() as session:
+        name = session.scalars(select(Dataset.name)).one()
+    answer = client.delete(f"/v1/datasets/{name}")
+    assert (answer.status_code, answer.json()["code"]) == (409, "dataset_in_use")
+    assert "'forecaster'" in answer.json()["detail"]
+
+
+def test_starting_removes_what_a_crash_left(client: TestClient, settings: Settings) -> None:
+    create(client)
+    send(client, FIRST)
+    (segment,) = segments(settings)
+    orphan = Storage(settings.data_dir).segment_path("0" * 64)
+    orphan.parent.mkdir()
+    orphan.write_bytes(b"published without its row")
+    (settings.data_dir / "incoming" / "half").write_bytes(b"half an upload")
+    with TestClient(create_app(settings)):
+        assert segments(settings) == [segment]
+        assert leftovers(settings) == []
+
+
+def test_the_description_of_the_upload_is_complete(api: FastAPI) -> None:
+    document = api.openapi()
+    operation = document["paths"]["/v1/datasets/{name}/versions"]["post"]
+    assert set(operation["requestBody"]["content"]) == {"text/csv", "application/vnd.apache.parquet"}
+    assert set(operation["responses"]) == {"200", "201", "400", "404", "409", "413", "415", "422"}
+    for status in ("400", "404", "409", "413", "415", "422"):
+        assert list(operation["responses"][status]["content"]) == ["application/problem+json"]
+    names = {p["name"] for p in operation["parameters"]}
+    assert names == {"name", "mode", "dry_run", "content-encoding"}

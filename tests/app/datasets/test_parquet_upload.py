@@ -1,0 +1,156 @@
+"""Parquet files: typed columns of many kinds, and files that are cut off or damaged."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.app.datasets.conftest import PARQUET, Shop, faults
+
+DAY = date(2000, 11, 1)
+
+
+def parquet(columns: dict[str, Any], **options: Any) -> bytes:
+    file = io.BytesIO()
+    pl.DataFrame(columns).write_parquet(file, **options)
+    return file.getvalue()
+
+
+GOOD = parquet({"unique_id": ["0001", "2"], "ds": [DAY, DAY], "y": [1.0, 2.5]})
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"unique_id": ["0001", "2"], "ds": [DAY, DAY], "y": [1.0, 2.5]},
+        {"unique_id": ["0001", "2"], "ds": ["2000-11-01", "2000-11-01"], "y": ["1", "2.5"]},
+        {"unique_id": pl.Series(["0001", "2"], dtype=pl.Categorical()), "ds": [DAY] * 2, "y": [1.0, 2.5]},
+        {"unique_id": ["0001", "2"], "ds": [datetime(2000, 11, 1)] * 2, "y": [Decimal("1"), Decimal("2.5")]},
+        {
+            "unique_id": ["0001", "2"],
+            "ds": pl.Series([datetime(2000, 11, 1)] * 2, dtype=pl.Datetime("ns")),
+            "y": pl.Series([1.0, 2.5], dtype=pl.Float32),
+        },
+    ],
+    ids=["plain", "text", "categorical", "decimal", "narrow types"],
+)
+def test_types_that_mean_the_same_make_the_same_file_as_csv(shop: Shop, columns: dict[str, Any]) -> None:
+    from_csv, from_parquet = shop.series(), shop.series()
+    shop.accepted(from_csv, "unique_id,ds,y\n0001,2000-11-01,1\n2,2000-11-01,2.5\n")
+    before = shop.files()
+    shop.accepted(from_parquet, parquet(columns), PARQUET)
+    assert shop.files() == before
+
+
+def test_whole_numbers_as_ids_become_their_digits(shop: Shop) -> None:
+    report = shop.accepted(
+        shop.series(), parquet({"unique_id": [7, -3], "ds": [DAY] * 2, "y": [1, 2]}), PARQUET
+    )
+    assert report["series"] == 2
+
+
+def test_aware_times_become_utc(shop: Shop) -> None:
+    evening = datetime(2000, 11, 1, 23, 0, tzinfo=timezone(timedelta(hours=-2))).astimezone(UTC)
+    times = pl.Series([evening]).dt.convert_time_zone("America/Noronha")
+    report = shop.accepted(shop.series(), parquet({"unique_id": ["a"], "ds": times, "y": [1]}), PARQUET)
+    assert (report["time_zone"], report["first"]) == ("UTC", "2000-11-02")
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("unique_id", [1.5]),
+        ("unique_id", [b"a"]),
+        ("unique_id", [True]),
+        ("ds", [20001101]),
+        ("y", [True]),
+        ("y", [[1.0]]),
+        ("y", [None]),
+    ],
+)
+def test_a_column_of_a_wrong_type_is_refused(shop: Shop, column: str, values: list[Any]) -> None:
+    columns = {"unique_id": ["a"], "ds": [DAY], "y": [1.0], column: values}
+    problem = shop.refused(shop.series(), parquet(columns), PARQUET)
+    assert [(e["code"], e["column"]) for e in problem["errors"]] == [("wrong_type", column)]
+
+
+def test_bad_cells_are_placed(shop: Shop) -> None:
+    columns = {
+        "unique_id": ["a", None, "", "c", "d"],
+        "ds": [DAY, DAY, DAY, None, date(999, 1, 1)],
+        "y": [None, 1.0, float("nan"), float("inf"), 1.0],
+    }
+    assert faults(shop.refused(shop.series(), parquet(columns), PARQUET)) == [
+        ("empty_number", 1, "y", None),
+        ("empty_id", 2, "unique_id", None),
+        ("empty_id", 3, "unique_id", ""),
+        ("not_finite", 3, "y", "NaN"),
+        ("empty_date", 4, "ds", None),
+        ("not_finite", 4, "y", "inf"),
+        ("unparseable_date", 5, "ds", "0999-01-01"),
+    ]
+
+
+def test_missing_columns_are_named(shop: Shop) -> None:
+    problem = shop.refused(shop.series(), parquet({"Unique_ID": ["a"], "ds": [DAY]}), PARQUET)
+    assert [(e["code"], e["column"]) for e in problem["errors"]] == [
+        ("missing_column", "unique_id"),
+        ("missing_column", "y"),
+    ]
+    assert "did you mean 'Unique_ID'?" in problem["errors"][0]["message"]
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "hint"),
+    [
+        (b"", "empty_file", "empty"),
+        (b"unique_id,ds,y\na,2000-01-01,1\n", "not_parquet", "not Parquet"),
+        (b"\x1f\x8b\x08rest", "not_parquet", "gzip"),
+        (b"PAR1", "not_parquet", "cannot be read"),
+        (b"PAR1PAR1", "not_parquet", "cannot be read"),
+        (GOOD[:-1], "not_parquet", "cut off"),
+        (GOOD[: len(GOOD) // 2], "not_parquet", "cut off"),
+        (GOOD[:40] + GOOD[-8:], "not_parquet", "cannot be read"),
+        (parquet({"unique_id": [], "ds": [], "y": []}), "no_rows", "no rows"),
+    ],
+)
+def test_a_file_that_is_not_whole_parquet_is_refused(
+    shop: Shop, content: bytes, code: str, hint: str
+) -> None:
+    (fault,) = shop.refused(shop.series(), content, PARQUET)["errors"]
+    assert fault["code"] == code
+    assert hint in fault["message"]
+
+
+def test_a_small_file_with_very_many_rows_is_too_large(shop: Shop) -> None:
+    n_rows = 1_000_000
+    columns = {
+        "unique_id": pl.repeat("a", n_rows, eager=True),
+        "ds": pl.repeat(DAY, n_rows, eager=True),
+        "y": pl.repeat(1.0, n_rows, eager=True),
+    }
+    content = parquet(columns)
+    assert len(content) < 100_000
+    assert shop.refused(shop.series(), content, PARQUET, status=413)["code"] == "upload_too_large"
+
+
+@given(
+    position=st.integers(4, len(GOOD) - 5),
+    byte=st.integers(0, 255),
+    footer=st.booleans(),
+)
+def test_damaged_bytes_never_break_the_service(shop: Shop, position: int, byte: int, footer: bool) -> None:
+    if footer:  # where the structure is
+        start = len(GOOD) - 8 - int.from_bytes(GOOD[-8:-4], "little")
+        position = start + position % (len(GOOD) - 4 - start)
+    content = bytearray(GOOD)
+    content[position] = byte
+    answer = shop.upload(shop.series(aggregation="sum"), bytes(content), PARQUET, dry_run=True)
+    assert answer.status_code in {200, 413, 422}, answer.text
