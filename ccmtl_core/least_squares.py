@@ -36,7 +36,7 @@ class LeastSquares:
     residual : (T,) float64
         RSS_t = ‖X_t ŵ_t − y_t‖².
     residual_error : (T,) float64
-        How far rounding can have moved ``residual``.
+        How far rounding can have moved ``residual``, the rank being as stated.
     rank : (T,) int64
         Numerical rank of X_t.
     """
@@ -99,7 +99,7 @@ def least_squares_from_gram(
     size = yty + 2 * _dot(np.abs(weights), np.abs(xty)) + _quadratic(np.abs(gram), np.abs(weights))
     exact = rank >= n_samples  # as many independent columns as rows: the fit passes through them
     residual = np.where(exact, 0.0, np.maximum(yty - explained, 0.0))
-    error = np.where(exact, 0.0, EPS * (2 + np.sqrt(n_samples / 64)) * size)
+    error = np.where(exact, 0.0, EPS * (3 + np.sqrt(n_samples / 64)) * size)
     return LeastSquares(weights, residual, error, rank)
 
 
@@ -126,6 +126,7 @@ def least_squares_from_factor(factor: FloatArray, n_samples: IntArray) -> LeastS
     weights = np.zeros((len(factor), P))
     definite = _solve_triangular(factor, scale, weights)
     rank = np.where(definite, P, 0)
+    condition = np.ones(len(factor))  # of a safe task: of no weight below
     for some in _batches(~definite, P):
         D = scale[some]
         U, values, Vt = np.linalg.svd(R[some] / D[:, None, :], full_matrices=False)
@@ -134,14 +135,17 @@ def least_squares_from_factor(factor: FloatArray, n_samples: IntArray) -> LeastS
         along = np.einsum("tpr,tp->tr", U, target[some])
         inverse = np.divide(1.0, values, out=np.zeros_like(values), where=kept)
         rank[some] = kept.sum(axis=1)
+        condition[some] = values[:, 0] * inverse.max(axis=1)
         V = np.swapaxes(Vt, 1, 2)[:, :, ::-1]  # in rising order, as from eigh
         weights[some] = _minimum_norm(V, (along * inverse)[:, ::-1], D, rank[some])
     rest = target - np.matmul(R, weights[:, :, None])[:, :, 0]
-    residual = np.where(rank >= n_samples, 0.0, (rest**2).sum(axis=1))
-    size = np.sqrt((target**2).sum(axis=1)) + _dot(np.abs(weights), scale)
-    shift = EPS * (2 + np.sqrt(n_samples / 64)) * size
-    error = np.where(rank >= n_samples, 0.0, shift * (2 * np.sqrt(residual) + shift))
-    return LeastSquares(weights, residual, error, rank)
+    exact = rank >= n_samples
+    residual = np.where(exact, 0.0, (rest**2).sum(axis=1))
+    # X and y are off by their rounding: to first order along the residual, to second across it
+    rounding = EPS * (4 + np.sqrt(n_samples / 64))
+    shift = rounding * (np.sqrt((target**2).sum(axis=1)) + _dot(np.abs(weights), scale))
+    error = shift * (2 * np.sqrt(residual) + shift) + (rounding * condition) ** 2 * residual
+    return LeastSquares(weights, residual, np.where(exact, 0.0, error), rank)
 
 
 def _digits(value: FloatArray, error: FloatArray) -> FloatArray:
@@ -183,14 +187,17 @@ def _batches(chosen: BoolArray, n_features: int) -> Iterator[IntArray]:
 def _minimum_norm(V: FloatArray, b: FloatArray, scale: FloatArray, rank: IntArray) -> FloatArray:
     """The w of smallest norm with V_rᵀ diag(scale) w = b_r, V_r the last ``rank`` columns of V.
 
-    It lies in the span of diag(scale) V_r = Z S (QR), where it is Z S⁻ᵀ b_r.
+    From the solution diag(scale)⁻¹ V_r b_r its part in the null space, spanned by the columns of
+    N = diag(scale)⁻¹ V_0, is taken away as N z: an error in z then does not touch the fit.
     """
-    weights = np.zeros_like(b)
-    for r in np.unique(rank[rank > 0]):
+    P = V.shape[1]
+    weights: FloatArray = np.einsum("tpr,tr->tp", V, b) / scale  # b is zero beyond the rank
+    for r in np.unique(rank[(rank > 0) & (rank < P)]):
         some = np.flatnonzero(rank == r)
-        Z, S = np.linalg.qr(scale[some, :, None] * V[some, :, -r:])
-        inner = np.linalg.solve(np.swapaxes(S, 1, 2), b[some, -r:, None])
-        weights[some] = np.matmul(Z, inner)[:, :, 0]
+        N = V[some, :, : P - r] / scale[some, :, None]
+        Q, S = np.linalg.qr(N)
+        z = np.linalg.solve(S, np.matmul(np.swapaxes(Q, 1, 2), weights[some, :, None]))
+        weights[some] -= np.matmul(N, z)[:, :, 0]
     return weights
 
 

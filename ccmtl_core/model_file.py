@@ -7,9 +7,11 @@ bytes) and ``digest``, the SHA-256 of the other two. ``numpy.load`` opens it as 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
 import os
+import struct
 import tempfile
 import zipfile
 from collections.abc import Mapping
@@ -25,6 +27,10 @@ from ccmtl_core.exceptions import ModelFileError
 
 FORMAT = "ccmtl-model/1"
 """First field of the header; a reader refuses what it does not know."""
+
+
+DAMAGE = (zipfile.BadZipFile, struct.error, ValueError, KeyError, EOFError, OSError, RuntimeError)
+"""What reading an archive from memory raises when bytes of it are wrong."""
 
 
 def write_model_file(path: Path, weights: FloatArray, header: Mapping[str, Any]) -> None:
@@ -59,13 +65,14 @@ def read_model_file(path: Path) -> tuple[FloatArray, dict[str, Any]]:
     OSError
         The file cannot be read.
     """
+    content = io.BytesIO(path.read_bytes())
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(content) as archive:
             weights = _read_array(archive, "weights", "<f8", 2)
             text = _read_array(archive, "header", "|u1", 1).tobytes()
             digest = _read_array(archive, "digest", "|u1", 1).tobytes()
         header = json.loads(text)
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, NotImplementedError) as error:
+    except DAMAGE as error:
         raise ModelFileError(f"{path} is damaged or not a model file: {error}") from error
     if digest != _digest(text, weights):
         raise ModelFileError(f"{path} is damaged: its digest does not match")

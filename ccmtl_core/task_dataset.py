@@ -6,12 +6,13 @@ All validation of samples lives here: shapes, types, finiteness, ids. Whatever h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.arrays import (
@@ -127,7 +128,7 @@ class TaskDataset:
         n_features = next((b.shape[1] for b in blocks if b.ndim == 2), 0)
         blocks = [b.reshape(0, n_features) if b.shape == (0,) else b for b in blocks]
         targets = [v[:, 0] if v.ndim == 2 and v.shape[1] == 1 else v for v in targets]
-        refuse(_shape_faults(blocks, targets, ids, n_features))
+        refuse(list(_shape_faults(blocks, targets, ids, n_features)))
         lengths = [len(v) for v in targets]
         return cls(
             X=np.concatenate(blocks),
@@ -272,12 +273,6 @@ class TaskDataset:
 
 def _shape_faults(
     blocks: Sequence[FloatArray], targets: Sequence[FloatArray], ids: Sequence[str], n_features: int
-) -> list[str]:
-    return list(_iter_shape_faults(blocks, targets, ids, n_features))
-
-
-def _iter_shape_faults(
-    blocks: Sequence[FloatArray], targets: Sequence[FloatArray], ids: Sequence[str], n_features: int
 ) -> Iterator[str]:
     for block, target, name in zip(blocks, targets, ids, strict=True):
         if block.ndim != 2 or block.shape[1] != n_features:
@@ -288,20 +283,23 @@ def _iter_shape_faults(
 
 def _factorize(task: ArrayLike | Sequence[object]) -> tuple[IntArray, tuple[str, ...]]:
     """Codes (n,) and the distinct ids in order of first appearance."""
-    array = task if isinstance(task, np.ndarray) else None
-    if array is not None and array.dtype.kind in "iu":
-        values, first, inverse = np.unique(array, return_index=True, return_inverse=True)
-        by_appearance = np.argsort(first)
-        rank = np.empty(len(values), dtype=np.int64)
-        rank[by_appearance] = np.arange(len(values))
-        return rank[inverse.reshape(-1)], tuple(str(int(v)) for v in values[by_appearance])
-    if isinstance(task, str) or not hasattr(task, "__iter__"):
+    if isinstance(task, str) or not isinstance(task, Iterable) or getattr(task, "ndim", 1) != 1:
         raise DataError("task must be a sequence with one id per row")
+    if isinstance(task, np.ndarray) and task.dtype.kind in "iu":
+        return _factorize_integers(task)
     position: dict[object, int] = {}
-    codes = np.fromiter((position.setdefault(t, len(position)) for t in task), dtype=np.int64)
-    names = [as_id(value) for value in position]
-    if len(set(names)) == len(names):
-        return codes, tuple(names)
+    try:
+        codes = np.fromiter((position.setdefault(t, len(position)) for t in task), dtype=np.int64)
+    except TypeError as error:  # a list or a dict in place of an id
+        raise DataError(f"a task id must be text or an integer: {error}") from error
     merged: dict[str, int] = {}
-    mapping = np.array([merged.setdefault(name, len(merged)) for name in names], dtype=np.int64)
-    return mapping[codes], tuple(merged)
+    names = [merged.setdefault(as_id(value), len(merged)) for value in position]  # 7 and "7" are one id
+    return np.array(names, dtype=np.int64)[codes], tuple(merged)
+
+
+def _factorize_integers(task: NDArray[Any]) -> tuple[IntArray, tuple[str, ...]]:
+    values, first, inverse = np.unique(task, return_index=True, return_inverse=True)
+    by_appearance = np.argsort(first)
+    rank = np.empty(len(values), dtype=np.int64)
+    rank[by_appearance] = np.arange(len(values))
+    return rank[inverse], tuple(str(int(value)) for value in values[by_appearance])

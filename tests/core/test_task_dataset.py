@@ -1,0 +1,200 @@
+"""What a dataset accepts, how it groups rows, and how it names every fault."""
+
+from __future__ import annotations
+
+import decimal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ccmtl_core import DataError, TaskDataset
+
+
+def test_from_arrays_keeps_ragged_tasks_and_empty_ones() -> None:
+    data = TaskDataset.from_arrays([np.ones((2, 3)), np.ones((0, 3)), [[1, 2, 3]]], [[1, 2], [], [3]])
+    assert data.offsets.tolist() == [0, 2, 2, 3]
+    assert data.n_samples.tolist() == [2, 0, 1]
+    assert data.task_ids == ("0", "1", "2")
+    assert data.feature_names == ("x_1", "x_2", "x_3")
+    assert data.task_index.tolist() == [0, 0, 2]
+
+
+def test_an_empty_list_stands_for_a_task_without_rows() -> None:
+    data = TaskDataset.from_arrays([[], [[1.0, 2.0]]], [[], [3.0]])
+    assert data.X.shape == (1, 2)
+    assert data.n_samples.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float32, bool, object])
+def test_numbers_are_cast_before_any_arithmetic(dtype: type) -> None:
+    X = np.array([[200, 100], [1, 0]]).astype(dtype)
+    data = TaskDataset.from_arrays([X], [np.array([250, 1], dtype=np.uint8)])
+    assert data.X.dtype == np.float64
+    assert data.y @ data.y == 250.0**2 + 1
+    assert np.array_equal(data.X, X.astype(np.float64))
+
+
+def test_decimals_and_columns_of_y_are_numbers_too() -> None:
+    data = TaskDataset.from_arrays([[[decimal.Decimal("0.5")]]], [np.array([[2.0]])])
+    assert data.X[0, 0] == 0.5
+    assert data.y.shape == (1,)
+
+
+@given(st.lists(st.sampled_from(["b", "a", "0471", "471", "ß/ 北"]), max_size=40), st.integers(0, 2**32))
+def test_from_long_puts_each_row_with_its_task_in_order(task: list[str], seed: int) -> None:
+    X = np.random.default_rng(seed).standard_normal((len(task), 2))
+    y = np.arange(len(task), dtype=float)
+    ids = ["b", "a", "0471", "471", "ß/ 北", "never"]
+    data = TaskDataset.from_long(X, y, task, task_ids=ids)
+    assert data.task_ids == tuple(ids)
+    for t, name in enumerate(ids):
+        rows = [i for i, other in enumerate(task) if other == name]
+        own = slice(data.offsets[t], data.offsets[t + 1])
+        assert data.y[own].tolist() == rows
+        assert np.array_equal(data.X[own], X[rows])
+
+
+@pytest.mark.parametrize("kind", [list, np.array, lambda ids: np.array(ids, dtype=object)])
+def test_tasks_come_in_order_of_first_appearance(kind: type) -> None:
+    assert TaskDataset.from_long(np.ones((4, 1)), np.ones(4), kind(["z", "a", "z", "m"])).task_ids == (
+        "z",
+        "a",
+        "m",
+    )
+    numbers = TaskDataset.from_long(np.ones((4, 1)), np.arange(4), kind([30, 4, 30, 5]))
+    assert numbers.task_ids == ("30", "4", "5")
+    assert numbers.y.tolist() == [0, 2, 1, 3]
+
+
+def test_an_integer_and_its_text_are_one_task() -> None:
+    data = TaskDataset.from_long(np.ones((3, 1)), [1, 2, 3], [7, "7", 8])
+    assert data.task_ids == ("7", "8")
+    assert data.y.tolist() == [1, 2, 3]
+
+
+def test_the_callers_arrays_are_neither_changed_nor_shared() -> None:
+    X, y = np.ones((3, 2)), np.ones(3)
+    data = TaskDataset.from_long(X, y, ["a", "a", "b"])
+    X[:], y[:] = 7.0, 7.0
+    assert (data.X == 1).all()
+    assert (data.y == 1).all()
+    assert X.flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        data.X[0, 0] = 2.0
+
+
+def test_non_finite_values_are_named_by_task_row_and_feature() -> None:
+    X = [np.ones((2, 2)), np.ones((3, 2))]
+    X[1][2, 1] = np.nan
+    y = [np.array([1.0, np.inf]), np.ones(3)]
+    with pytest.raises(DataError) as caught:
+        TaskDataset.from_arrays(X, y, ["north", "south"], ["price", "stock"])
+    assert caught.value.faults == [
+        "task 'south', row 2, feature 'stock': nan",
+        "task 'north', row 1: y is inf",
+    ]
+
+
+def test_many_faults_are_counted_and_the_first_written_out() -> None:
+    with pytest.raises(DataError, match="2000 faults") as caught:
+        TaskDataset.from_arrays([np.full((1000, 2), np.nan)], [np.ones(1000)])
+    assert caught.value.n_faults == 2000
+    assert len(caught.value.faults) == 20
+
+
+def test_values_whose_sum_overflows_are_still_finite() -> None:
+    assert TaskDataset.from_arrays([[[1e308], [1e308]]], [[1.0, 2.0]]).n_samples.tolist() == [2]
+
+
+def test_masked_values_are_not_read_as_numbers() -> None:
+    masked = np.ma.masked_array([[1.0], [2.0]], mask=[[False], [True]])
+    with pytest.raises(DataError, match=r"row 1, feature 'x_1': nan"):
+        TaskDataset.from_arrays([masked], [[1.0, 2.0]])
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([[[1.0]]], [[1.0], [2.0]], "X has 1 tasks, y has 2"),
+        ([], [], "no tasks"),
+        ([[1.0, 2.0]], [[1.0, 2.0]], r"task '0': X must be \(n_t, 0\)"),
+        ([[[1.0]], [[1.0, 2.0]]], [[1.0], [1.0]], r"task '1': X must be \(n_t, 1\); got \(1, 2\)"),
+        ([[[1.0]]], [[1.0, 2.0]], r"task '0': y must be \(1,\) like X; got \(2,\)"),
+        ([[[1.0], [1.0, 2.0]]], [[1.0, 2.0]], "not a rectangular array"),
+        ([[["1.0"]]], [[1.0]], "real numbers, not <U3"),
+        ([[[1j]]], [[1.0]], "real numbers, not complex128"),
+        ([[[None]]], [[1.0]], "feature 'x_1': nan"),
+        ([[["one"]], [[2]]], [[1.0], [1.0]], "real numbers"),
+        ([np.ones((2, 0))], [[1.0, 2.0]], "no features"),
+        ([np.array([["2020-01-01"]], dtype="datetime64[D]")], [[1.0]], "real numbers, not datetime64"),
+    ],
+)
+def test_wrong_shapes_and_types_are_refused(X: object, y: object, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        TaskDataset.from_arrays(X, y)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["a", "a"], "task id 'a' at position 1 is repeated"),
+        ([1, "1"], "task id '1' at position 1 is repeated"),
+        (["a", ""], "task id '' at position 1 is empty"),
+        (["a", None], "text or an integer, not None"),
+        (["a", 1.0], r"text or an integer, not 1\.0"),
+        (["a", True], "text or an integer, not True"),
+        (["a"], "1 task ids for 2 tasks"),
+    ],
+)
+def test_unusable_ids_are_refused(names: list[object], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        TaskDataset.from_arrays([[[1.0]], [[1.0]]], [[1.0], [1.0]], names)
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        ([float("nan"), "a"], "text or an integer, not nan"),
+        (["a", None], "text or an integer, not None"),
+        ("ab", "one id per row"),
+        (["a"], r"got \(2, 1\), \(2,\), \(1,\)"),
+        ([["a"], ["b"]], "text or an integer"),
+        (np.array([["a"], ["b"]]), "one id per row"),
+        ([{}, {}], "text or an integer"),
+        (np.array([[1], [2]]), "one id per row"),
+    ],
+)
+def test_unusable_task_columns_are_refused(task: object, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        TaskDataset.from_long(np.ones((2, 1)), np.ones(2), task)  # type: ignore[arg-type]
+
+
+def test_a_task_outside_the_given_ids_is_named() -> None:
+    with pytest.raises(DataError, match="task 'c' is not among task_ids"):
+        TaskDataset.from_long(np.ones((2, 1)), np.ones(2), ["a", "c"], task_ids=["a", "b"])
+
+
+@pytest.mark.parametrize("index", [[0, 2], [-1, 0], [0.0, 1.0]])
+def test_codes_out_of_range_are_refused(index: list[float]) -> None:
+    with pytest.raises(DataError, match="task_index"):
+        TaskDataset.from_codes(np.ones((2, 1)), np.ones(2), index, ["a", "b"])
+
+
+@pytest.mark.parametrize("offsets", [[0, 1], [0, 2, 1], [1, 1, 2], [0, 1, 3]])
+def test_offsets_that_do_not_fit_are_refused(offsets: list[int]) -> None:
+    with pytest.raises(DataError, match="offsets"):
+        TaskDataset(np.ones((2, 1)), np.ones(2), np.array(offsets), ("a", "b"), ("x",))
+
+
+@pytest.mark.parametrize("names", [["x"], ["x", "x"], ["x", ""]])
+def test_feature_names_must_fit(names: list[str]) -> None:
+    with pytest.raises(DataError, match="feature name"):
+        TaskDataset.from_arrays([np.ones((1, 2))], [[1.0]], feature_names=names)
+
+
+def test_a_dataset_cannot_be_reassigned() -> None:
+    data = TaskDataset.from_arrays([[[1.0]]], [[1.0]])
+    with pytest.raises(AttributeError):
+        data.X = np.zeros((1, 1))  # type: ignore[misc]
