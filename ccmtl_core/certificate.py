@@ -8,6 +8,10 @@ where d = D W, b_t holds the coordinates of the residual ρ_t = c_t − (DᵀU)_
 of G_t, w_ta are the eigenvalues, R_t bounds the distance from W_t to some optimal weights of task t, and
 h(b; w, R) = max over |ξ| ≤ R of b ξ − w ξ²/2. All terms are non-negative, so no digits cancel; an eigenvalue
 of zero, or one that rounding made so, needs no decision: R bounds its term.
+
+The rest of this file makes U good, which cannot make the bound false: residuals are spread by one solve
+with the system's multigrid, what is left is pushed along a forest to tasks that can absorb it, and flows
+that have outgrown their balls are scaled back cell by cell.
 """
 
 from __future__ import annotations
@@ -15,15 +19,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core._types import BoolArray, FloatArray, IndexArray, IntArray
 from ccmtl_core.objective import FusionProblem, row_norms
 from ccmtl_core.solver import kernels
+from ccmtl_core.solver.cg import flexible_cg
+from ccmtl_core.solver.multigrid import Multigrid
 
 _NULL = 1e-13  # of the largest eigenvalue of a component's pooled Gram matrix: a direction without data
 _SHARE = 1e-2  # of the tolerated gap that residuals may cost before they are pushed along the forest
+_LEAST_CONDUCTANCE = 1e-6  # of an edge whose flow fills its ball, relative to its edge weight
+_REPAIR_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +46,14 @@ class Certificate:
         J(W) minus the lower bound, absolute and not negative.
     flows : (E, P) float64
         The feasible U that proves it.
+    cg_iterations : int
+        Spent on the repair.
     """
 
     objective: float
     gap: float
     flows: FloatArray
+    cg_iterations: int = 0
 
     @property
     def lower_bound(self) -> float:
@@ -61,21 +72,31 @@ def relative(gap: float, objective: float) -> float:
 
 
 class Certifier:
-    """Certifies any number of (W, U) of one problem; the eigenvectors and the forest are made once."""
+    """Certifies any number of (W, U) of one problem.
 
-    def __init__(self, problem: FusionProblem) -> None:
-        self.problem = problem
+    Parameters
+    ----------
+    problem : FusionProblem
+        What the bound is for.
+    multigrid : Multigrid
+        On the same graph and Gram blocks; :meth:`certify` overwrites its edge weights.
+    """
+
+    def __init__(self, problem: FusionProblem, multigrid: Multigrid) -> None:
+        self.problem, self._multigrid = problem, multigrid
         values, vectors = np.linalg.eigh(problem.statistics.gram)
         self._values: FloatArray = np.maximum(values, 0.0)
         self._vectors: FloatArray = np.ascontiguousarray(vectors)
-        self._n_components = problem.graph.n_components
-        self._component = problem.graph.component
-        self._order, self._parent, self._edge, self._sign = _forest(problem, self._values[:, 0])
+        absorbing = _absorbing(self._values[:, 0], problem.graph.component)
+        self._forest = _forest(problem, absorbing)
+        self._n_cells, self._cell = _cells(problem, absorbing)
         self._pooled = self._pooled_eigenvalues()
         self._least_loss = 0.5 * float(problem.statistics.least_squares.residual.sum())
 
-    def certify(self, W: FloatArray, flows: FloatArray, tolerance: float) -> Certificate:
-        """Make flows feasible, repair what they leave unbalanced, and evaluate (gap).
+    def certify(
+        self, W: FloatArray, flows: FloatArray, tolerance: float, conductance: FloatArray | None = None
+    ) -> Certificate:
+        """Make flows feasible and nearly balanced, and evaluate (gap).
 
         Parameters
         ----------
@@ -85,24 +106,32 @@ class Certifier:
             Dual variables U, any; the better, the smaller the gap. Not changed.
         tolerance : float
             The relative gap aimed at: decides only how small residuals are left where they are.
+        conductance : (E,) float64, optional
+            Edge weights 1 / ‖d_e‖, times r_e, near W. With them, residuals are spread over the edges by one
+            solve; each edge takes part to the extent that its flow leaves room in its ball.
         """
         problem = self.problem
         D = problem.differences(W)
         norms = row_norms(D)
         objective = problem.loss(W) + float(problem.radius @ norms)
+        U, iterations = self._projected(flows), 0
+        if conductance is not None:
+            U, iterations = self._spread(W, U, conductance)
         bound = self._distance_bound(W, objective)
-        U = self._projected(flows)
-        residual = -problem.loss_gradient(W) - problem.divergence(U)
+        residual = self._residual(W, U)
         kernels.push_to_roots(
-            self._order, self._parent, self._edge, self._sign, self._values, self._vectors, bound,
+            *self._forest, self._values, self._vectors, bound,
             _SHARE * tolerance * objective / residual.size, residual, U, problem.dims,
         )  # fmt: skip
-        U = self._scaled(U)
-        residual = -problem.loss_gradient(W) - problem.divergence(U)
-        b = np.matmul(residual[:, None, :], self._vectors)[:, 0, :]
+        self._scale_back(U)
+        b = np.matmul(self._residual(W, U)[:, None, :], self._vectors)[:, 0, :]
         unexplained = float(_bounded_conjugate(np.abs(b), self._values, bound[:, None]).sum())
-        slack = float(problem.radius @ norms) - float(np.vdot(U, D))
-        return Certificate(objective, max(slack, 0.0) + unexplained, U)
+        slack = float((problem.radius * norms - np.einsum("ep,ep->e", U, D)).sum())
+        return Certificate(objective, max(slack, 0.0) + unexplained, U, iterations)
+
+    def _residual(self, W: FloatArray, U: FloatArray) -> FloatArray:
+        """ρ (T, P): what the flows and the loss leave unbalanced."""
+        return -self.problem.loss_gradient(W) - self.problem.divergence(U)
 
     def _projected(self, flows: FloatArray) -> FloatArray:
         """Each flow projected on its ball."""
@@ -111,16 +140,30 @@ class Certifier:
         factor = np.divide(r, size, out=np.ones_like(size), where=size > r)
         return flows * factor[:, None]
 
-    def _scaled(self, U: FloatArray) -> FloatArray:
-        """Flows of a component scaled by one factor so that all fit: this keeps DᵀU in the range of G."""
+    def _spread(self, W: FloatArray, U: FloatArray, conductance: FloatArray) -> tuple[FloatArray, int]:
+        """Flows changed by κ D φ, where φ solves (Dᵀ κ D + G) φ = ρ: the rest, G φ, is in range(G)."""
+        filled = np.minimum(row_norms(U) / self.problem.radius, 1.0)
+        kappa = conductance * (1.0 - filled**2 + _LEAST_CONDUCTANCE)
+        self._multigrid.update(kappa)
+        solved = flexible_cg(
+            self._multigrid.apply, self._multigrid.precondition, self._residual(W, U),
+            rtol=_REPAIR_TOLERANCE,
+        )  # fmt: skip
+        U = U + kappa[:, None] * self.problem.differences(solved.x)
+        return self._projected(U), solved.iterations
+
+    def _scale_back(self, U: FloatArray) -> None:
+        """Scale, in place, all flows of a cell by one factor so that the largest fits its ball.
+
+        All flows at a task that cannot absorb a residual belong to one cell, so there c − DᵀU stays in
+        range(G): c is in it. An edge between tasks that can absorb is a cell of its own.
+        """
         if len(U) == 0:
-            return U
-        r = self.problem.radius
-        ratio = np.divide(row_norms(U), r, out=np.zeros_like(r), where=r > 0)
-        worst = np.ones(self._n_components)
-        component = self._component[self.problem.head]
-        np.maximum.at(worst, component, ratio)
-        return U / worst[component][:, None]
+            return
+        ratio = row_norms(U) / self.problem.radius
+        worst = np.ones(self._n_cells)
+        np.maximum.at(worst, self._cell, ratio)
+        U /= worst[self._cell][:, None]
 
     def _distance_bound(self, W: FloatArray, objective: float) -> FloatArray:
         """R (T,): proved bounds on ‖W_t − W*_t‖ for some optimal W*, one for each component.
@@ -130,26 +173,28 @@ class Certifier:
         pooled Gram matrix, which anchors the component except along directions where it has no data.
         Along those, all tasks of a component may shift together without changing J.
         """
+        graph = self.problem.graph
         excess = max(objective - self._least_loss, 0.0)
         half = 0.5 * self.problem.fusion_strength
-        count = np.bincount(self._component, minlength=self._n_components)
-        mean = np.zeros((self._n_components, W.shape[1]))
-        np.add.at(mean, self._component, W)
+        count = np.bincount(graph.component, minlength=graph.n_components)
+        mean = np.zeros((graph.n_components, W.shape[1]))
+        np.add.at(mean, graph.component, W)
         mean /= count[:, None]
-        spread = np.zeros(self._n_components)
-        np.maximum.at(spread, self._component, row_norms(W - mean[self._component]))
+        spread = np.zeros(graph.n_components)
+        np.maximum.at(spread, graph.component, row_norms(W - mean[graph.component]))
         largest, smallest = self._pooled
         across = np.where(count > 1, excess / half if half > 0 else 0.0, 0.0) + spread
         anchored = (2.0 * np.sqrt(2.0 * excess) + np.sqrt(largest) * across) / np.sqrt(smallest)
-        return np.asarray((across + anchored)[self._component], dtype=np.float64)
+        return np.asarray((across + anchored)[graph.component], dtype=np.float64)
 
     def _pooled_eigenvalues(self) -> tuple[FloatArray, FloatArray]:
         """Per component: Σ_t λ_max(G_t), and the smallest eigenvalue of Σ_t G_t that is not null."""
-        gram = self.problem.statistics.gram
-        pooled = np.zeros((self._n_components, *gram.shape[1:]))
-        np.add.at(pooled, self._component, gram)
+        graph, gram = self.problem.graph, self.problem.statistics.gram
+        pooled = np.zeros((graph.n_components, *gram.shape[1:]))
+        kernels.sum_blocks(graph.component, gram, pooled)
         values = np.linalg.eigvalsh(pooled)
-        largest = np.bincount(self._component, self._values[:, -1], self._n_components)
+        largest = np.zeros(graph.n_components)
+        np.add.at(largest, graph.component, self._values[:, -1])
         kept = np.where(values > _NULL * values[:, -1:], values, np.inf)
         return largest, np.asarray(kept.min(axis=1), dtype=np.float64)
 
@@ -161,19 +206,40 @@ def _bounded_conjugate(b: FloatArray, w: FloatArray, R: FloatArray) -> FloatArra
     return np.where(inside, quadratic, R * b - 0.5 * w * R * R)
 
 
-def _forest(problem: FusionProblem, strength: FloatArray) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-    """A breadth-first forest from the tasks whose Gram matrix is farthest from singular.
+def _absorbing(smallest: FloatArray, component: IntArray) -> BoolArray:
+    """(T,) Tasks whose Gram matrix is far enough from singular to absorb any residual cheaply."""
+    positive = smallest[smallest > 0]
+    absorbing: BoolArray = smallest >= (0.1 * np.median(positive) if len(positive) else np.inf)
+    return absorbing
+
+
+def _cells(problem: FusionProblem, absorbing: BoolArray) -> tuple[int, IntArray]:
+    """Number of cells, and the cell (E,) of each edge; see :meth:`Certifier._scale_back`."""
+    T, head, tail = problem.graph.n_tasks, problem.head, problem.tail
+    inner = ~(absorbing[head] | absorbing[tail])
+    pairs = coo_array((np.ones(int(inner.sum())), (head[inner], tail[inner])), shape=(T, T))
+    count, label = connected_components(pairs, directed=False)
+    free = absorbing[head] & absorbing[tail]
+    cell = np.where(absorbing[head], label[tail], label[head]).astype(np.int64)
+    cell[free] = count + np.arange(int(free.sum()))
+    return int(count + free.sum()), cell
+
+
+Forest = tuple[IndexArray, IndexArray, IndexArray, FloatArray]
+
+
+def _forest(problem: FusionProblem, absorbing: BoolArray) -> Forest:
+    """A breadth-first forest rooted at the tasks that can absorb, or at one task of a component without.
 
     Returns the tasks in breadth-first order, and for each task its parent (−1 at a root), the edge to it
     and the sign of a flow from task to parent on that edge.
     """
-    T, E = problem.graph.n_tasks, len(problem.head)
-    positive = strength[strength > 0]
-    strong = strength >= (np.quantile(positive, 0.75) if len(positive) else np.inf)
-    best = np.lexsort((-strength, problem.graph.component))
-    first = np.r_[True, np.diff(problem.graph.component[best]) > 0]
-    strong[best[first]] = True  # every component has a root
-    roots = np.flatnonzero(strong)
+    T = problem.graph.n_tasks
+    is_root = absorbing.copy()
+    by_component = np.lexsort((~absorbing, problem.graph.component))
+    first = np.r_[True, np.diff(problem.graph.component[by_component]) > 0]
+    is_root[by_component[first]] = True
+    roots = np.flatnonzero(is_root)
     rows = np.concatenate([problem.head, problem.tail, np.full(len(roots), T)])
     columns = np.concatenate([problem.tail, problem.head, roots])
     adjacency = csr_array((np.ones(len(rows)), (rows, columns)), shape=(T + 1, T + 1))
@@ -185,7 +251,6 @@ def _forest(problem: FusionProblem, strength: FloatArray) -> tuple[IntArray, Int
     low, high = np.minimum(child, parent[child]), np.maximum(child, parent[child])
     key = problem.graph.edges[:, 0] * T + problem.graph.edges[:, 1]
     edge, sign = np.zeros(T, dtype=np.int64), np.zeros(T)
-    if E:
-        edge[child] = np.searchsorted(key, low * T + high)
+    edge[child] = np.searchsorted(key, low * T + high)
     sign[child] = np.where(child == low, 1.0, -1.0)
     return order, parent, edge, sign

@@ -17,13 +17,15 @@ from ccmtl_core.model import CCMTLModel
 from ccmtl_core.objective import FusionProblem
 from ccmtl_core.single_task import Statistics, start_weights
 from ccmtl_core.solver.alternating import alternate
+from ccmtl_core.solver.multigrid import Multigrid
+from ccmtl_core.solver.newton import newton
 from ccmtl_core.solver.outcome import Outcome, Recorder
 from ccmtl_core.solver.report import Progress, ProgressCallback, Round, SolveReport, SolveStatus
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.task_dataset import TaskDataset
 
-SOLVERS = {"alternating": alternate}
-_AUTO = "alternating"
+SOLVERS = {"alternating": alternate, "newton": newton}
+_AUTO = "newton"
 _MAX_ROUNDS = 300
 
 
@@ -109,13 +111,14 @@ def fit(
         graph = nearest_neighbour_graph(W, n_neighbors) if graph is None else graph
         problem = FusionProblem(statistics, graph, float(fusion_strength))
     with clock.phase("solve"):
-        certifier = Certifier(problem)
+        multigrid = Multigrid(graph.edges, problem.statistics.gram)
+        certifier = Certifier(problem, multigrid)
         if problem.fusion_strength == 0 or len(graph.edges) == 0:
             name, outcome = "direct", _direct(W, certifier)
         else:
             name = _AUTO if solver == "auto" else solver
             recorder = Recorder(tolerance, _MAX_ROUNDS, clock.round)
-            outcome = SOLVERS[name](problem, W, recorder, certifier)
+            outcome = SOLVERS[name](problem, W, recorder, certifier, multigrid)
     model = CCMTLModel(outcome.weights, statistics.task_ids, statistics.feature_names)
     return FitResult(model, _report(name, outcome, tolerance, clock), graph)
 

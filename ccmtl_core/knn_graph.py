@@ -153,7 +153,8 @@ def nearest_neighbour_graph(weights: ArrayLike, n_neighbors: int = 10) -> TaskGr
         raise DataError("weights must be a (T, P) array of finite numbers")
     k = min(n_neighbors, len(W) - 1)
     if k < 1:
-        return TaskGraph(np.empty((0, 2)), np.empty(0), len(W), TIE_RULE)
+        none = np.empty(0, dtype=np.int64)
+        return TaskGraph(none.reshape(0, 2), none, len(W), TIE_RULE)
     distinct, group = _distinct_rows(W)
     source, target = _directed_pairs(group, _nearest_others(distinct, k), k)
     return TaskGraph.from_directed(source, target, len(W), TIE_RULE)
@@ -176,12 +177,13 @@ def _nearest_others(points: FloatArray, k: int) -> IntArray:
     if k < 1:
         return np.empty((n, 0), dtype=np.int64)
     if points.shape[1] < _BRUTE_FORCE_FROM:
-        _, found = KDTree(points, leafsize=32).query(points, k + 1)
+        found = np.asarray(KDTree(points, leafsize=32).query(points, k + 1)[1])
     else:
         found = np.concatenate(list(_brute_force(points, k + 1)))
     itself = found == np.arange(n)[:, None]
     itself[~itself.any(axis=1), -1] = True  # crowded out by ties at distance rounded to zero
-    return found[~itself].reshape(n, k).astype(np.int64)
+    others: IntArray = found[~itself].reshape(n, k).astype(np.int64)
+    return others
 
 
 def _brute_force(points: FloatArray, k: int) -> Iterator[IntArray]:

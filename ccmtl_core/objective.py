@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.knn_graph import TaskGraph
+from ccmtl_core.single_task import Statistics
 from ccmtl_core.solver import kernels
 from ccmtl_core.solver.kernels import Dims, dims_for
-from ccmtl_core.statistics import SufficientStatistics
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class FusionProblem:
 
     Parameters
     ----------
-    statistics : SufficientStatistics
+    statistics : SufficientStatistics or TriangularStatistics
         T tasks with P features.
     graph : TaskGraph
         On the same T tasks.
@@ -44,7 +44,7 @@ class FusionProblem:
 
     Examples
     --------
-    >>> from ccmtl_core import TaskDataset, TaskGraph
+    >>> from ccmtl_core import SufficientStatistics, TaskDataset, TaskGraph
     >>> data = TaskDataset.from_arrays([[[1.0]], [[1.0]]], [[0.0], [2.0]])
     >>> graph = TaskGraph([[0, 1]], [2], n_tasks=2)
     >>> problem = FusionProblem(SufficientStatistics.from_dataset(data), graph, fusion_strength=0.5)
@@ -52,7 +52,7 @@ class FusionProblem:
     (1.0, 1.0)
     """
 
-    statistics: SufficientStatistics
+    statistics: Statistics
     graph: TaskGraph
     fusion_strength: float
 

@@ -44,7 +44,8 @@ def pooled_weights(statistics: Statistics) -> FloatArray:
     >>> pooled_weights(SufficientStatistics.from_dataset(data))
     array([1.33333333])
     """
-    return statistics.pooled().least_squares.weights[0].copy()
+    weights: FloatArray = statistics.pooled().least_squares.weights[0].copy()
+    return weights
 
 
 def start_weights(statistics: Statistics) -> FloatArray:

@@ -25,7 +25,9 @@ _INNER_TOLERANCE = 1e-3
 _MAX_CG = 60
 
 
-def alternate(problem: FusionProblem, W: FloatArray, recorder: Recorder, certifier: Certifier) -> Outcome:
+def alternate(
+    problem: FusionProblem, W: FloatArray, recorder: Recorder, certifier: Certifier, multigrid: Multigrid
+) -> Outcome:
     """Minimise by the alternation until the certified gap is within the recorder's tolerance.
 
     Parameters
@@ -38,8 +40,9 @@ def alternate(problem: FusionProblem, W: FloatArray, recorder: Recorder, certifi
         Keeps the best certificate and decides when to stop.
     certifier : Certifier
         Of the same problem.
+    multigrid : Multigrid
+        On the same graph and Gram blocks; its edge weights are overwritten.
     """
-    multigrid = Multigrid(problem.graph.edges, problem.statistics.gram)
     smoothing = _FIRST_SMOOTHING * typical_length(problem, W)
     inner = _INNER_TOLERANCE
     while not recorder.finished:
@@ -53,7 +56,8 @@ def alternate(problem: FusionProblem, W: FloatArray, recorder: Recorder, certifi
             )  # fmt: skip
             W = solved.x
             flows = w[:, None] * problem.differences(W)
-            recorder.record(W, certifier.certify(W, flows, recorder.tolerance), smoothing, solved.iterations)
+            certificate = certifier.certify(W, flows, recorder.tolerance)
+            recorder.certified(W, certificate, smoothing, solved.iterations)
             if recorder.finished:
                 break
         smoothing *= _SHRINK

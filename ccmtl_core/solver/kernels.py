@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core._types import FloatArray, IndexArray
 
 Dims = tuple[int, ...] | int
 _CONSTANT_UP_TO = 16
@@ -49,7 +49,9 @@ def _width_compiled(dims):  # type: ignore[no-untyped-def] # numba refuses annot
 
 
 @_kernel
-def adjacency(n: int, head: IntArray, tail: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+def adjacency(
+    n: int, head: IndexArray, tail: IndexArray
+) -> tuple[IndexArray, IndexArray, IndexArray, IndexArray]:
     """Compressed rows (ptr, split, nbr, eid) of the edges head[e] < tail[e]."""
     ptr = np.zeros(n + 1, np.int64)
     for e in range(head.size):
@@ -74,7 +76,7 @@ def adjacency(n: int, head: IntArray, tail: IntArray) -> tuple[IntArray, IntArra
 
 @_kernel
 def spread_edge_weights(
-    ptr: IntArray, eid: IntArray, w: FloatArray, data: FloatArray, diagonal: FloatArray
+    ptr: IndexArray, eid: IndexArray, w: FloatArray, data: FloatArray, diagonal: FloatArray
 ) -> None:
     """Copy edge weights into the rows and sum each row."""
     for i in range(diagonal.size):
@@ -121,8 +123,8 @@ def invert_blocks(G: FloatArray, diagonal: FloatArray, B: FloatArray, dims: Dims
 
 @_kernel
 def apply_system(
-    ptr: IntArray,
-    nbr: IntArray,
+    ptr: IndexArray,
+    nbr: IndexArray,
     data: FloatArray,
     diagonal: FloatArray,
     G: FloatArray,
@@ -132,25 +134,26 @@ def apply_system(
 ) -> None:
     """out = (graph Laplacian ⊗ I + blockdiag(G)) x."""
     P = _width(dims)
-    acc = np.empty(P)
+    acc, own = np.empty(P), np.empty(P)
     for i in range(diagonal.size):
         for p in range(P):
-            acc[p] = diagonal[i] * x[i, p]
+            own[p] = x[i, p]
+            acc[p] = 0.0
         for k in range(ptr[i], ptr[i + 1]):
             for p in range(P):
-                acc[p] -= data[k] * x[nbr[k], p]
+                acc[p] += data[k] * x[nbr[k], p]
         for p in range(P):
-            s = acc[p]
+            s = diagonal[i] * own[p] - acc[p]
             for q in range(P):
-                s += G[i, p, q] * x[i, q]
+                s += G[i, p, q] * own[q]
             out[i, p] = s
 
 
 @_kernel
 def smooth_forward(
-    ptr: IntArray,
-    split: IntArray,
-    nbr: IntArray,
+    ptr: IndexArray,
+    split: IndexArray,
+    nbr: IndexArray,
     data: FloatArray,
     B: FloatArray,
     r: FloatArray,
@@ -158,7 +161,7 @@ def smooth_forward(
     residual: FloatArray,
     dims: Dims,
 ) -> None:
-    """One block Gauss-Seidel sweep from x = 0, and the residual it leaves: half a pass over the edges each."""
+    """One block Gauss-Seidel sweep from x = 0, and the residual it leaves: one pass in all."""
     P = _width(dims)
     acc = np.empty(P)
     n = x.shape[0]
@@ -185,8 +188,8 @@ def smooth_forward(
 
 @_kernel
 def smooth_backward(
-    ptr: IntArray,
-    nbr: IntArray,
+    ptr: IndexArray,
+    nbr: IndexArray,
     data: FloatArray,
     B: FloatArray,
     r: FloatArray,
@@ -211,9 +214,9 @@ def smooth_backward(
 
 @_kernel
 def strong_neighbours(
-    ptr: IntArray, nbr: IntArray, data: FloatArray, threshold: float, of_both: bool
-) -> tuple[IntArray, IntArray]:
-    """Rows (ptr, nbr) of strong ties: those that reach ``threshold`` of the largest at both ends, or at one."""
+    ptr: IndexArray, nbr: IndexArray, data: FloatArray, threshold: float, of_both: bool
+) -> tuple[IndexArray, IndexArray]:
+    """Rows (ptr, nbr) of ties that reach ``threshold`` of the largest tie, at both ends or at either."""
     n = ptr.size - 1
     largest = np.zeros(n)
     for i in range(n):
@@ -236,9 +239,9 @@ def strong_neighbours(
 
 @_kernel
 def coarse_edges(
-    ptr: IntArray, nbr: IntArray, eid: IntArray, aggregate: IntArray, n_coarse: int
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Edges (head, tail) between aggregates, and the coarse edge of each fine one (−1 inside an aggregate)."""
+    ptr: IndexArray, nbr: IndexArray, eid: IndexArray, aggregate: IndexArray, n_coarse: int
+) -> tuple[IndexArray, IndexArray, IndexArray]:
+    """Edges (head, tail) between aggregates, and the coarse edge of each fine one (−1: inside one)."""
     n = aggregate.size
     start = np.zeros(n_coarse + 1, np.int64)
     for i in range(n):
@@ -272,7 +275,7 @@ def coarse_edges(
 
 
 @_kernel
-def sum_edge_weights(edge_map: IntArray, w: FloatArray, coarse: FloatArray) -> None:
+def sum_edge_weights(edge_map: IndexArray, w: FloatArray, coarse: FloatArray) -> None:
     """Sum the fine edges of each coarse edge."""
     coarse[:] = 0.0
     for e in range(w.size):
@@ -281,7 +284,7 @@ def sum_edge_weights(edge_map: IntArray, w: FloatArray, coarse: FloatArray) -> N
 
 
 @_kernel
-def sum_blocks(aggregate: IntArray, G: FloatArray, coarse: FloatArray) -> None:
+def sum_blocks(aggregate: IndexArray, G: FloatArray, coarse: FloatArray) -> None:
     """Sum the Gram blocks of each aggregate: the pooled regression of its tasks."""
     coarse[:] = 0.0
     P = G.shape[1]
@@ -292,7 +295,7 @@ def sum_blocks(aggregate: IntArray, G: FloatArray, coarse: FloatArray) -> None:
 
 
 @_kernel
-def restrict(aggregate: IntArray, fine: FloatArray, coarse: FloatArray, dims: Dims) -> None:
+def restrict(aggregate: IndexArray, fine: FloatArray, coarse: FloatArray, dims: Dims) -> None:
     """Sum over each aggregate."""
     P = _width(dims)
     coarse[:] = 0.0
@@ -302,7 +305,7 @@ def restrict(aggregate: IntArray, fine: FloatArray, coarse: FloatArray, dims: Di
 
 
 @_kernel
-def prolong_add(aggregate: IntArray, coarse: FloatArray, fine: FloatArray, dims: Dims) -> None:
+def prolong_add(aggregate: IndexArray, coarse: FloatArray, fine: FloatArray, dims: Dims) -> None:
     """Add to each task what its aggregate says."""
     P = _width(dims)
     for i in range(aggregate.size):
@@ -311,7 +314,7 @@ def prolong_add(aggregate: IntArray, coarse: FloatArray, fine: FloatArray, dims:
 
 
 @_kernel
-def edge_differences(head: IntArray, tail: IntArray, W: FloatArray, out: FloatArray, dims: Dims) -> None:
+def edge_differences(head: IndexArray, tail: IndexArray, W: FloatArray, out: FloatArray, dims: Dims) -> None:
     """out_e = W_i − W_j."""
     P = _width(dims)
     for e in range(head.size):
@@ -320,7 +323,7 @@ def edge_differences(head: IntArray, tail: IntArray, W: FloatArray, out: FloatAr
 
 
 @_kernel
-def add_divergence(head: IntArray, tail: IntArray, U: FloatArray, out: FloatArray, dims: Dims) -> None:
+def add_divergence(head: IndexArray, tail: IndexArray, U: FloatArray, out: FloatArray, dims: Dims) -> None:
     """Add Dᵀ U to out: +U_e at the head, −U_e at the tail."""
     P = _width(dims)
     for e in range(head.size):
@@ -330,9 +333,49 @@ def add_divergence(head: IntArray, tail: IntArray, U: FloatArray, out: FloatArra
 
 
 @_kernel
+def smooth_edges(
+    head: IndexArray,
+    tail: IndexArray,
+    W: FloatArray,
+    r: FloatArray,
+    smoothing: float,
+    v: FloatArray,
+    w: FloatArray,
+    dims: Dims,
+) -> float:
+    """With d = W_i − W_j and s = √(‖d‖² + ε²): v = d/s, w = r/s; returns the smoothed penalty Σ r s."""
+    P = _width(dims)
+    total = 0.0
+    for e in range(head.size):
+        square = smoothing * smoothing
+        for p in range(P):
+            d = W[head[e], p] - W[tail[e], p]
+            v[e, p] = d
+            square += d * d
+        s = np.sqrt(square)
+        w[e] = r[e] / s
+        total += r[e] * s
+        for p in range(P):
+            v[e, p] /= s
+    return total
+
+
+@_kernel
+def subtract_scaled_divergence(
+    head: IndexArray, tail: IndexArray, r: FloatArray, v: FloatArray, out: FloatArray, dims: Dims
+) -> None:
+    """Subtract Dᵀ (r v) from out."""
+    P = _width(dims)
+    for e in range(head.size):
+        for p in range(P):
+            out[head[e], p] -= r[e] * v[e, p]
+            out[tail[e], p] += r[e] * v[e, p]
+
+
+@_kernel
 def subtract_curvature(
-    head: IntArray,
-    tail: IntArray,
+    head: IndexArray,
+    tail: IndexArray,
     w: FloatArray,
     u: FloatArray,
     v: FloatArray,
@@ -358,10 +401,57 @@ def subtract_curvature(
 
 
 @_kernel
+def dual_step(
+    head: IndexArray,
+    tail: IndexArray,
+    r: FloatArray,
+    w: FloatArray,
+    v: FloatArray,
+    dW: FloatArray,
+    W: FloatArray,
+    smoothing: float,
+    u: FloatArray,
+    dims: Dims,
+) -> tuple[float, float]:
+    """Newton's step of u, back on the unit balls, and how far W (new) and u are from a solution.
+
+    Returns the slack Σ r (‖d‖ − u·d) and the mismatch Σ r ‖s u − d‖ at the new pair.
+    """
+    P = _width(dims)
+    slack, mismatch = 0.0, 0.0
+    for e in range(head.size):
+        i, j = head[e], tail[e]
+        along = 0.0
+        for p in range(P):
+            along += v[e, p] * (dW[i, p] - dW[j, p])
+        inverse = w[e] / r[e]
+        size = 0.0
+        for p in range(P):
+            new = v[e, p] + (dW[i, p] - dW[j, p] - along * u[e, p]) * inverse
+            u[e, p] = new
+            size += new * new
+        shrink = 1.0 / max(np.sqrt(size), 1.0)
+        square, product = 0.0, 0.0
+        for p in range(P):
+            u[e, p] *= shrink
+            d = W[i, p] - W[j, p]
+            square += d * d
+            product += u[e, p] * d
+        s = np.sqrt(square + smoothing * smoothing)
+        off = 0.0
+        for p in range(P):
+            t = s * u[e, p] - (W[i, p] - W[j, p])
+            off += t * t
+        slack += r[e] * (np.sqrt(square) - product)
+        mismatch += r[e] * np.sqrt(off)
+    return slack, mismatch
+
+
+@_kernel
 def push_to_roots(
-    order: IntArray,
-    parent: IntArray,
-    edge: IntArray,
+    order: IndexArray,
+    parent: IndexArray,
+    edge: IndexArray,
     sign: FloatArray,
     values: FloatArray,
     vectors: FloatArray,

@@ -13,22 +13,24 @@ from __future__ import annotations
 
 import numpy as np
 from pyamg import amg_core
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core._types import FloatArray, IndexArray
 from ccmtl_core.solver import kernels
 from ccmtl_core.solver.kernels import Dims, dims_for
 
 _DIRECT_UP_TO = 256  # unknowns of the coarsest level, solved by a dense factorisation
 _STRONG = 0.25  # a tie is strong from this share of the largest tie of the task
 _STRICT_FROM = 4000  # tasks; a larger level asks for strength at both ends, which makes smaller aggregates
+_DEFINITE = 1e-6  # smallest pivot of the scaled coarsest level that counts as definite
+_NULL = 1e-13  # of its largest eigenvalue: a direction without data
 _COARSE_TOLERANCE = 0.25  # a coarse problem solved to this residual needs no second step
 
 
 class Level:
     """One level: its graph in compressed rows, its Gram blocks, and the aggregates of the next level."""
 
-    def __init__(self, head: IntArray, tail: IntArray, G: FloatArray, dims: Dims) -> None:
+    def __init__(self, head: IndexArray, tail: IndexArray, G: FloatArray, dims: Dims) -> None:
         self.n, self.P = G.shape[:2]
         self.G, self.dims = G, dims
         self.head, self.tail = head, tail
@@ -38,8 +40,8 @@ class Level:
         self.inverse = np.empty_like(G)
         self.x = np.empty((self.n, self.P))
         self.residual = np.empty((self.n, self.P))
-        self.aggregate: IntArray | None = None
-        self.edge_map: IntArray = np.empty(0, dtype=np.int32)
+        self.aggregate: IndexArray | None = None
+        self.edge_map: IndexArray = np.empty(0, dtype=np.int32)
 
     @property
     def is_small(self) -> bool:
@@ -95,7 +97,7 @@ class Multigrid:
     symmetric up to the inner tolerance, so it wants a flexible conjugate gradient method.
     """
 
-    def __init__(self, edges: IntArray, gram: FloatArray) -> None:
+    def __init__(self, edges: IndexArray, gram: FloatArray) -> None:
         head, tail = (np.ascontiguousarray(column, dtype=np.int32) for column in edges.T)
         self._finest = Level(head, tail, gram, dims_for(*gram.shape[:2]))
         self.levels = [self._finest]
@@ -110,10 +112,10 @@ class Multigrid:
             level, w = self._coarsen(level, w)
             level.set_weights(w)
             self.levels.append(level)
-        if len(level.head) == 0:
-            level.invert_blocks()
-        else:
+        if len(level.head):
             self._factorise(level)
+        else:
+            level.inverse = _pseudo_inverse(level.G)
 
     def apply(self, x: FloatArray) -> FloatArray:
         """Return A x, both (T, P)."""
@@ -135,17 +137,38 @@ class Multigrid:
         return Level(head, tail, G, level.dims), coarse_w
 
     def _factorise(self, level: Level) -> None:
+        """Invert the coarsest level on its range: directions without data in a component make it singular."""
         A = level.dense()
-        # Features empty in all tasks of a component leave A singular: lift it to the rounding level.
-        A[np.diag_indices_from(A)] += 1e-14 * np.trace(A) / len(A) + np.finfo(float).tiny
-        self._factor = cho_factor(A, overwrite_a=True, check_finite=False)
+        size = np.sqrt(np.diag(A))
+        size[size == 0.0] = 1.0
+        A /= size[:, None] * size
+        try:
+            factor = cho_factor(A, check_finite=False)
+            self._is_definite = bool(np.diag(factor[0]).min() > _DEFINITE)
+        except LinAlgError:
+            self._is_definite = False
+        if self._is_definite:
+            self._factor, self._size = factor, size
+            return
+        values, vectors = np.linalg.eigh(A)
+        kept = values > _NULL * values[-1]
+        scaled = vectors[:, kept] / size[:, None]
+        self._inverse = (scaled / values[kept]) @ scaled.T
+
+    def _solve_coarsest(self, level: Level, r: FloatArray) -> FloatArray:
+        if len(level.head) == 0:
+            x: FloatArray = np.matmul(level.inverse, r[:, :, None])[:, :, 0]
+            return x
+        if self._is_definite:
+            x = cho_solve(self._factor, r.ravel() / self._size, check_finite=False) / self._size
+        else:
+            x = self._inverse @ r.ravel()
+        return x.reshape(r.shape)
 
     def _cycle(self, r: FloatArray, depth: int) -> FloatArray:
         level = self.levels[depth]
-        if level.aggregate is None or depth == len(self.levels) - 1:
-            if len(level.head) == 0:
-                return np.matmul(level.inverse, r[:, :, None])[:, :, 0]
-            return cho_solve(self._factor, r.ravel(), check_finite=False).reshape(r.shape)
+        if depth == len(self.levels) - 1:
+            return self._solve_coarsest(level, r)
         kernels.smooth_forward(
             level.ptr, level.split, level.nbr, level.data, level.inverse, r, level.x, level.residual,
             level.dims,
@@ -158,9 +181,9 @@ class Multigrid:
 
     def _solve_coarse(self, r: FloatArray, depth: int) -> FloatArray:
         """At most two steps of flexible conjugate gradients, each preconditioned by the cycle below."""
-        if depth == len(self.levels) - 1:
-            return self._cycle(r, depth)
         level = self.levels[depth]
+        if depth == len(self.levels) - 1:
+            return self._solve_coarsest(level, r)
         p = self._cycle(r, depth).copy()
         Ap = level.apply(p)
         curvature = np.vdot(p, Ap)
@@ -181,7 +204,19 @@ class Multigrid:
         return x
 
 
-def _aggregate(level: Level) -> tuple[IntArray, int]:
+def _pseudo_inverse(G: FloatArray) -> FloatArray:
+    """Inverse of each block (n, P, P) on its range, decided after scaling its columns to length one."""
+    size = np.sqrt(np.diagonal(G, axis1=1, axis2=2))
+    size = np.where(size > 0.0, size, 1.0)
+    scale = size[:, :, None] * size[:, None, :]
+    values, vectors = np.linalg.eigh(G / scale)
+    kept = values > _NULL * values[:, -1:]
+    inverse = np.where(kept, 1.0 / np.where(kept, values, 1.0), 0.0)
+    blocks: FloatArray = np.matmul(vectors * inverse[:, None, :], np.swapaxes(vectors, 1, 2)) / scale
+    return blocks
+
+
+def _aggregate(level: Level) -> tuple[IndexArray, int]:
     """Aggregate number of each task, and how many; at most half as many as tasks wherever ties exist."""
     strict = level.n >= _STRICT_FROM
     for threshold, of_both in ((_STRONG, strict), (_STRONG, False), (0.0, False)):

@@ -5,94 +5,107 @@ variable of an edge, optimality reads G W − c + Dᵀ(r u) = 0 and s u = d with
 method on this pair, instead of on W alone, is what makes large steps safe (Chan, Golub & Mulet, SIAM J.
 Sci. Comput. 20, 1999, there for total variation). Eliminating du leaves
 
-    (G + Dᵀ w [I − (u v ᵀ + v uᵀ)/2] D) dW = c − G W − Dᵀ(r v),     v = d/s,  w = r/s,
+    (G + Dᵀ w [I − (u vᵀ + v uᵀ)/2] D) dW = c − G W − Dᵀ(r v),     v = d/s,  w = r/s,
 
 whose majoriser G + Dᵀ w D is the alternation's system (He et al., AAAI 2019, equation 6): its multigrid
 cycle preconditions this one.
+
+A round is one Newton step. It leaves a slack Σ r (‖d‖ − u·d), which is the gap that ε and the rounds still
+missing cost, and a mismatch Σ r ‖s u − d‖, which is the distance from the path of minimisers over ε.
+ε falls only near the path; a certificate is computed only where the slack allows it to succeed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ccmtl_core._types import FloatArray
-from ccmtl_core.objective import FusionProblem, row_norms
+from ccmtl_core.certificate import Certifier
+from ccmtl_core.objective import FusionProblem
 from ccmtl_core.solver import kernels
 from ccmtl_core.solver.cg import CGResult, flexible_cg
 from ccmtl_core.solver.multigrid import Multigrid
+from ccmtl_core.solver.outcome import Outcome, Recorder, typical_length
+
+_FIRST_SMOOTHING = 0.1  # of the typical edge length of the start
+_SHRINK = 0.2  # of ε, from round to round
+_NEAR_PATH = 0.3  # mismatch over slack
+_SLACK_SHARE = 0.25  # of the tolerated gap: a slack below it needs no smaller ε
+_INNER_TOLERANCE = 0.1
+_TIGHTEST_INNER_TOLERANCE = 1e-8
+_MAX_CG = 60
 
 
-@dataclass(frozen=True, eq=False)
-class EdgeState:
-    """The smoothed penalty around one W: d, ‖d‖, v = d/s and w = r/s on each edge."""
+class NewtonState:
+    """Weights W, scaled duals u and the smoothed edges around them; :meth:`step` moves all."""
 
-    D: FloatArray
-    norms: FloatArray
-    v: FloatArray
-    w: FloatArray
+    def __init__(self, problem: FusionProblem, multigrid: Multigrid, W: FloatArray) -> None:
+        self.problem, self.multigrid, self.W = problem, multigrid, W
+        shape = (len(problem.head), W.shape[1])
+        self.u, self.v, self.w = np.zeros(shape), np.empty(shape), np.empty(shape[0])
+        self.slack = self.mismatch = np.inf
 
-    @classmethod
-    def at(cls, problem: FusionProblem, W: FloatArray, smoothing: float) -> EdgeState:
-        """Evaluate it."""
-        D = problem.differences(W)
-        norms = row_norms(D)
-        s = np.sqrt(norms**2 + smoothing**2)
-        return cls(D, norms, D / s[:, None], problem.radius / s)
-
-
-class NewtonStep:
-    """The Newton system of one round."""
-
-    def __init__(
-        self, problem: FusionProblem, multigrid: Multigrid, W: FloatArray, u: FloatArray, smoothing: float
-    ) -> None:
-        self.problem, self.multigrid, self.W, self.u, self.smoothing = problem, multigrid, W, u, smoothing
-        self.edges = EdgeState.at(problem, W, smoothing)
-        multigrid.update(self.edges.w)
-
-    def solve(self, rtol: float, max_iterations: int) -> CGResult:
-        """The step dW, by preconditioned flexible conjugate gradients."""
+    def step(self, smoothing: float, rtol: float) -> int:
+        """One Newton step; returns the CG iterations spent."""
         p = self.problem
-        rhs = -p.loss_gradient(self.W) - p.divergence(p.radius[:, None] * self.edges.v)
-        return flexible_cg(
-            self._apply, self.multigrid.precondition, rhs, rtol=rtol, max_iterations=max_iterations
+        kernels.smooth_edges(p.head, p.tail, self.W, p.radius, smoothing, self.v, self.w, p.dims)
+        self.multigrid.update(self.w)
+        solved = self._solve(rtol)
+        self.W = self.W + solved.x
+        self.slack, self.mismatch = kernels.dual_step(
+            p.head, p.tail, p.radius, self.w, self.v, solved.x, self.W, smoothing, self.u, p.dims
         )
+        return solved.iterations
+
+    def flows(self) -> FloatArray:
+        """U = r u, (E, P)."""
+        return self.problem.radius[:, None] * self.u
+
+    def _solve(self, rtol: float) -> CGResult:
+        p = self.problem
+        rhs = -p.loss_gradient(self.W)
+        kernels.subtract_scaled_divergence(p.head, p.tail, p.radius, self.v, rhs, p.dims)
+        return flexible_cg(self._apply, self.multigrid.precondition, rhs, rtol=rtol, max_iterations=_MAX_CG)
 
     def _apply(self, x: FloatArray) -> FloatArray:
         p, out = self.problem, self.multigrid.apply(x)
-        kernels.subtract_curvature(p.head, p.tail, self.edges.w, self.u, self.edges.v, x, out, p.dims)
+        kernels.subtract_curvature(p.head, p.tail, self.w, self.u, self.v, x, out, p.dims)
         return out
 
-    def length(self, dW: FloatArray, dD: FloatArray) -> float:
-        """Step length: 1, halved until the smoothed objective falls enough (Armijo)."""
-        p = self.problem
-        slope_loss = float(np.vdot(p.loss_gradient(self.W), dW))
-        curvature = float(np.vdot(np.matmul(p.statistics.gram, dW[:, :, None])[:, :, 0], dW))
-        a = self.edges.norms**2 + self.smoothing**2
-        b = np.einsum("ep,ep->e", self.edges.D, dD)
-        c = np.einsum("ep,ep->e", dD, dD)
-        s = np.sqrt(a)
-        slope = slope_loss + float(p.radius @ (b / s))
-        step = 1.0
-        while step > 1e-6:
-            longer = np.sqrt(np.maximum(a + step * (2.0 * b + step * c), 0.0))
-            # (longer − s) without cancellation
-            change = step * (2.0 * b + step * c) / (longer + s)
-            gain = step * slope_loss + 0.5 * step**2 * curvature + float(p.radius @ change)
-            if gain <= 1e-4 * step * slope:
-                break
-            step *= 0.5
-        return step
 
-    def dual(self, dD: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The next u, within the unit balls, and the flows that balance the linear system."""
-        u, v = self.u, self.edges.v
-        s = self.problem.radius / self.edges.w if self.problem.fusion_strength else np.ones(len(u))
-        along_v = np.einsum("ep,ep->e", v, dD)[:, None]
-        along_u = np.einsum("ep,ep->e", u, dD)[:, None]
-        du = v + (dD - along_v * u) / s[:, None]
-        du /= np.maximum(row_norms(du), 1.0)[:, None]
-        flows = v + (dD - 0.5 * (along_v * u + along_u * v)) / s[:, None]
-        return du, self.problem.radius[:, None] * flows
+def newton(
+    problem: FusionProblem, W: FloatArray, recorder: Recorder, certifier: Certifier, multigrid: Multigrid
+) -> Outcome:
+    """Minimise by primal-dual Newton steps until the certified gap is within the recorder's tolerance.
+
+    Parameters
+    ----------
+    problem : FusionProblem
+        What to minimise; λ > 0 and at least one edge.
+    W : (T, P) float64
+        Start weights; not changed.
+    recorder : Recorder
+        Keeps the best certificate and decides when to stop.
+    certifier : Certifier
+        Of the same problem.
+    multigrid : Multigrid
+        On the same graph and Gram blocks; its edge weights are overwritten.
+    """
+    state = NewtonState(problem, multigrid, W)
+    smoothing = _FIRST_SMOOTHING * typical_length(problem, W)
+    rtol = _INNER_TOLERANCE
+    while not recorder.finished:
+        iterations = state.step(smoothing, rtol)
+        objective = problem.objective(state.W)
+        tolerated = recorder.tolerance * objective
+        near_path = state.mismatch <= _NEAR_PATH * state.slack
+        if near_path and state.slack <= tolerated:
+            certificate = certifier.certify(state.W, state.flows(), recorder.tolerance, state.w)
+            recorder.certified(state.W, certificate, smoothing, iterations)
+        else:
+            recorder.uncertified(state.W, objective, smoothing, iterations)
+        if state.slack <= _SLACK_SHARE * tolerated:
+            rtol = max(0.3 * rtol, _TIGHTEST_INNER_TOLERANCE)
+        elif near_path:
+            smoothing *= _SHRINK
+    return recorder.outcome()

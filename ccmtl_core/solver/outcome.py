@@ -15,7 +15,7 @@ from ccmtl_core.solver.report import Round, SolveStatus
 
 RoundCallback = Callable[[Round, int], None]
 
-_PATIENCE = 25  # rounds without a better gap before rounding is taken for the cause
+_PATIENCE = 12  # certificates without a better gap before rounding is taken for the cause
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,23 +43,37 @@ class Recorder:
         self._on_round = on_round
         self._began = time.perf_counter()
         self._weights: FloatArray = np.empty((0, 0))
-        self._objective, self._bound = np.inf, -np.inf
+        self._objective, self._bound = np.inf, 0.0  # J is never negative
         self._history: list[Round] = []
         self._cg_iterations = 0
         self._since_better = 0
 
-    def record(self, W: FloatArray, certificate: Certificate, smoothing: float, cg_iterations: int) -> None:
-        """Take note of a round."""
+    def certified(
+        self, W: FloatArray, certificate: Certificate, smoothing: float, cg_iterations: int
+    ) -> None:
+        """Take note of a round that ended with a certificate."""
         before = self.gap
-        if certificate.objective < self._objective:
-            self._weights, self._objective = W, certificate.objective
         self._bound = max(self._bound, certificate.lower_bound)
-        self._since_better = 0 if self.gap < 0.99 * before else self._since_better + 1
+        self._keep(W, certificate.objective)
+        self._since_better = 0 if self.gap < 0.9 * before else self._since_better + 1
+        self._note(
+            certificate.objective, self.relative_gap, smoothing, cg_iterations + certificate.cg_iterations
+        )
+
+    def uncertified(self, W: FloatArray, objective: float, smoothing: float, cg_iterations: int) -> None:
+        """Take note of a round whose gap is not worth computing yet."""
+        self._keep(W, objective)
+        self._note(objective, None, smoothing, cg_iterations)
+
+    def _keep(self, W: FloatArray, objective: float) -> None:
+        if objective < self._objective:
+            self._weights, self._objective = W, objective
+
+    def _note(self, objective: float, gap: float | None, smoothing: float, cg_iterations: int) -> None:
         self._cg_iterations += cg_iterations
         seconds = time.perf_counter() - self._began
-        this = Round(smoothing, certificate.objective, self.relative_gap, cg_iterations, seconds)
-        self._history.append(this)
-        self._on_round(this, len(self._history))
+        self._history.append(Round(smoothing, objective, gap, cg_iterations, seconds))
+        self._on_round(self._history[-1], len(self._history))
 
     @property
     def gap(self) -> float:
