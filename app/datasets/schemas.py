@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator, model_validator
 
 from app.datasets.timestamps import time_format
+from app.parameters import NO_NUL
 from ccmtl_core.forecasting import Frequency
 
 MAX_FEATURES = 1000
@@ -22,7 +23,7 @@ DatasetName = Annotated[
         examples=["sales"],
     ),
 ]
-ColumnName = Annotated[str, Field(min_length=1, max_length=255)]
+ColumnName = Annotated[str, Field(min_length=1, max_length=255, pattern=NO_NUL)]
 
 
 class UploadMode(StrEnum):
@@ -93,6 +94,7 @@ class SeriesDefinition(Wire):
         None,
         min_length=2,
         max_length=100,
+        pattern=NO_NUL,
         description="strptime pattern of `ds`, such as `%m/%d/%Y` (padding may be absent); null: ISO 8601. "
         "Times with a zone are converted to UTC; a column must not mix times with and without one.",
         examples=["%m/%d/%Y"],

@@ -69,48 +69,6 @@ def test_a_taken_name_is_a_conflict(client: TestClient) -> None:
     assert client.get("/v1/datasets/sales").json()["frequency"] == "D"
 
 
-@pytest.mark.parametrize(
-    ("definition", "locations"),
-    [
-        ({"name": "with space"}, ["body.name"]),
-        ({"name": ".hidden"}, ["body.name"]),
-        ({"name": "x" * 101}, ["body.name"]),
-        ({"kind": "cube"}, ["body.kind"]),
-        ({"kind": ["series"]}, ["body.kind"]),
-        ({"frequency": "Y"}, ["body.frequency"]),
-        ({"frequency": None, "aggregation": "max"}, ["body.frequency", "body.aggregation"]),
-        ({"fill": {"method": "linear"}}, ["body.fill.method"]),
-        ({"fill": {"method": "zero", "start": "now"}}, ["body.fill.start"]),
-        ({"columns": {"unique_id": "y"}}, ["body.columns"]),
-        ({"columns": {"ds": ""}}, ["body.columns.ds"]),
-        ({"ds_format": "%d of %Q"}, ["body.ds_format"]),
-        ({"ds_format": "%H:%M"}, ["body.ds_format"]),
-        ({"colour": "red"}, ["body.colour"]),
-        ({"kind": "regression"}, ["body.columns", "body.frequency"]),
-        ({"kind": "regression", "columns": {"features": []}}, ["body.columns.features", "body.frequency"]),
-        (
-            {"kind": "regression", "columns": {"features": ["y", "x", "x"]}},
-            ["body.columns", "body.frequency"],
-        ),
-    ],
-)
-def test_every_fault_of_a_definition_is_placed(
-    client: TestClient, definition: dict[str, Any], locations: list[str]
-) -> None:
-    answer = create(client, **definition)
-    assert answer.status_code == 422
-    assert answer.json()["code"] == "invalid_request"
-    assert [e["location"] for e in answer.json()["errors"]] == locations
-    assert client.get("/v1/datasets").json()["items"] == []
-
-
-def test_a_body_that_is_no_json_object_is_refused(client: TestClient) -> None:
-    headers = {"content-type": "application/json"}
-    for body in (b"", b"{", b"[]", b"1", b"\xff"):
-        assert client.post("/v1/datasets", content=body, headers=headers).status_code == 400
-    assert client.post("/v1/datasets", content=b"{}", headers={"content-type": "text/csv"}).status_code == 415
-
-
 def test_datasets_come_in_pages_by_name(client: TestClient) -> None:
     for name in ("cherry", "apple", "banana"):
         create(client, name=name)

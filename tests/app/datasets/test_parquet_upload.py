@@ -50,10 +50,9 @@ def test_types_that_mean_the_same_make_the_same_file_as_csv(shop: Shop, columns:
 
 
 def test_whole_numbers_as_ids_become_their_digits(shop: Shop) -> None:
-    report = shop.accepted(
-        shop.series(), parquet({"unique_id": [7, -3], "ds": [DAY] * 2, "y": [1, 2]}), PARQUET
-    )
-    assert report["series"] == 2
+    content = parquet({"unique_id": [7, -3, 7], "ds": [DAY] * 3, "y": [1, 2, 3]})
+    problem = shop.refused(shop.series(), content, PARQUET)
+    assert faults(problem) == [("duplicate_period", 3, None, "7")]
 
 
 def test_aware_times_become_utc(shop: Shop) -> None:

@@ -1,0 +1,71 @@
+"""Definitions of datasets that cannot be: each fault is said, with its place in the request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.app.datasets.conftest import Shop
+
+SALES = {"name": "sales", "kind": "series", "frequency": "D"}
+
+
+@pytest.mark.parametrize(
+    ("definition", "locations"),
+    [
+        ({"name": "with space"}, ["body.name"]),
+        ({"name": ".hidden"}, ["body.name"]),
+        ({"name": "x" * 101}, ["body.name"]),
+        ({"kind": "cube"}, ["body.kind"]),
+        ({"kind": ["series"]}, ["body.kind"]),
+        ({"frequency": "Y"}, ["body.frequency"]),
+        ({"frequency": None, "aggregation": "max"}, ["body.frequency", "body.aggregation"]),
+        ({"fill": {"method": "linear"}}, ["body.fill.method"]),
+        ({"fill": {"method": "zero", "start": "now"}}, ["body.fill.start"]),
+        ({"columns": {"unique_id": "y"}}, ["body.columns"]),
+        ({"columns": {"ds": ""}}, ["body.columns.ds"]),
+        ({"ds_format": "%d of %Q"}, ["body.ds_format"]),
+        ({"ds_format": "%H:%M"}, ["body.ds_format"]),
+        ({"colour": "red"}, ["body.colour"]),
+        ({"kind": "regression"}, ["body.columns", "body.frequency"]),
+        ({"kind": "regression", "columns": {"features": []}}, ["body.columns.features", "body.frequency"]),
+        (
+            {"kind": "regression", "columns": {"features": ["y", "x", "x"]}},
+            ["body.columns", "body.frequency"],
+        ),
+    ],
+)
+def test_every_fault_of_a_definition_is_placed(
+    shop: Shop, definition: dict[str, Any], locations: list[str]
+) -> None:
+    before = shop.client.get("/v1/datasets").json()
+    answer = shop.client.post("/v1/datasets", json={**SALES, **definition})
+    assert answer.status_code == 422
+    assert answer.json()["code"] == "invalid_request"
+    assert [e["location"] for e in answer.json()["errors"]] == locations
+    assert shop.client.get("/v1/datasets").json() == before
+
+
+def test_a_body_that_is_no_json_object_is_refused(shop: Shop) -> None:
+    headers = {"content-type": "application/json"}
+    for body in (b"", b"{", b"[]", b"1", b"\xff"):
+        assert shop.client.post("/v1/datasets", content=body, headers=headers).status_code == 400
+    assert (
+        shop.client.post("/v1/datasets", content=b"{}", headers={"content-type": "text/csv"}).status_code
+        == 415
+    )
+
+
+def test_a_body_over_the_limit_is_refused(shop: Shop) -> None:
+    body = b'{"name": "' + b"x" * (17 * 1024**2) + b'"}'
+    answer = shop.client.post("/v1/datasets", content=body, headers={"content-type": "application/json"})
+    assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
+
+
+@pytest.mark.parametrize("text", ["\\ud800", "\\u0000"])
+def test_characters_that_cannot_be_stored_are_refused(shop: Shop, text: str) -> None:
+    body = f'{{"name": "n", "kind": "series", "frequency": "D", "columns": {{"y": "{text}"}}}}'
+    answer = shop.client.post("/v1/datasets", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == 422
+    assert [e["location"] for e in answer.json()["errors"]] == ["body.columns.y"]

@@ -1,0 +1,117 @@
+"""What was uploaded is what training reads: ids as they are, values and features to the last bit."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import select
+
+from app.datasets.frames import LoadedPanel, load_series_panel, load_task_dataset
+from app.models import Dataset, DatasetVersion
+from app.storage import SegmentDamaged
+from ccmtl_core import TaskDataset
+from ccmtl_core.forecasting import Frequency
+from tests.app.datasets.conftest import Shop
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+any_id = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=60)
+
+
+def newest_id(shop: Shop, name: str) -> str:
+    with shop.app.state.database.read() as session:
+        query = select(DatasetVersion.id).join(Dataset).where(Dataset.name == name)
+        return str(session.scalars(query.order_by(DatasetVersion.number.desc()).limit(1)).one())
+
+
+def panel_of(shop: Shop, name: str) -> LoadedPanel:
+    version_id = newest_id(shop, name)
+    with shop.app.state.database.read() as session:
+        return load_series_panel(session, shop.app.state.storage, version_id)
+
+
+def tasks_of(shop: Shop, name: str) -> TaskDataset:
+    version_id = newest_id(shop, name)
+    with shop.app.state.database.read() as session:
+        return load_task_dataset(session, shop.app.state.storage, version_id)
+
+
+def quoted(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    file = io.StringIO()
+    csv.writer(file, quoting=csv.QUOTE_ALL).writerows([header, *rows])
+    return file.getvalue()
+
+
+@given(st.dictionaries(any_id, finite, min_size=1, max_size=20))
+def test_ids_and_values_come_back_as_they_were_sent(shop: Shop, sent: dict[str, float]) -> None:
+    name = shop.series()
+    text = quoted(["unique_id", "ds", "y"], [(key, "2000-01-01", repr(y)) for key, y in sent.items()])
+    shop.accepted(name, text)
+    panel = panel_of(shop, name).panel
+    assert panel.unique_ids == tuple(sorted(sent, key=str.encode))
+    assert panel.values.tolist() == [sent[key] for key in panel.unique_ids]
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), finite, finite, finite), min_size=1, max_size=20))
+def test_regression_rows_come_back_as_they_were_sent(
+    shop: Shop, sent: list[tuple[str, float, float, float]]
+) -> None:
+    name = shop.regression(["price", "y"], y="target")
+    rows = [(key, *map(repr, numbers)) for key, *numbers in sent]
+    shop.accepted(name, quoted(["unique_id", "target", "price", "y"], rows))
+    data = tasks_of(shop, name)
+    ordered = sorted(sent, key=lambda row: row[0])
+    assert data.task_ids == tuple(sorted({key for key, *_ in sent}))
+    assert data.feature_names == ("price", "y")
+    assert data.y.tolist() == [y for _, y, _, _ in ordered]
+    assert data.X.tolist() == [[price, other] for _, _, price, other in ordered]
+    assert data.n_samples.tolist() == [sum(key == task for key, *_ in sent) for task in data.task_ids]
+
+
+@pytest.mark.parametrize(
+    ("start", "n_filled", "values"),
+    [("dataset", 3, [1.0, 0.0, 2.0, 0.0, 0.0, 5.0]), ("series", 1, [1.0, 0.0, 2.0, 5.0])],
+)
+def test_a_panel_is_filled_as_the_report_said(
+    shop: Shop, start: str, n_filled: int, values: list[float]
+) -> None:
+    name = shop.series(fill={"method": "zero", "start": start}, frequency="W")
+    text = "unique_id,ds,y\na,2000-01-03,1\na,2000-01-17,2\nb,2000-01-20,5\n"
+    assert shop.accepted(name, text)["filled_periods"] == n_filled
+    loaded = panel_of(shop, name)
+    assert (loaded.n_filled, loaded.panel.values.tolist()) == (n_filled, values)
+    assert loaded.panel.frequency is Frequency.WEEK
+    assert loaded.definition.fill is not None
+
+
+def test_gaps_stay_where_no_fill_was_named(shop: Shop) -> None:
+    name = shop.series()
+    shop.accepted(name, "unique_id,ds,y\na,2000-01-03,1\na,2000-01-17,2\n")
+    loaded = panel_of(shop, name)
+    assert (loaded.n_filled, loaded.panel.values.tolist()) == (0, [1.0, 2.0])
+
+
+def test_the_kinds_are_not_confused(shop: Shop) -> None:
+    series, regression = shop.series(), shop.regression(["x"])
+    shop.accepted(series, "unique_id,ds,y\na,2000-01-03,1\n")
+    shop.accepted(regression, "unique_id,y,x\na,1,2\n")
+    with pytest.raises(ValueError, match="not a version of a dataset of series"):
+        panel_of(shop, regression)
+    with pytest.raises(ValueError, match="not a version of a dataset for regression"):
+        tasks_of(shop, series)
+
+
+def test_a_damaged_segment_is_not_read(shop: Shop) -> None:
+    name = shop.series()
+    before = shop.files()
+    shop.accepted(name, "unique_id,ds,y\na,2000-01-03,1\ndamaged,2000-01-04,77\n")
+    (path,) = shop.files() - before
+    with open(path, "r+b") as file:
+        file.seek(40)
+        file.write(b"\xff\xfe")
+    with pytest.raises(SegmentDamaged, match="has changed"):
+        panel_of(shop, name)

@@ -1,0 +1,33 @@
+"""The real Ta-Feng transactions: accepted as they come, with the counts that were known beforehand."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.app.datasets.conftest import Shop
+
+ARCHIVE = Path(__file__).parents[4] / "shared" / "data" / "ta_feng" / "ta_feng.csv.zip"
+
+
+@pytest.mark.skipif(not ARCHIVE.exists(), reason="the Ta-Feng file is not beside this checkout")
+def test_the_real_file_is_accepted_as_it_comes(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    with zipfile.ZipFile(ARCHIVE) as archive:
+        content = archive.read(archive.namelist()[0])
+    settings = shop.app.state.settings.model_copy(update={"max_upload_bytes": len(content)})
+    monkeypatch.setattr(shop.app.state, "settings", settings)
+    name = shop.series(
+        columns={"unique_id": "PRODUCT_ID", "ds": "TRANSACTION_DT", "y": "AMOUNT"},
+        ds_format="%m/%d/%Y",
+        aggregation="sum",
+        fill={"method": "zero"},
+    )
+    report = shop.accepted(name, content)
+    assert report["rows"] == 817_741
+    assert (report["series"], report["periods"]) == (23_812, 120)
+    assert (report["first"], report["last"]) == ("2000-11-01", "2001-02-28")
+    assert report["version"]["values"] + report["filled_periods"] == 23_812 * 120
+    assert report["rows"] - report["aggregated_rows"] == report["version"]["values"]
+    assert report["warnings"] == []
