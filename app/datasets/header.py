@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -10,6 +11,9 @@ from enum import Enum, auto
 from app.datasets.faults import FaultList
 from app.datasets.schemas import Definition, SeriesDefinition
 from app.datasets.uploaded_table import UploadedTable
+
+MAX_COLUMNS = 10_000
+MAX_HINTS = 10
 
 
 class Kind(Enum):
@@ -41,14 +45,17 @@ def roles_of(definition: Definition) -> list[Role]:
 
 def check_header(table: UploadedTable, roles: Sequence[Role], faults: FaultList) -> bool:
     """Note missing and repeated columns; return whether there are none."""
-    repeated = sorted({name for name in table.columns if table.columns.count(name) > 1})
+    if len(table.columns) > MAX_COLUMNS:
+        faults.add("too_many_columns", f"the file has {len(table.columns)} columns, more than {MAX_COLUMNS}")
+        return False
+    counts = Counter(table.columns)
+    repeated = sorted(name for name, count in counts.items() if count > 1)
     for name in repeated:
-        count = table.columns.count(name)
-        faults.add("repeated_column", f"the header names {name!r} {count} times", column=name)
-    missing = [role.column for role in roles if role.column not in table.columns]
-    for column in missing:
-        message = f"the column {column!r} is missing; {_alternatives(column, table.columns)}"
-        faults.add("missing_column", message, column=column)
+        faults.add("repeated_column", f"the header names {name!r} {counts[name]} times", column=name)
+    missing = [role.column for role in roles if role.column not in counts]
+    for i, column in enumerate(missing):
+        hint = _alternatives(column, table.columns) if i < MAX_HINTS else "see the first of these faults"
+        faults.add("missing_column", f"the column {column!r} is missing; {hint}", column=column)
     return not (repeated or missing)
 
 

@@ -133,6 +133,18 @@ def test_repeated_header_names_are_refused(shop: Shop) -> None:
     assert "3 times" in problem["errors"][1]["message"]
 
 
+def test_a_header_of_very_many_columns_is_answered_at_once(shop: Shop) -> None:
+    problem = shop.refused(shop.series(), "," * 1_000_000 + "\n1\n")
+    assert "too_many_columns" in {e["code"] for e in problem["errors"]}
+
+
+def test_very_many_missing_columns_are_all_named(shop: Shop) -> None:
+    wanted = [f"feature_{i}" for i in range(1000)]
+    header = ",".join(f"other_feature_{i}" for i in range(5000))
+    problem = shop.refused(shop.regression(wanted), f"{header}\n1\n")
+    assert "1002 missing_column" in problem["detail"]
+
+
 @pytest.mark.parametrize(("separator", "word"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
 def test_a_wrong_separator_is_recognised(shop: Shop, separator: str, word: str) -> None:
     problem = shop.refused(shop.series(), GOOD.replace(",", separator))
