@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from sqlalchemy.exc import DBAPIError
 
 from app.database import Database
+from app.fit_command import fit_command
 from app.jobs.worker import run_worker
 from app.logs import configure_logging
 from app.main import run_api
@@ -64,6 +65,9 @@ def migrate() -> None:
         finally:
             database.dispose()
         typer.echo("The database is up to date.")
+
+
+cli.command("fit")(fit_command)
 
 
 def main() -> None:

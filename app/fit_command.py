@@ -1,0 +1,180 @@
+"""``ccmtl fit``: a CSV or Parquet file and a fusion strength in, a model and its report out; no server.
+
+Standard output carries the report alone (a table, or one JSON object with ``--json``); progress and
+messages go to standard error.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as ProgressBar
+
+from ccmtl_core import CCMTLError, FitResult, ParameterError, Progress, SolveStatus, TaskDataset, fit
+from ccmtl_core.tabular import read_task_dataset
+
+
+class ExitCode(IntEnum):
+    """What the command's exit code means; 2 is a wrong command line."""
+
+    REACHED = 0
+    UNUSABLE = 1
+    NOT_REACHED = 3
+
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV or Parquet, one sample per row.")]
+Task = Annotated[str, typer.Option(metavar="COL", help="Column with the id of each row's task.")]
+Target = Annotated[str, typer.Option(metavar="COL", help="Column to predict.")]
+Features = Annotated[
+    str, typer.Option(metavar="COL,COL,…", help="Columns to predict from; quote a name that has a comma.")
+]
+Strength = Annotated[float, typer.Option(help="λ from 0 up: how strongly similar tasks are pulled together.")]
+Neighbors = Annotated[int, typer.Option(help="Neighbours of each task in the graph.")]
+Tolerance = Annotated[float, typer.Option(help="Certified relative gap to reach.")]
+Solver = Annotated[str, typer.Option(help="auto, or the name of a solver.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+Output = Annotated[Path | None, typer.Option(metavar="FILE.npz", help="Write the model here.")]
+
+
+def fit_command(
+    file: File,
+    task: Task,
+    target: Target,
+    features: Features,
+    fusion_strength: Strength,
+    n_neighbors: Neighbors = 10,
+    tolerance: Tolerance = 1e-4,
+    solver: Solver = "auto",
+    as_json: AsJson = False,
+    output: Output = None,
+) -> None:
+    """Fit one linear model per task from a file, similar tasks pulled together; needs no server.
+
+    Exit codes: 0 the certified gap is within the tolerance; 1 the file, its data or an argument cannot
+    be used, or the model cannot be written; 2 wrong command line; 3 a model was fitted (and written),
+    but its gap is above the tolerance.
+    """
+    messages = Console(stderr=True, highlight=False)
+    names = next(csv.reader([features], skipinitialspace=True), [])
+    try:
+        _refuse_unwritable(output)
+        with _progress_bar(messages, tolerance) as show:
+            show(Progress("reading", 0, None, None, 0.0))
+            dataset = read_task_dataset(file, task=task, target=target, features=names)
+            result = fit(
+                dataset,
+                fusion_strength=fusion_strength,
+                n_neighbors=n_neighbors,
+                tolerance=tolerance,
+                solver=solver,
+                on_progress=show,
+            )
+        if output is not None:
+            result.model.save(output)
+    except (CCMTLError, OSError) as error:
+        messages.print(str(error), style="red", markup=False, soft_wrap=True)
+        raise typer.Exit(ExitCode.UNUSABLE) from None
+    summary = _summary(dataset, result, output)
+    if as_json:
+        typer.echo(json.dumps(summary, ensure_ascii=False, allow_nan=False))
+    else:
+        typer.echo(_table(summary))
+    if result.report.status is not SolveStatus.CONVERGED:
+        messages.print(result.report.advice, style="yellow", markup=False, soft_wrap=True)
+        raise typer.Exit(ExitCode.NOT_REACHED)
+
+
+def _refuse_unwritable(output: Path | None) -> None:
+    """Before the fit, not after it."""
+    if output is not None and not output.absolute().parent.is_dir():
+        raise ParameterError(f"the folder of {output} does not exist")
+    if output is not None and output.is_dir():
+        raise ParameterError(f"{output} is a folder")
+
+
+@contextmanager
+def _progress_bar(console: Console, tolerance: float) -> Iterator[Callable[[Progress], None]]:
+    """A bar that fills as the gap falls, on a terminal; nothing elsewhere."""
+    columns = (TextColumn("{task.description:<10}"), BarColumn(), TextColumn("{task.fields[state]}"))
+    with ProgressBar(
+        *columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        line = bar.add_task("", total=None, state="")
+
+        def show(progress: Progress) -> None:
+            share = _share_done(progress.gap, tolerance)
+            bar.update(
+                line,
+                description=progress.phase,
+                total=None if share is None else 1.0,
+                completed=share or 0.0,
+                state=_state(progress),
+            )
+
+        yield show
+
+
+def _share_done(gap: float | None, tolerance: float) -> float | None:
+    """Digits of the gap that are reached, of those that are asked for."""
+    if gap is None or not 0 < tolerance < 1:
+        return None
+    return min(1.0, max(0.0, math.log(min(max(gap, tolerance), 1.0)) / math.log(tolerance)))
+
+
+def _state(progress: Progress) -> str:
+    if progress.objective is None:
+        return ""
+    gap = "" if progress.gap is None else f", gap {progress.gap:.1e}"
+    return f"round {progress.round}, objective {progress.objective:.6g}{gap}"
+
+
+def _summary(dataset: TaskDataset, result: FitResult, output: Path | None) -> dict[str, Any]:
+    report = result.report
+    return {
+        "tasks": dataset.n_tasks,
+        "features": list(dataset.feature_names),
+        "samples": int(dataset.n_samples.sum()),
+        "edges": len(result.graph.edges),
+        "status": report.status.value,
+        "advice": report.advice,
+        "notes": list(report.notes),
+        "solver": report.solver,
+        "objective": _finite(report.objective),
+        "gap": _finite(report.gap),
+        "tolerance": report.tolerance,
+        "rounds": report.rounds,
+        "cg_iterations": report.cg_iterations,
+        "seconds": {phase: round(seconds, 6) for phase, seconds in report.seconds.items()},
+        "model": None if output is None else str(output),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _table(summary: dict[str, Any]) -> str:
+    """One line for each thing there is to say, names in one column and values in the other."""
+    shown = {
+        **summary,
+        "features": ", ".join(summary["features"]),
+        "notes": " ".join(summary["notes"]),
+        "seconds": ", ".join(f"{phase} {seconds:.3f}" for phase, seconds in summary["seconds"].items()),
+    }
+    width = max(map(len, shown)) + 2
+    lines = (
+        f"{name.replace('_', ' '):<{width}}{value}"
+        for name, value in shown.items()
+        if value not in (None, "")
+    )
+    return "\n".join(lines)

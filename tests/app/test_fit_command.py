@@ -1,0 +1,174 @@
+"""``ccmtl fit``: report, model file, messages, exit codes; as a process where pipes and terminals matter."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner, Result
+
+from app.cli import cli
+from app.fit_command import _share_done
+from ccmtl_core import CCMTLModel, TaskDataset, fit
+from ccmtl_core.synthetic import syn
+
+COMMAND = [sys.executable, "-m", "app.cli", "fit"]
+COLUMNS = ["--task", "id", "--target", "y", "--features", "a,b"]
+
+
+@pytest.fixture(scope="module")
+def table() -> pl.DataFrame:
+    data = syn(np.random.default_rng(0), n_tasks=30, n_features=2, n_samples=20).dataset
+    ids = [f"0{t}" for t in data.task_index]
+    return pl.DataFrame({"id": ids, "y": data.y, "a": data.X[:, 0], "b": data.X[:, 1]})
+
+
+@pytest.fixture
+def csv(table: pl.DataFrame, tmp_path: Path) -> Path:
+    table.write_csv(tmp_path / "sales.csv")
+    return tmp_path / "sales.csv"
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli, ["fit", *map(str, arguments)])
+
+
+def test_json_report_and_model_equal_a_fit_in_the_library(
+    csv: Path, table: pl.DataFrame, tmp_path: Path
+) -> None:
+    model_file = tmp_path / "model.npz"
+    arguments = [csv, *COLUMNS, "--fusion-strength", "0.5", "--json", "--output", model_file]
+    done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    report = json.loads(done.stdout)
+    assert (report["tasks"], report["samples"], report["status"]) == (30, 600, "converged")
+    assert report["gap"] <= report["tolerance"] == 1e-4
+    assert set(report["seconds"]) == {"statistics", "start", "graph", "solve"}
+    from_library = fit(_dataset(table), fusion_strength=0.5)
+    model = CCMTLModel.load(report["model"])
+    assert model.weights.tobytes() == from_library.model.weights.tobytes()
+    assert model.task_ids[:2] == ("00", "01")
+    assert report["objective"] == from_library.report.objective
+
+
+def _dataset(table: pl.DataFrame) -> TaskDataset:
+    X = table.select("a", "b").to_numpy()
+    return TaskDataset.from_long(X, table["y"].to_numpy(), table["id"].to_list(), feature_names=["a", "b"])
+
+
+def test_parquet_gives_the_same_and_the_table_is_for_people(
+    csv: Path, table: pl.DataFrame, tmp_path: Path
+) -> None:
+    table.write_parquet(tmp_path / "sales.parquet")
+    done = run(tmp_path / "sales.parquet", *COLUMNS, "--fusion-strength", "0.5")
+    again = run(csv, *COLUMNS, "--fusion-strength", "0.5")
+    assert (done.exit_code, again.exit_code) == (0, 0), done.stderr
+
+    def without_times(text: str) -> list[str]:
+        return [line for line in text.splitlines() if not line.startswith("seconds")]
+
+    assert without_times(done.stdout) == without_times(again.stdout)
+    assert "status         converged" in done.stdout
+    assert "tasks          30" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--task", "id", "--target", "y", "--features", "a,A"], "has no column 'A'; did you mean 'a'?"),
+        (["--task", "id", "--target", "y", "--features", "a,y"], "column 'y' is used twice"),
+        (["--task", "id", "--target", "y", "--features", ""], "at least one feature column is needed"),
+        ([*COLUMNS, "--output", "nowhere/model.npz"], "the folder of nowhere/model.npz does not exist"),
+        ([*COLUMNS, "--output", "/"], "/ is a folder"),
+        ([*COLUMNS, "--solver", "magic"], "solver must be one of"),
+        ([*COLUMNS, "--tolerance", "0"], "tolerance must be"),
+        ([*COLUMNS, "--fusion-strength", "-1"], "fusion_strength must be"),
+        ([*COLUMNS, "--n-neighbors", "0"], "n_neighbors"),
+    ],
+)
+def test_what_cannot_be_used_is_said_in_words(csv: Path, arguments: list[str], message: str) -> None:
+    done = run(csv, "--fusion-strength", "1", *arguments)
+    assert done.exit_code == 1
+    assert message in done.stderr
+    assert isinstance(done.exception, SystemExit)
+    assert done.stdout == ""
+
+
+def test_bad_cells_and_missing_files_are_named(tmp_path: Path) -> None:
+    (tmp_path / "bad.csv").write_text("id,y,a,b\nx,1,2,3\nx,one,2,\n")
+    done = run(tmp_path / "bad.csv", *COLUMNS, "--fusion-strength", "1")
+    assert done.exit_code == 1
+    assert "row 2, column 'y': 'one' is not a number" in done.stderr
+    assert "row 2, column 'b': is empty" in done.stderr
+    missing = run(tmp_path / "none.csv", *COLUMNS, "--fusion-strength", "1")
+    assert missing.exit_code == 1
+    assert "No such file" in missing.stderr
+
+
+def test_a_missing_option_is_a_wrong_command_line(csv: Path) -> None:
+    done = run(csv, *COLUMNS)
+    assert done.exit_code == 2
+    assert "--fusion-strength" in done.stderr
+
+
+def test_a_tolerance_out_of_reach_still_writes_the_model(csv: Path, tmp_path: Path) -> None:
+    model_file = tmp_path / "model.npz"
+    done = run(csv, *COLUMNS, "--fusion-strength", "0.5", "--tolerance", "1e-300", "--output", model_file)
+    assert done.exit_code == 3
+    assert "tolerance" in done.stderr
+    assert CCMTLModel.load(model_file).weights.shape == (30, 2)
+
+
+def test_names_with_commas_are_quoted(table: pl.DataFrame, tmp_path: Path) -> None:
+    table.rename({"a": "price, net"}).write_csv(tmp_path / "sales.csv")
+    columns = ["--task", "id", "--target", "y", "--features", '"price, net", b']
+    done = run(tmp_path / "sales.csv", *columns, "--fusion-strength", "1", "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["features"] == ["price, net", "b"]
+
+
+def test_a_terminal_gets_a_bar_and_a_pipe_none(csv: Path) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, str(csv), *COLUMNS, "--fusion-strength", "0.5", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
+    )
+    os.close(theirs)
+    drawn = b""
+    while select.select([ours], [], [], 60)[0]:
+        try:
+            drawn += os.read(ours, 4096)
+        except OSError:  # the terminal closed with its process
+            break
+    os.close(ours)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert json.loads(output)["status"] == "converged"
+    assert "statistics" in drawn.decode()
+    assert "━" in drawn.decode()
+
+
+@pytest.mark.parametrize(
+    ("gap", "tolerance", "share"),
+    [
+        (None, 1e-4, None),
+        (1.0, 1e-4, 0.0),
+        (1e-2, 1e-4, 0.5),
+        (1e-9, 1e-4, 1.0),
+        (0.0, 1e-4, 1.0),
+        (5.0, 2.0, None),
+    ],
+)
+def test_the_bar_counts_digits_of_the_gap(gap: float | None, tolerance: float, share: float | None) -> None:
+    assert _share_done(gap, tolerance) == (None if share is None else pytest.approx(share))
