@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sqlalchemy import func, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, selectinload
 
 from app.models import Dataset, DatasetVersion, JobState, Model, ModelVersion, Segment, TrainingJob
 
@@ -66,6 +66,7 @@ def list_versions(
 ) -> Sequence[DatasetVersion]:
     """Return up to ``limit`` versions of a dataset, newest first, those before ``before_number``."""
     query = select(DatasetVersion).where(DatasetVersion.dataset_id == dataset_id)
+    query = query.options(selectinload(DatasetVersion.segments))
     if before_number is not None:
         query = query.where(DatasetVersion.number < before_number)
     return session.scalars(query.order_by(DatasetVersion.number.desc()).limit(limit)).all()

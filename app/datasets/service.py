@@ -62,7 +62,7 @@ def list_versions(session: Session, name: str, limit: int, cursor: int | None) -
     """Return one page of the versions of ``name``, newest first."""
     dataset = require(session, name).dataset
     versions = repository.list_versions(session, dataset.id, limit + 1, cursor)
-    items = [_version_detail(session, name, version) for version in versions[:limit]]
+    items = [_version_detail(name, version) for version in versions[:limit]]
     return VersionPage(items=items, next_cursor=str(items[-1].version) if len(versions) > limit else None)
 
 
@@ -78,7 +78,7 @@ def read_version(session: Session, name: str, number: int) -> VersionDetail:
             + ("nothing was uploaded yet." if newest is None else f"its newest is {newest}."),
             suggestions=[] if newest is None else [str(newest)],
         )
-    return _version_detail(session, name, version)
+    return _version_detail(name, version)
 
 
 def remove(database: Database, storage: Storage, name: str) -> None:
@@ -118,12 +118,12 @@ def _detail(row: DatasetRow) -> DatasetDetail:
     return shape.model_validate(fields)
 
 
-def _version_detail(session: Session, name: str, version: DatasetVersion) -> VersionDetail:
+def _version_detail(name: str, version: DatasetVersion) -> VersionDetail:
     return VersionDetail(
         dataset=name,
         version=version.number,
         id=version.id,
         created_at=version.created_at,
-        bytes=sum(segment.n_bytes for segment in repository.segments_of(session, version.id)),
+        bytes=sum(segment.n_bytes for segment in version.segments),
         report=UploadReport.model_validate(version.report),
     )
