@@ -15,6 +15,10 @@ from app.errors import MEDIA_TYPE
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
 FASTAPI_ERROR = {"$ref": "#/components/schemas/HTTPValidationError"}
 FASTAPI_SCHEMAS = ("HTTPValidationError", "ValidationError")
+ANY_OTHER = {
+    "description": "Any other error; 503 while the database is away, 500 when the service failed.",
+    "content": {MEDIA_TYPE: {"schema": PROBLEM}},
+}
 
 
 class DocumentedAPI(FastAPI):
@@ -34,6 +38,7 @@ class DocumentedAPI(FastAPI):
 
 def _correct(responses: dict[str, Any]) -> None:
     for response in responses.values():
-        schema = response.get("content", {}).get("application/json", {}).get("schema")
-        if schema in (PROBLEM, FASTAPI_ERROR):
+        schemas = [content.get("schema") for content in response.get("content", {}).values()]
+        if schemas in ([PROBLEM], [FASTAPI_ERROR]):
             response["content"] = {MEDIA_TYPE: {"schema": PROBLEM}}
+    responses["default"] = ANY_OTHER

@@ -12,6 +12,7 @@ from typing import Any
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
+from starlette.requests import ClientDisconnect
 
 from app.errors import AppError, BadRequest, InvalidContent, PayloadTooLarge, UnsupportedMediaType, faults_of
 
@@ -25,10 +26,13 @@ async def read_json_body(request: Request, max_bytes: int) -> bytes:
             f"The body is {media_type!r}; send JSON with `Content-Type: application/json`.",
         )
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > max_bytes:
-            raise PayloadTooLarge("body_too_large", f"The body is over the limit of {max_bytes} bytes.")
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > max_bytes:
+                raise PayloadTooLarge("body_too_large", f"The body is over the limit of {max_bytes} bytes.")
+    except ClientDisconnect:
+        raise BadRequest("body_cut_off", "The body was cut off.") from None
     return bytes(body)
 
 

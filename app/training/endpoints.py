@@ -27,7 +27,11 @@ JobId = Annotated[str, Path(max_length=200, pattern=NO_NUL, description="The job
 
 Responses = dict[int | str, dict[str, Any]]
 UNKNOWN: Responses = {404: {"model": Problem, "description": "No such training job."}}
-REFUSED: Responses = {
+CREATED: Responses = {
+    202: {
+        "description": "The job is queued, or was queued before with the same Idempotency-Key.",
+        "headers": {"Location": {"description": "Path of the job.", "schema": {"type": "string"}}},
+    },
     400: {"model": Problem, "description": "The body is not JSON."},
     404: {"model": Problem, "description": "No such dataset or version; near matches are suggested."},
     409: {"model": Problem, "description": "The Idempotency-Key belongs to another request."},
@@ -54,7 +58,7 @@ def _known_job_id(job_id: JobId, database: DatabaseDep) -> str:
     "",
     operation_id="create_training_job",
     status_code=202,
-    responses=REFUSED,
+    responses=CREATED,
     openapi_extra=documented_body(TrainingJobRequest),
 )
 def create(

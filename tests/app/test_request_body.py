@@ -1,0 +1,106 @@
+"""JSON bodies are read up to a limit, and what is wrong with one is said at once."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from fastapi import Request
+from pydantic import BaseModel, ConfigDict
+
+from app.errors import BadRequest, PayloadTooLarge, UnsupportedMediaType
+from app.request_body import documented_body, explain, parse_json_object, read_json_body
+
+
+class Leaf(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+    size: int
+
+
+class Tree(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+    leaves: list[Leaf]
+
+
+def read(messages: list[dict[str, Any]], limit: int = 10, content_type: str | None = None) -> bytes:
+    async def receive() -> dict[str, Any]:
+        return messages.pop(0)
+
+    headers = [] if content_type is None else [(b"content-type", content_type.encode())]
+    return asyncio.run(read_json_body(Request({"type": "http", "headers": headers}, receive), limit))
+
+
+def part(body: bytes, more: bool = True) -> dict[str, Any]:
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+@pytest.mark.parametrize(
+    "content_type", [None, "application/json", "Application/JSON; charset=utf-8", "application/ld+json"]
+)
+def test_a_body_arrives_in_parts(content_type: str | None) -> None:
+    assert read([part(b"{}"), part(b"  "), part(b"", more=False)], content_type=content_type) == b"{}  "
+
+
+def test_a_body_is_refused_as_soon_as_it_is_too_long() -> None:
+    messages = [part(b"123456"), part(b"123456"), part(b"never read")]
+    with pytest.raises(PayloadTooLarge, match="over the limit of 10 bytes"):
+        read(messages)
+    assert messages == [part(b"never read")]
+
+
+def test_a_body_that_is_cut_off_is_refused() -> None:
+    with pytest.raises(BadRequest, match="cut off"):
+        read([part(b"{"), {"type": "http.disconnect"}])
+
+
+def test_another_type_is_refused_before_reading() -> None:
+    with pytest.raises(UnsupportedMediaType, match="'text/csv'"):
+        read([], content_type="text/csv")
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"[]", "array"),
+        (b'"a"', "string"),
+        (b"true", "boolean"),
+        (b"null", "null or number"),
+        (b"1", "number"),
+    ],
+)
+def test_only_an_object_is_a_request(body: bytes, kind: str) -> None:
+    with pytest.raises(BadRequest, match=kind):
+        parse_json_object(body)
+
+
+def test_every_fault_is_explained_with_its_place() -> None:
+    problem = explain(b'{"leaves": [{"size": 1}, {"size": "1"}, {}], "x": 1}', Tree, "").problem
+    assert (problem.status, problem.code, problem.error_count) == (422, "invalid_request", 3)
+    assert [fault.location for fault in problem.errors] == [
+        "body.leaves.1.size",
+        "body.leaves.2.size",
+        "body.x",
+    ]
+
+
+def test_half_a_surrogate_pair_does_not_break_the_answer() -> None:
+    problem = explain(b'{"leaves": [], "\\ud800": "\\udfff"}', Tree, "").problem
+    assert problem.model_dump_json()
+    assert problem.errors[0].location == "body.?"
+
+
+def test_what_the_form_does_not_find_is_told_as_it_is() -> None:
+    problem = explain(b'{"leaves": []}', Tree, "something else is wrong").problem
+    assert (problem.status, problem.code) == (400, "malformed_json")
+    assert "something else is wrong" in problem.detail
+
+
+def test_a_documented_body_needs_no_other_place() -> None:
+    body = documented_body(Tree)["requestBody"]
+    schema = body["content"]["application/json"]["schema"]
+    assert schema["properties"]["leaves"]["items"]["properties"]["size"]["type"] == "integer"
+    assert "$" not in str(documented_body(Tree, Leaf))
+    assert (
+        len(documented_body(Tree, Leaf)["requestBody"]["content"]["application/json"]["schema"]["anyOf"]) == 2
+    )
