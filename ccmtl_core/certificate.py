@@ -27,8 +27,8 @@ from ccmtl_core.objective import FusionProblem, row_norms
 from ccmtl_core.solver import kernels
 from ccmtl_core.solver.cg import flexible_cg
 from ccmtl_core.solver.multigrid import Multigrid
+from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
 
-_NULL = 1e-13  # of the largest eigenvalue of a component's pooled Gram matrix: a direction without data
 _SHARE = 1e-2  # of the tolerated gap that residuals may cost before they are pushed along the forest
 _LEAST_CONDUCTANCE = 1e-6  # of an edge whose flow fills its ball, relative to its edge weight
 _REPAIR_TOLERANCE = 1e-3
@@ -80,17 +80,22 @@ class Certifier:
         What the bound is for.
     multigrid : Multigrid
         On the same graph and Gram blocks; :meth:`certify` overwrites its edge weights.
+    spectrum : PooledSpectrum
+        Of the same components and Gram blocks.
     """
 
-    def __init__(self, problem: FusionProblem, multigrid: Multigrid) -> None:
-        self.problem, self._multigrid = problem, multigrid
+    def __init__(self, problem: FusionProblem, multigrid: Multigrid, spectrum: PooledSpectrum) -> None:
+        self.problem, self._multigrid, self._spectrum = problem, multigrid, spectrum
         values, vectors = np.linalg.eigh(problem.statistics.gram)
-        self._values: FloatArray = np.maximum(values, 0.0)
+        # Lowered by what rounding can have added: a smaller eigenvalue only weakens the bound.
+        rounding = values.shape[1] * np.finfo(float).eps * values[:, -1:]
+        self._values: FloatArray = np.maximum(values - rounding, 0.0)
         self._vectors: FloatArray = np.ascontiguousarray(vectors)
         absorbing = _absorbing(self._values[:, 0], problem.graph.component)
         self._forest = _forest(problem, absorbing)
         self._n_cells, self._cell = _cells(problem, absorbing)
-        self._pooled = self._pooled_eigenvalues()
+        self._largest = np.zeros(problem.graph.n_components)
+        np.add.at(self._largest, problem.graph.component, values[:, -1])
         self._least_loss = 0.5 * float(problem.statistics.least_squares.residual.sum())
 
     def certify(
@@ -176,27 +181,13 @@ class Certifier:
         graph = self.problem.graph
         excess = max(objective - self._least_loss, 0.0)
         half = 0.5 * self.problem.fusion_strength
-        count = np.bincount(graph.component, minlength=graph.n_components)
-        mean = np.zeros((graph.n_components, W.shape[1]))
-        np.add.at(mean, graph.component, W)
-        mean /= count[:, None]
         spread = np.zeros(graph.n_components)
+        mean = self._spectrum.mean(W)
         np.maximum.at(spread, graph.component, row_norms(W - mean[graph.component]))
-        largest, smallest = self._pooled
-        across = np.where(count > 1, excess / half if half > 0 else 0.0, 0.0) + spread
-        anchored = (2.0 * np.sqrt(2.0 * excess) + np.sqrt(largest) * across) / np.sqrt(smallest)
+        across = np.where(self._spectrum.size > 1, excess / half if half > 0 else 0.0, 0.0) + spread
+        anchored = 2.0 * np.sqrt(2.0 * excess) + np.sqrt(self._largest) * across
+        anchored /= np.sqrt(self._spectrum.smallest)
         return np.asarray((across + anchored)[graph.component], dtype=np.float64)
-
-    def _pooled_eigenvalues(self) -> tuple[FloatArray, FloatArray]:
-        """Per component: Σ_t λ_max(G_t), and the smallest eigenvalue of Σ_t G_t that is not null."""
-        graph, gram = self.problem.graph, self.problem.statistics.gram
-        pooled = np.zeros((graph.n_components, *gram.shape[1:]))
-        kernels.sum_blocks(graph.component, gram, pooled)
-        values = np.linalg.eigvalsh(pooled)
-        largest = np.zeros(graph.n_components)
-        np.add.at(largest, graph.component, self._values[:, -1])
-        kept = np.where(values > _NULL * values[:, -1:], values, np.inf)
-        return largest, np.asarray(kept.min(axis=1), dtype=np.float64)
 
 
 def _bounded_conjugate(b: FloatArray, w: FloatArray, R: FloatArray) -> FloatArray:

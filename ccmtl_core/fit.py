@@ -20,6 +20,7 @@ from ccmtl_core.solver.alternating import alternate
 from ccmtl_core.solver.multigrid import Multigrid
 from ccmtl_core.solver.newton import newton
 from ccmtl_core.solver.outcome import Outcome, Recorder
+from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
 from ccmtl_core.solver.report import Progress, ProgressCallback, Round, SolveReport, SolveStatus
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.task_dataset import TaskDataset
@@ -111,8 +112,9 @@ def fit(
         graph = nearest_neighbour_graph(W, n_neighbors) if graph is None else graph
         problem = FusionProblem(statistics, graph, float(fusion_strength))
     with clock.phase("solve"):
-        multigrid = Multigrid(graph.edges, problem.statistics.gram)
-        certifier = Certifier(problem, multigrid)
+        spectrum = PooledSpectrum.of(problem.statistics.gram, graph.component, graph.n_components)
+        multigrid = Multigrid(graph.edges, problem.statistics.gram, spectrum)
+        certifier = Certifier(problem, multigrid, spectrum)
         if problem.fusion_strength == 0 or len(graph.edges) == 0:
             name, outcome = "direct", _direct(W, certifier)
         else:

@@ -18,6 +18,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from ccmtl_core._types import FloatArray, IndexArray
 from ccmtl_core.solver import kernels
 from ccmtl_core.solver.kernels import Dims, dims_for
+from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
 
 _DIRECT_UP_TO = 256  # unknowns of the coarsest level, solved by a dense factorisation
 _STRONG = 0.25  # a tie is strong from this share of the largest tie of the task
@@ -90,6 +91,8 @@ class Multigrid:
         Pairs i < j.
     gram : (T, P, P) float64
         The blocks G_t.
+    spectrum : PooledSpectrum
+        Of the same blocks; the preconditioner never moves tasks along directions without data.
 
     Notes
     -----
@@ -97,7 +100,8 @@ class Multigrid:
     symmetric up to the inner tolerance, so it wants a flexible conjugate gradient method.
     """
 
-    def __init__(self, edges: IndexArray, gram: FloatArray) -> None:
+    def __init__(self, edges: IndexArray, gram: FloatArray, spectrum: PooledSpectrum) -> None:
+        self._spectrum = spectrum
         head, tail = (np.ascontiguousarray(column, dtype=np.int32) for column in edges.T)
         self._finest = Level(head, tail, gram, dims_for(*gram.shape[:2]))
         self.levels = [self._finest]
@@ -123,7 +127,9 @@ class Multigrid:
 
     def precondition(self, r: FloatArray) -> FloatArray:
         """Return an approximation of A⁻¹ r, both (T, P); the array is overwritten by the next call."""
-        return self._cycle(r, 0)
+        z = self._cycle(r, 0)
+        self._spectrum.remove_null(z)
+        return z
 
     def _coarsen(self, level: Level, w: FloatArray) -> tuple[Level, FloatArray]:
         level.aggregate, n_coarse = _aggregate(level)

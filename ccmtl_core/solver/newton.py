@@ -12,7 +12,8 @@ cycle preconditions this one.
 
 A round is one Newton step. It leaves a slack Σ r (‖d‖ − u·d), which is the gap that ε and the rounds still
 missing cost, and a mismatch Σ r ‖s u − d‖, which is the distance from the path of minimisers over ε.
-ε falls only near the path; a certificate is computed only where the slack allows it to succeed.
+ε falls only near the path, and no more once the slack is below what the tolerance allows; then the steps
+are solved ever more exactly until the flows balance well enough to certify.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from ccmtl_core.solver.outcome import Outcome, Recorder, typical_length
 _FIRST_SMOOTHING = 0.1  # of the typical edge length of the start
 _SHRINK = 0.2  # of ε, from round to round
 _NEAR_PATH = 0.3  # mismatch over slack
-_SLACK_SHARE = 0.25  # of the tolerated gap: a slack below it needs no smaller ε
+_SLACK_SHARE = 0.7  # of the tolerated gap: a slack below it needs no smaller ε
+_BALANCED = 0.02  # mismatch over slack from which a certificate is worth computing
 _INNER_TOLERANCE = 0.1
 _TIGHTEST_INNER_TOLERANCE = 1e-8
 _MAX_CG = 60
@@ -98,14 +100,13 @@ def newton(
         iterations = state.step(smoothing, rtol)
         objective = problem.objective(state.W)
         tolerated = recorder.tolerance * objective
-        near_path = state.mismatch <= _NEAR_PATH * state.slack
-        if near_path and state.slack <= tolerated:
+        if state.slack <= tolerated and state.mismatch <= _BALANCED * state.slack:
             certificate = certifier.certify(state.W, state.flows(), recorder.tolerance, state.w)
             recorder.certified(state.W, certificate, smoothing, iterations)
         else:
             recorder.uncertified(state.W, objective, smoothing, iterations)
         if state.slack <= _SLACK_SHARE * tolerated:
-            rtol = max(0.3 * rtol, _TIGHTEST_INNER_TOLERANCE)
-        elif near_path:
+            rtol = max(0.5 * rtol, _TIGHTEST_INNER_TOLERANCE)
+        elif state.mismatch <= _NEAR_PATH * state.slack:
             smoothing *= _SHRINK
     return recorder.outcome()
