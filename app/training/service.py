@@ -104,7 +104,9 @@ def _read(document: dict[str, Any]) -> tuple[TrainingJobRequest, set[str], list[
         return TrainingJobRequest.model_validate(document), set(), []
     except ValidationError as error:
         errors = error.errors(include_url=False)
-        unsound = {str(e["loc"][0]) for e in errors}
+        # A fault without a place ends the validation: then nothing was found to be sound.
+        placed = all(e["loc"] for e in errors)
+        unsound = {str(e["loc"][0]) for e in errors} if placed else set(TrainingJobRequest.model_fields)
         sound = {name: value for name, value in document.items() if name not in unsound}
         return TrainingJobRequest.model_construct(**sound), unsound, faults_of(errors, "body")
 

@@ -85,9 +85,14 @@ def test_every_fault_is_explained_with_its_place() -> None:
 
 
 def test_half_a_surrogate_pair_does_not_break_the_answer() -> None:
-    problem = explain(b'{"leaves": [], "\\ud800": "\\udfff"}', Tree, "").problem
-    assert problem.model_dump_json()
-    assert problem.errors[0].location == "body.?"
+    for body in (
+        b'{"leaves": [], "\\ud800": 1}',
+        b'{"leaves": "\\udfff"}',
+        b'{"leaves": [{"size": "\\ud800"}]}',
+    ):
+        problem = explain(body, Tree, "").problem
+        assert problem.model_dump_json()
+        assert problem.error_count == 1
 
 
 def test_what_the_form_does_not_find_is_told_as_it_is() -> None:
