@@ -133,6 +133,25 @@ def default_feature_names(n_features: int) -> tuple[str, ...]:
     return tuple(f"x_{p + 1}" for p in range(n_features))
 
 
+class Faults:
+    """Collects faults: the first are written out, all are counted."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self._written: list[str] = []
+
+    def add(self, fault: str) -> None:
+        """Count one fault, and write it out while there is room."""
+        self.n += 1
+        if len(self._written) < MAX_FAULTS:
+            self._written.append(fault)
+
+    def refuse(self) -> None:
+        """Raise one DataError if there are any."""
+        if self.n:
+            raise DataError(self._written, n_faults=self.n)
+
+
 def refuse(faults: Sequence[str]) -> None:
     """Raise one DataError with the first faults and their number, if there are any."""
     if faults:

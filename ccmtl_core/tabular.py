@@ -10,16 +10,19 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from polars.exceptions import PolarsError
+from polars.exceptions import PanicException, PolarsError
 
 from ccmtl_core._types import FloatArray
-from ccmtl_core.arrays import MAX_FAULTS, checked_names, refuse
+from ccmtl_core.arrays import MAX_FAULTS, Faults, checked_names, refuse
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.id_codes import id_codes
 from ccmtl_core.near_matches import NearMatches
 from ccmtl_core.task_dataset import TaskDataset
 
 PARQUET_MAGIC = b"PAR1"
+UNREADABLE = (PolarsError, PanicException, UnicodeError, OSError)
+"""What polars raises for damaged files; a panic is no ``Exception`` and would end the process."""
+
 COMPRESSED_MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, zstd
 
 
@@ -60,11 +63,11 @@ def read_task_dataset(path: str | Path, *, task: str, target: str, features: Seq
     if repeated:
         raise ParameterError(f"column {repeated[0]!r} is used twice")
     frame = _read_columns(Path(path), used)
-    faults: list[str] = []
+    faults = Faults()
     ids = _id_column(frame[task], faults)
     y = _number_column(frame[target], faults)
     columns = [_number_column(frame[name], faults) for name in names]
-    refuse(faults)
+    faults.refuse()
     task_ids, codes = id_codes(ids, ordered=False)
     return TaskDataset.from_codes(np.column_stack(columns), y, codes, task_ids, feature_names=names)
 
@@ -87,7 +90,7 @@ def _read_columns(path: Path, columns: list[str]) -> pl.DataFrame:
             frame = pl.read_parquet(path, columns=columns)
         else:
             frame = pl.read_csv(path, columns=columns, infer_schema=False)
-    except (PolarsError, UnicodeError) as error:
+    except UNREADABLE as error:
         raise DataError(f"{path} cannot be read as {kind}: {_first_line(error)}") from error
     if frame.is_empty():
         raise DataError(f"{path} has a header and no rows")
@@ -112,9 +115,9 @@ def _refuse_missing(path: Path, columns: list[str], present: list[str]) -> None:
     refuse(faults)
 
 
-def _id_column(column: pl.Series, faults: list[str]) -> pl.Series:
+def _id_column(column: pl.Series, faults: Faults) -> pl.Series:
     if not (column.dtype == pl.String or column.dtype.is_integer() or _is_enumeration(column.dtype)):
-        faults.append(f"column {column.name!r} must hold text or integers, not {column.dtype}")
+        faults.add(f"column {column.name!r} must hold text or integers, not {column.dtype}")
         return column
     ids = column.cast(pl.String)
     _describe(ids.is_null() | (ids == ""), column, "is empty", faults)
@@ -125,7 +128,7 @@ def _is_enumeration(dtype: pl.DataType) -> bool:
     return isinstance(dtype, pl.Categorical | pl.Enum)
 
 
-def _number_column(column: pl.Series, faults: list[str]) -> FloatArray:
+def _number_column(column: pl.Series, faults: Faults) -> FloatArray:
     if column.dtype == pl.String:
         text = column.str.strip_chars()
         numbers = text.cast(pl.Float64, strict=False)
@@ -135,17 +138,16 @@ def _number_column(column: pl.Series, faults: list[str]) -> FloatArray:
         numbers = column.cast(pl.Float64)
         empty = column.is_null()
     else:
-        faults.append(f"column {column.name!r} must hold numbers, not {column.dtype}")
+        faults.add(f"column {column.name!r} must hold numbers, not {column.dtype}")
         return np.empty(len(column))
     _describe(empty, column, "is empty", faults)
     _describe(numbers.is_not_null() & ~numbers.is_finite(), column, "is not finite", faults)
     return numbers.to_numpy()
 
 
-def _describe(bad: pl.Series, column: pl.Series, fault: str, faults: list[str]) -> None:
+def _describe(bad: pl.Series, column: pl.Series, fault: str, faults: Faults) -> None:
     rows = bad.fill_null(False).arg_true()
     for row in rows[:MAX_FAULTS]:
         shown = "" if column[row] is None else f" {column[row]!r}"
-        faults.append(f"row {row + 1}, column {column.name!r}:{shown} {fault}")
-    if len(rows) > MAX_FAULTS:
-        faults.append(f"column {column.name!r}: {len(rows) - MAX_FAULTS} more cells: {fault}")
+        faults.add(f"row {row + 1}, column {column.name!r}:{shown} {fault}")
+    faults.n += max(0, len(rows) - MAX_FAULTS)
