@@ -79,6 +79,8 @@ def _at_microseconds(numbers: IntArray, unit: str) -> NDArray[np.datetime64]:
 
 def _as_moments(times: ArrayLike) -> NDArray[Any]:
     array = np.asarray(times)
+    if array.dtype.kind not in "MOUS":
+        raise DataError(f"not a time: {array.dtype}")
     if array.dtype.kind != "M":
         try:
             array = array.astype("datetime64[us]")

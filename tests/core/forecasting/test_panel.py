@@ -1,0 +1,136 @@
+"""From a frame in any order to sorted series, and filling that adds zeros and nothing else."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta, timezone
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ccmtl_core import DataError, ParameterError
+from ccmtl_core.forecasting import Frequency, SeriesPanel
+
+SALES = st.dictionaries(
+    st.tuples(st.sampled_from(["b", "a", "0471", "471", "ü"]), st.integers(-5, 20)),
+    st.floats(-100, 100),
+    min_size=1,
+    max_size=30,
+)
+
+
+def frame_of(sales: dict[tuple[str, int], float], seed: int = 0) -> pl.DataFrame:
+    rows = [(name, date(2000, 1, 1) + timedelta(days=day), y) for (name, day), y in sales.items()]
+    np.random.default_rng(seed).shuffle(rows)  # type: ignore[arg-type]
+    return pl.DataFrame(rows, schema={"unique_id": pl.String, "ds": pl.Date, "y": pl.Float64}, orient="row")
+
+
+def as_dict(panel: SeriesPanel) -> dict[tuple[str, int], float]:
+    day = panel.period - Frequency.DAY.to_period(["2000-01-01"])
+    names = [panel.unique_ids[t] for t in panel.series_index]
+    return dict(zip(zip(names, day.tolist(), strict=True), panel.values.tolist(), strict=True))
+
+
+@given(sales=SALES, seed=st.integers(0, 100))
+def test_a_frame_in_any_order_becomes_sorted_series(sales: dict[tuple[str, int], float], seed: int) -> None:
+    panel = SeriesPanel.from_frame(frame_of(sales, seed), "D")
+    assert as_dict(panel) == sales
+    assert panel.unique_ids == tuple(sorted({name for name, _ in sales}))
+    assert panel.frequency is Frequency.DAY
+
+
+@given(sales=SALES, start=st.sampled_from(["dataset", "series"]))
+def test_filling_adds_zeros_where_nothing_was(sales: dict[tuple[str, int], float], start: str) -> None:
+    panel = SeriesPanel.from_frame(frame_of(sales), "D")
+    dense, n_filled = panel.filled("zero", start)
+    days = [day for _, day in sales]
+    expected = {}
+    for name in panel.unique_ids:
+        own = [day for other, day in sales if other == name]
+        first = min(days) if start == "dataset" else min(own)
+        expected |= {(name, day): sales.get((name, day), 0.0) for day in range(first, max(days) + 1)}
+    assert as_dict(dense) == expected
+    assert n_filled == len(expected) - len(sales)
+    assert dense.filled("zero", start)[1] == 0
+
+
+def test_hours_with_a_zone_are_read_in_utc() -> None:
+    zone = timezone(timedelta(hours=2))
+    frame = pl.DataFrame({"unique_id": ["a"], "ds": [datetime(2000, 1, 1, 1, 30, tzinfo=zone)], "y": [1]})
+    panel = SeriesPanel.from_frame(frame, "h")
+    assert panel.frequency.to_datetime(panel.period)[0] == np.datetime64("1999-12-31T23:00")
+
+
+def test_series_without_entries_are_filled_from_the_dataset_only() -> None:
+    panel = SeriesPanel(("a", "b"), [0, 0, 2], [3, 4], [1.0, 2.0], "D")
+    assert panel.filled("zero", "dataset")[0].values.tolist() == [0, 0, 1, 2]
+    assert panel.filled("zero", "series")[0].offsets.tolist() == [0, 0, 2]
+    empty = SeriesPanel(("a",), [0, 0], [], [], "D")
+    assert empty.filled("zero") == (empty, 0)
+
+
+def test_two_rows_in_one_period_are_named() -> None:
+    rows = [("a", datetime(2000, 1, 3)), ("a", datetime(2000, 1, 9, 23)), ("b", datetime(2000, 1, 10))]
+    frame = pl.DataFrame({"unique_id": [r[0] for r in rows], "ds": [r[1] for r in rows], "y": [1, 2, 3]})
+    assert len(SeriesPanel.from_frame(frame, "D").values) == 3
+    with pytest.raises(DataError, match="series 'a', period 2000-01-03T00:00:00 appears twice"):
+        SeriesPanel.from_frame(frame, "W")
+
+
+def test_one_mistyped_year_is_refused_before_the_memory_is_asked_for() -> None:
+    days = [date(2000, 1, 1), date(2000, 1, 2), date(200, 1, 1)]
+    frame = pl.DataFrame({"unique_id": ["a", "b", "c"], "ds": days, "y": [1.0, 2.0, 3.0]})
+    panel = SeriesPanel.from_frame(frame, "h")
+    with pytest.raises(DataError, match=r"from 0200-01-01.* to 2000-01-02.* more than 1000000: is one of"):
+        panel.filled("zero", max_rows=1_000_000)
+
+
+@pytest.mark.parametrize(("method", "start"), [("mean", "dataset"), ("zero", "now")])
+def test_unknown_policies_are_refused(method: str, start: str) -> None:
+    with pytest.raises(ParameterError):
+        SeriesPanel(("a",), [0, 1], [1], [1.0], "D").filled(method, start)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [
+        ("unique_id", [1, 2], "column 'unique_id' must be text, not Int64"),
+        ("ds", ["2000-01-01", "2000-01-02"], "column 'ds' must hold times, not String"),
+        ("y", ["1", "2"], "column 'y' must hold numbers, not String"),
+        ("unique_id", ["a", None], "column 'unique_id' has 1 missing values, the first in row 1"),
+        ("y", [None, None], "column 'y' must hold numbers, not Null"),
+        ("y", [None, 1.0], "column 'y' has 1 missing values, the first in row 0"),
+        ("y", [1.0, float("nan")], "the value is nan"),
+    ],
+)
+def test_unusable_columns_are_refused(column: str, values: list[object], message: str) -> None:
+    days = [date(2000, 1, 1), date(2000, 1, 2)]
+    parts: dict[str, list[object]] = {"unique_id": ["a", "a"], "ds": list(days), "y": [1.0, 2.0]}
+    with pytest.raises(DataError) as caught:
+        SeriesPanel.from_frame(pl.DataFrame({**parts, column: values}), "D")
+    assert message in str(caught.value)
+
+
+def test_a_missing_column_is_named() -> None:
+    with pytest.raises(DataError, match="column 'y' is missing"):
+        SeriesPanel.from_frame(pl.DataFrame({"unique_id": ["a"], "ds": [date(2000, 1, 1)]}), "D")
+
+
+@pytest.mark.parametrize(
+    ("offsets", "period", "values", "message"),
+    [
+        ([0, 1], [1, 2], [1.0, 2.0], "offsets must rise"),
+        ([0, 2, 1], [1, 2], [1.0, 2.0], r"offsets \(2,\)"),
+        ([0, 2], [1], [1.0, 2.0], "must be"),
+        ([0, 2], [2, 1], [1.0, 2.0], "comes too late"),
+        ([0, 2], [1, 1], [1.0, 2.0], "appears twice"),
+        ([0, 2], [1, 2], [1.0, np.inf], "the value is inf"),
+    ],
+)
+def test_impossible_panels_are_refused(
+    offsets: list[int], period: list[int], values: list[float], message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        SeriesPanel(("a",), offsets, period, values, "D")  # type: ignore[arg-type]

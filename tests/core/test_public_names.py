@@ -1,0 +1,51 @@
+"""The names that users and the service import; a change here is a change for them."""
+
+from __future__ import annotations
+
+import ccmtl_core
+import ccmtl_core.forecasting
+
+CORE = [
+    "CCMTLError",
+    "CCMTLModel",
+    "ConvergenceError",
+    "DataError",
+    "FitResult",
+    "ModelFileError",
+    "ParameterError",
+    "Progress",
+    "SolveReport",
+    "SolveStatus",
+    "SufficientStatistics",
+    "TaskDataset",
+    "TaskGraph",
+    "TriangularStatistics",
+    "UnknownTaskError",
+    "fit",
+    "nearest_neighbour_graph",
+    "pooled_weights",
+    "single_task_weights",
+    "training_folds",
+]
+
+FORECASTING = [
+    "MAX_DENSE_ROWS",
+    "Frequency",
+    "LaggedPanel",
+    "SeriesPanel",
+    "lag_dataset",
+    "latest_lags",
+    "recursive_forecast",
+    "split_by_time",
+]
+
+
+def test_the_face_of_the_core() -> None:
+    assert ccmtl_core.__all__ == CORE
+    assert sorted(CORE) == CORE
+    assert all(hasattr(ccmtl_core, name) for name in CORE)
+
+
+def test_the_face_of_forecasting() -> None:
+    assert ccmtl_core.forecasting.__all__ == FORECASTING
+    assert all(hasattr(ccmtl_core.forecasting, name) for name in FORECASTING)
