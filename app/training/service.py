@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -30,6 +31,8 @@ from app.training.schemas import (
 )
 from app.training.task_data import load
 
+_one_dataset_in_memory = threading.Lock()
+
 
 def submit(
     database: Database, storage: Storage, document: dict[str, Any], idempotency_key: str | None
@@ -53,10 +56,9 @@ def submit(
             return _repeated(earlier, request)
     version_id = ""
     if "dataset" not in unsound:
-        with database.read() as session:
+        with _one_dataset_in_memory, database.read() as session:
             version_id = _version_id(session, request, unsound, faults)
-            stored = load(session, storage, version_id)
-        faults += find_faults(stored, request, unsound)
+            faults += find_faults(load(session, storage, version_id), request, unsound)
     if faults:
         raise InvalidContent(
             "invalid_training_request",

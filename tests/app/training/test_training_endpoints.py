@@ -11,8 +11,10 @@ from fastapi.testclient import TestClient
 from sqlalchemy import func, select, update
 
 from app.database import Database
+from app.errors import Fault
 from app.jobs import queue
 from app.models import JobState, TrainingJob
+from app.training import service
 from tests.support.training import add_regression, add_series, job, series_csv, upload
 
 JSON = "application/json"
@@ -323,3 +325,18 @@ def test_events_of_a_job_that_has_ended_are_one(client: TestClient) -> None:
     client.post(f"/v1/training-jobs/{job_id}/cancel")
     lines = client.get(f"/v1/training-jobs/{job_id}/events").text.splitlines()
     assert len([line for line in lines if line.startswith("data: ")]) == 1
+
+
+def test_a_dataset_deleted_while_its_request_is_checked_is_not_found(
+    client: TestClient, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_series(client)
+
+    def find_faults(*args: object) -> list[Fault]:
+        assert client.delete("/v1/datasets/sales").status_code == 204
+        return []
+
+    monkeypatch.setattr(service, "find_faults", find_faults)
+    answer = post(client, job(), **{"Idempotency-Key": "k"})
+    assert (answer.status_code, answer.json()["code"]) == (404, "dataset_not_found")
+    assert n_jobs(database) == 0
