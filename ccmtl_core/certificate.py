@@ -163,7 +163,8 @@ class Certifier:
         All flows at a task that cannot absorb a residual belong to one cell, so there c − DᵀU stays in
         range(G): c is in it. An edge between tasks that can absorb is a cell of its own.
         """
-        if len(U) == 0:
+        if not self.problem.radius.any():  # λ = 0, or no edge: no flow is allowed
+            U[:] = 0.0
             return
         ratio = row_norms(U) / self.problem.radius
         worst = np.ones(self._n_cells)
