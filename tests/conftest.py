@@ -19,7 +19,7 @@ from tests.support.postgres import postgres_server
 
 TEMPLATE = "ccmtl_template"
 
-# The first example of a test may compile a kernel, and other work may share the machine: no clock on examples.
+# The first example of a test may compile a kernel, and the machine may be busy: no clock on examples.
 hypothesis.settings.register_profile("ccmtl", deadline=None)
 hypothesis.settings.load_profile("ccmtl")
 
