@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -112,22 +112,33 @@ def fit(
         graph = nearest_neighbour_graph(W, n_neighbors) if graph is None else graph
         problem = FusionProblem(statistics, graph, float(fusion_strength))
     with clock.phase("solve"):
-        spectrum = PooledSpectrum.of(problem.statistics.gram, graph.component, graph.n_components)
-        multigrid = Multigrid(graph.edges, problem.statistics.gram, spectrum)
-        certifier = Certifier(problem, multigrid, spectrum)
-        if problem.fusion_strength == 0 or len(graph.edges) == 0:
-            name, outcome = "direct", _direct(W, certifier)
-        else:
-            name = _AUTO if solver == "auto" else solver
-            recorder = Recorder(tolerance, _MAX_ROUNDS, clock.round)
-            outcome = SOLVERS[name](problem, W, recorder, certifier, multigrid)
+        name, outcome = _solve(problem, W, solver, Recorder(tolerance, _MAX_ROUNDS, clock.round))
     model = CCMTLModel(outcome.weights, statistics.task_ids, statistics.feature_names)
     return FitResult(model, _report(name, outcome, tolerance, clock), graph)
 
 
+def _solve(problem: FusionProblem, W: FloatArray, solver: str, recorder: Recorder) -> tuple[str, Outcome]:
+    """Solve with the tasks renumbered so that neighbours are close in memory; return name and outcome."""
+    order = problem.graph.locality_order()
+    problem, W = problem.reordered(order), W[order]
+    graph, gram = problem.graph, problem.statistics.gram
+    spectrum = PooledSpectrum.of(gram, graph.component, graph.n_components)
+    multigrid = Multigrid(graph.edges, gram, spectrum)
+    certifier = Certifier(problem, multigrid, spectrum)
+    if problem.fusion_strength == 0 or len(graph.edges) == 0:
+        name, outcome = "direct", _direct(W, certifier)
+    else:
+        name = _AUTO if solver == "auto" else solver
+        outcome = SOLVERS[name](problem, W, recorder, certifier, multigrid)
+    weights = np.empty_like(W)
+    weights[order] = outcome.weights
+    return name, replace(outcome, weights=weights)
+
+
 def _direct(W: FloatArray, certifier: Certifier) -> Outcome:
     """Nothing couples the tasks: the start is the optimum."""
-    certificate = certifier.certify(W, np.zeros((len(certifier.problem.head), W.shape[1])), 1e-12)
+    flows = np.zeros((len(certifier.problem.head), W.shape[1]))
+    certificate = certifier.certify(W, flows, tolerance=1e-12)
     return Outcome(W, certificate.objective, certificate.gap, SolveStatus.CONVERGED, 0, ())
 
 

@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 from scipy.spatial import KDTree
 
 from ccmtl_core._types import FloatArray, IntArray
@@ -112,11 +112,27 @@ class TaskGraph:
         """(T,) Edges at each task."""
         return np.bincount(self.edges.ravel(), minlength=self.n_tasks)
 
+    def locality_order(self) -> IntArray:
+        """(T,) The tasks in an order in which neighbours stand close: reverse Cuthill-McKee."""
+        order: IntArray = reverse_cuthill_mckee(self._adjacency(), symmetric_mode=True).astype(np.int64)
+        return order
+
+    def reordered(self, order: IntArray) -> TaskGraph:
+        """The same graph, renumbered: the new task t is the old ``order[t]``."""
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        edges = np.sort(rank[self.edges], axis=1)
+        sorting = np.argsort(edges[:, 0] * self.n_tasks + edges[:, 1])
+        return TaskGraph(edges[sorting], self.multiplicity[sorting], self.n_tasks, self.tie_rule)
+
+    def _adjacency(self) -> csr_array:
+        i, j = self.edges.T
+        entries = np.ones(2 * len(i), dtype=np.int8), (np.r_[i, j], np.r_[j, i])
+        return csr_array(entries, shape=(self.n_tasks, self.n_tasks))
+
     @cached_property
     def _components(self) -> tuple[int, IntArray]:
-        i, j = self.edges.T
-        shape = (self.n_tasks, self.n_tasks)
-        count, label = connected_components(coo_array((np.ones(len(i)), (i, j)), shape=shape), directed=False)
+        count, label = connected_components(self._adjacency(), directed=False)
         return int(count), label.astype(np.int64)
 
 

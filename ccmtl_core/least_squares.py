@@ -46,6 +46,12 @@ class LeastSquares:
     residual_error: FloatArray
     rank: IntArray
 
+    def reordered(self, order: IntArray) -> LeastSquares:
+        """The same tasks, renumbered: the new task t is the old ``order[t]``."""
+        return LeastSquares(
+            self.weights[order], self.residual[order], self.residual_error[order], self.rank[order]
+        )
+
     @cached_property
     def digits(self) -> FloatArray:
         """Decimal digits left in each task's residual, (T,), from 0 to 15.65."""

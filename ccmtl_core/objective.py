@@ -64,6 +64,12 @@ class FusionProblem:
                 f"fusion_strength must be a finite number from 0 up, not {self.fusion_strength}"
             )
 
+    def reordered(self, order: IntArray) -> FusionProblem:
+        """The same problem with the tasks renumbered: the new task t is the old ``order[t]``."""
+        return FusionProblem(
+            self.statistics.reordered(order), self.graph.reordered(order), self.fusion_strength
+        )
+
     @cached_property
     def head(self) -> IntArray:
         """(E,) int32, the smaller task of each edge."""

@@ -224,6 +224,19 @@ class SufficientStatistics:
             self.feature_names,
         )
 
+    def reordered(self, order: IntArray) -> SufficientStatistics:
+        """The same tasks, renumbered: the new task t is the old ``order[t]``."""
+        new = SufficientStatistics(
+            self.gram[order],
+            self.xty[order],
+            self.yty[order],
+            self.n_samples[order],
+            tuple(self.task_ids[t] for t in order),
+            self.feature_names,
+        )
+        new.__dict__["least_squares"] = self.least_squares.reordered(order)
+        return new
+
     @property
     def n_tasks(self) -> int:
         """T, the number of tasks."""

@@ -174,6 +174,17 @@ class TriangularStatistics:
         rows = self.factor.reshape(-1, self.n_features + 1)
         return np.ascontiguousarray(rows[:, :-1]), np.ascontiguousarray(rows[:, -1])
 
+    def reordered(self, order: IntArray) -> TriangularStatistics:
+        """The same tasks, renumbered: the new task t is the old ``order[t]``."""
+        new = TriangularStatistics(
+            self.factor[order],
+            self.n_samples[order],
+            tuple(self.task_ids[t] for t in order),
+            self.feature_names,
+        )
+        new.__dict__["least_squares"] = self.least_squares.reordered(order)
+        return new
+
     @property
     def n_tasks(self) -> int:
         """T, the number of tasks."""
