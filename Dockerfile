@@ -28,11 +28,12 @@ ENV PATH=/opt/ccmtl/bin:$PATH \
     NUMBA_CACHE_DIR=/var/cache/ccmtl \
     PYTHONUNBUFFERED=1 \
     CCMTL_DATA_DIR=/var/lib/ccmtl \
-    CCMTL_HOST=0.0.0.0
+    CCMTL_HOST=0.0.0.0 \
+    CCMTL_PORT=8000
 USER 10001:10001
 WORKDIR /var/lib/ccmtl
 EXPOSE 8000
-HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
-    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/healthz', timeout=4)"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 CMD ["python", "-c", \
+    "import os, urllib.request as r; r.urlopen('http://127.0.0.1:' + os.environ['CCMTL_PORT'] + '/healthz', timeout=4)"]
 ENTRYPOINT ["ccmtl"]
 CMD ["serve"]

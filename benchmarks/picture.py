@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -13,11 +14,14 @@ from benchmarks.ta_feng import lagged_panel, training_and_held_out
 from ccmtl_core import fit
 
 TARGET = Path("docs/ta_feng.svg")
-STRENGTHS = [10.0 ** (e / 2) for e in range(-2, 13)]
-WIDTH, HEIGHT = 720, 400
-LEFT, RIGHT, TOP, BOTTOM = 70, 150, 50, 60
+STRENGTHS = [10.0 ** (3 + step / 4) for step in range(13)]
+PANELS = {"rmse_mean_of_tasks": "RMSE, mean over 23,812 products", "rmse_over_rows": "RMSE, over all rows"}
+RIVALS = {"pooled": "one model for all", "zero": "always zero"}
+OFF_THE_CHART = "each product alone: {:.2f}, off the chart"
+WIDTH, HEIGHT, PANEL, MARGIN, TOP, BOTTOM = 780, 350, 318, 58, 74, 288
 COLOUR = "#c2410c"
-RIVALS = {"single_task": "each product alone", "pooled": "one model for all", "zero": "always zero"}
+
+Metrics = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -34,74 +38,85 @@ class Axis:
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
 
-def measure() -> tuple[list[tuple[float, float]], dict[str, float]]:
-    """Return (λ, RMSE) along the path and the RMSE of each rival."""
+def measure() -> list[Metrics]:
+    """Return the held-out metrics at each strength, and print them."""
     console = Console()
+    console.print("fusion_strength" + "".join(f"{key:>20}" for key in PANELS), highlight=False)
     training, held_out = training_and_held_out(lagged_panel())
-    graph = None
-    path = []
-    rmse: dict[str, float] = {}
+    graph, measured = None, []
     for strength in STRENGTHS:
         result = fit(training, fusion_strength=strength, graph=graph)
         graph = result.graph
-        rmse = evaluate(result.model.weights, training, held_out)["rmse_mean_of_tasks"]
-        path.append((strength, rmse["ccmtl"]))
-        console.print(f"fusion_strength {strength:12.4g}   RMSE {rmse['ccmtl']:.4f}", highlight=False)
-    rivals = {name: rmse[name] for name in RIVALS}
-    for name, value in rivals.items():
-        console.print(f"{RIVALS[name]:<28}   RMSE {value:.4f}", highlight=False)
-    return path, rivals
+        measured.append(evaluate(result.model.weights, training, held_out))
+        errors = "".join(f"{measured[-1][key]['ccmtl']:20.4f}" for key in PANELS)
+        console.print(f"{strength:15.4g}{errors}", highlight=False)
+    return measured
 
 
-def draw(path: list[tuple[float, float]], rivals: dict[str, float]) -> str:
-    """Return the picture as SVG."""
-    values = [rmse for _, rmse in path] + list(rivals.values())
-    x = Axis(math.log10(path[0][0]), math.log10(path[-1][0]), LEFT, WIDTH - RIGHT)
-    y = Axis(
-        math.floor((min(values) - 0.06) * 10) / 10, math.ceil(max(values) * 10) / 10, HEIGHT - BOTTOM, TOP
-    )
+def draw(measured: list[Metrics]) -> str:
+    """Return the picture as SVG: a panel for each way to average the error."""
+    panels = [
+        part
+        for n, key in enumerate(PANELS)
+        for part in panel(PANELS[key], [metrics[key] for metrics in measured], MARGIN + n * (PANEL + MARGIN))
+    ]
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
-            'font-family="system-ui, sans-serif" font-size="13" fill="#333">',
+            'font-family="system-ui, sans-serif">',
             '<rect width="100%" height="100%" fill="#fff"/>',
-            text(LEFT, 26, "Held-out error on 23,812 real products: mean RMSE, lower is better", size=16),
-            *frame(x, y),
-            *(part for name, value in rivals.items() for part in rival(RIVALS[name], y(value))),
-            *curve([(x(math.log10(strength)), y(rmse)) for strength, rmse in path], min(r for _, r in path)),
+            text(
+                MARGIN, 22, "Held-out error of one-day forecasts, Ta-Feng grocery: lower is better", size=15
+            ),
+            *panels,
+            text(WIDTH / 2, HEIGHT - 12, "fusion_strength: how strongly similar products share", "middle"),
             "</svg>\n",
         ]
     )
 
 
-def text(x: float, y: float, words: str, anchor: str = "start", size: int = 13, fill: str = "#333") -> str:
-    """Return words at a place."""
-    where = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-    return f'<text {where} font-size="{size}" fill="{fill}">{words}</text>'
-
-
-def frame(x: Axis, y: Axis) -> list[str]:
-    """Return grid lines and the labels of both axes."""
-    ticks = [y.low + 0.1 * step for step in range(round((y.high - y.low) / 0.1) + 1)]
-    powers = range(math.ceil(x.low), math.floor(x.high) + 1)
-    raised = '10<tspan dy="-5" font-size="10">{}</tspan>'
+def panel(title: str, errors: list[dict[str, float]], left: float) -> list[str]:
+    """Return one panel: grid, simple forecasts, and CCMTL's path over the strengths."""
+    path = [error["ccmtl"] for error in errors]
+    levels = {name: errors[0][name] for name in RIVALS}
+    low, high = min([*path, *levels.values()]), max([*path[1:], *levels.values()])
+    pad = (high - low) * 0.1
+    x = Axis(math.log10(STRENGTHS[0]), math.log10(STRENGTHS[-1]), left, left + PANEL)
+    y = Axis(low - 1.5 * pad, high + pad, BOTTOM, TOP)
+    points = [
+        (x(math.log10(s)), y(error)) for s, error in zip(STRENGTHS, path, strict=True) if error <= y.high
+    ]
     return [
-        *(f'<path d="M{LEFT} {y(tick):.1f}H{WIDTH - RIGHT}" stroke="#e5e5e5"/>' for tick in ticks),
-        *(text(LEFT - 8, y(tick) + 4, f"{tick:.1f}", "end") for tick in ticks),
-        *(text(x(power), HEIGHT - BOTTOM + 20, raised.format(power), "middle") for power in powers),
-        text(
-            (LEFT + WIDTH - RIGHT) / 2,
-            HEIGHT - 14,
-            "fusion_strength: how strongly similar products share",
-            "middle",
+        text(left, TOP - 24, title, size=13),
+        text(left, TOP - 9, OFF_THE_CHART.format(errors[0]["single_task"]), size=11, fill="#777"),
+        *grid(x, y),
+        *(
+            part
+            for name, level in levels.items()
+            for part in rival(name, level, x, y, above=path[-4] <= level)
         ),
+        *curve(points, min(path)),
     ]
 
 
-def rival(name: str, y: float) -> list[str]:
-    """Return the level line of a simple forecast with its name."""
-    line = f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#999" stroke-dasharray="5 4"/>'
-    return [line, text(WIDTH - RIGHT + 8, y + 4, name)]
+def grid(x: Axis, y: Axis) -> list[str]:
+    """Return the frame, and the labels of both axes."""
+    step = 10.0 ** math.floor(math.log10(y.high - y.low))
+    step = step / 4 if (y.high - y.low) / step < 2 else step
+    ticks = [step * n for n in range(math.ceil(y.low / step), math.floor(y.high / step) + 1)]
+    powers = range(math.ceil(x.low), math.floor(x.high) + 1)
+    raised = '10<tspan dy="-5" font-size="9">{}</tspan>'
+    return [
+        *(f'<path d="M{x.start} {y(tick):.1f}H{x.end}" stroke="#e5e5e5"/>' for tick in ticks),
+        *(text(x.start - 6, y(tick) + 4, f"{tick:.3g}", "end") for tick in ticks),
+        *(text(x(power), y.start + 18, raised.format(power), "middle") for power in powers),
+    ]
+
+
+def rival(name: str, level: float, x: Axis, y: Axis, *, above: bool) -> list[str]:
+    """Return the line of a simple forecast with its name above or below it."""
+    line = f'<path d="M{x.start} {y(level):.1f}H{x.end}" stroke="#777" stroke-dasharray="5 4"/>'
+    return [line, text(x.end, y(level) + (-5 if above else 14), f"{RIVALS[name]} {level:.4f}", "end")]
 
 
 def curve(points: list[tuple[float, float]], lowest: float) -> list[str]:
@@ -110,10 +125,16 @@ def curve(points: list[tuple[float, float]], lowest: float) -> list[str]:
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     return [
         f'<polyline points="{line}" fill="none" stroke="{COLOUR}" stroke-width="2.5"/>',
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{COLOUR}"/>',
-        text(x, y + 22, f"CCMTL {lowest:.3f}", "middle", fill=COLOUR),
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{COLOUR}"/>',
+        text(x, y + 18, f"CCMTL {lowest:.4f}", "middle", fill=COLOUR),
     ]
 
 
+def text(x: float, y: float, words: str, anchor: str = "start", size: int = 12, fill: str = "#333") -> str:
+    """Return words at a place."""
+    where = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
+    return f'<text {where} font-size="{size}" fill="{fill}">{words}</text>'
+
+
 if __name__ == "__main__":
-    TARGET.write_text(draw(*measure()))
+    TARGET.write_text(draw(measure()))

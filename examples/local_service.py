@@ -48,7 +48,7 @@ class LocalService:
                 preexec_fn=lambda: die_with_parent(parent, by=signal.SIGTERM),
             )
         try:
-            self._wait_until_ready(seconds=60)
+            self._wait_until_ready(seconds=120)
         except BaseException:
             self._stop()
             raise
