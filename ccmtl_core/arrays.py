@@ -6,7 +6,7 @@ The checks that datasets, statistics, panels and models share.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -95,9 +95,10 @@ def checked_names(names: Sequence[object], what: str) -> tuple[str, ...]:
     DataError
         Lists each repeated or empty name.
     """
-    checked = tuple(as_id(name) for name in names)
-    if len(set(checked)) == len(checked) and "" not in checked:
-        return checked  # the usual case, without a loop
+    all_text = set(map(type, names)) <= {str}
+    checked = cast("tuple[str, ...]", tuple(names)) if all_text else tuple(map(as_id, names))
+    if len(distinct := set(checked)) == len(checked) and "" not in distinct:
+        return checked  # the usual case, without a loop in Python: there may be a million
     seen: set[str] = set()
     faults = []
     for position, name in enumerate(checked):

@@ -49,7 +49,7 @@ def accumulate_gram(
     yty : (T,) float64, changed
     """
     P = X.shape[1]
-    size = P + 1 + (P + 1) % 2  # even, for the tiles of two by two; the odd column stays zero
+    size = (P + 4) // 4 * 4  # whole tiles; the columns beyond y stay zero
     columns = np.zeros((size, CHUNK))
     products = np.zeros((size, size))
     for s in range(len(slot)):
@@ -59,7 +59,7 @@ def accumulate_gram(
         for first in range(offsets[s], offsets[s + 1], CHUNK):
             m = min(CHUNK, offsets[s + 1] - first)
             load_columns(X, y, order, first, m, columns)
-            _add_products(columns, m, products)
+            _add_products(columns, P + 1, m, products)
         t = slot[s]
         for p in range(P):
             for q in range(p):
@@ -84,17 +84,27 @@ def load_columns(
 
 
 @numba.njit(cache=True, nogil=True, fastmath=REASSOCIATE)
-def _add_products(columns: FloatArray, m: int, products: FloatArray) -> None:
-    """Add the dot products of all pairs of columns, lower triangle, two by two of them at a time."""
-    for p in range(0, len(columns), 2):
-        for q in range(0, p + 1, 2):
-            a = b = c = d = 0.0
+def _add_products(columns: FloatArray, used: int, m: int, products: FloatArray) -> None:
+    """Add the dot products of all pairs of columns, lower triangle, in tiles of two by four."""
+    for p in range(0, used, 2):
+        for q in range(0, p + 1, 4):
+            a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
             for i in range(m):
-                a += columns[p, i] * columns[q, i]
-                b += columns[p, i] * columns[q + 1, i]
-                c += columns[p + 1, i] * columns[q, i]
-                d += columns[p + 1, i] * columns[q + 1, i]
-            products[p, q] += a
-            products[p, q + 1] += b
-            products[p + 1, q] += c
-            products[p + 1, q + 1] += d
+                a, b = columns[p, i], columns[p + 1, i]
+                c0, c1, c2, c3 = columns[q, i], columns[q + 1, i], columns[q + 2, i], columns[q + 3, i]
+                a0 += a * c0
+                a1 += a * c1
+                a2 += a * c2
+                a3 += a * c3
+                b0 += b * c0
+                b1 += b * c1
+                b2 += b * c2
+                b3 += b * c3
+            products[p, q] += a0
+            products[p, q + 1] += a1
+            products[p, q + 2] += a2
+            products[p, q + 3] += a3
+            products[p + 1, q] += b0
+            products[p + 1, q + 1] += b1
+            products[p + 1, q + 2] += b2
+            products[p + 1, q + 3] += b3

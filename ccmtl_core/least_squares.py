@@ -8,7 +8,7 @@ eigen- or singular value decomposition (Golub and Van Loan, Matrix Computations,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,6 +21,8 @@ EPS = float(np.finfo(np.float64).eps)
 MAX_DIGITS = -float(np.log10(EPS))
 SAFE_PIVOT = 1e-6
 """Squared sine of a column's angle to those before it, above which it counts as independent."""
+
+FEW_DIGITS = 6
 
 BATCH_ENTRIES = 2**22
 
@@ -62,6 +64,33 @@ class LeastSquares:
         """Decimal digits left in Σ_t RSS_t."""
         total = np.array([self.residual.sum()]), np.array([self.residual_error.sum()])
         return float(_digits(*total)[0])
+
+    def precision_note(self, task_ids: Sequence[str]) -> str | None:
+        """What to tell a user where fewer than six digits are left, or None where all is well.
+
+        Parameters
+        ----------
+        task_ids : T str
+            The ids of the tasks.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> start = least_squares_from_gram(
+        ...     np.array([[[1.0]]]), np.array([[1e9]]), np.array([1e18]), np.array([2]))
+        >>> start.precision_note(["a"])  # doctest: +ELLIPSIS
+        "Fewer than six digits are left in the residual sum of squares: 0.0 in the sum over all ..."
+        """
+        few = np.flatnonzero(self.digits < FEW_DIGITS)
+        if not len(few) and self.total_digits >= FEW_DIGITS:
+            return None
+        worst = int(np.argmin(self.digits))
+        return (
+            "Fewer than six digits are left in the residual sum of squares: "
+            f"{self.total_digits:.1f} in the sum over all tasks; {len(few)} of {len(self.digits)} tasks, "
+            f"least {self.digits[worst]:.1f} in task {task_ids[worst]!r}. Exact fits look the same. "
+            "Triangular statistics keep more."
+        )
 
 
 def least_squares_from_gram(
