@@ -114,7 +114,9 @@ def fit(
     with clock.phase("solve"):
         name, outcome = _solve(problem, W, solver, Recorder(tolerance, _MAX_ROUNDS, clock.round))
     model = CCMTLModel(outcome.weights, statistics.task_ids, statistics.feature_names)
-    return FitResult(model, _report(name, outcome, tolerance, clock), graph)
+    note = statistics.least_squares.precision_note(statistics.task_ids)
+    report = _report(name, outcome, tolerance, clock, () if note is None else (note,))
+    return FitResult(model, report, graph)
 
 
 def _solve(problem: FusionProblem, W: FloatArray, solver: str, recorder: Recorder) -> tuple[str, Outcome]:
@@ -142,7 +144,9 @@ def _direct(W: FloatArray, certifier: Certifier) -> Outcome:
     return Outcome(W, certificate.objective, certificate.gap, SolveStatus.CONVERGED, 0, ())
 
 
-def _report(name: str, outcome: Outcome, tolerance: float, clock: _Clock) -> SolveReport:
+def _report(
+    name: str, outcome: Outcome, tolerance: float, clock: _Clock, notes: tuple[str, ...]
+) -> SolveReport:
     return SolveReport(
         status=outcome.status,
         solver=name,
@@ -153,6 +157,7 @@ def _report(name: str, outcome: Outcome, tolerance: float, clock: _Clock) -> Sol
         cg_iterations=outcome.cg_iterations,
         seconds=dict(clock.seconds),
         history=outcome.history,
+        notes=notes,
     )
 
 
