@@ -326,3 +326,24 @@ def test_statistics_are_read_only() -> None:
     for array in (statistics.gram, statistics.xty, statistics.yty, statistics.n_samples):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
+
+
+@every_form
+@given(data=datasets(), seed=st.integers(0, 2**32))
+def test_renumbered_tasks_keep_their_statistics_and_their_fit(
+    form: Form, data: TaskDataset, seed: int
+) -> None:
+    statistics = form.from_dataset(data)
+    order = np.random.default_rng(seed).permutation(data.n_tasks)
+    new = statistics.reordered(order)
+    assert new.task_ids == tuple(data.task_ids[t] for t in order)
+    assert np.array_equal(new.gram, statistics.gram[order])
+    assert np.array_equal(new.xty, statistics.xty[order])
+    assert np.array_equal(new.yty, statistics.yty[order])
+    assert new.n_samples.tolist() == statistics.n_samples[order].tolist()
+    W = np.random.default_rng(seed).standard_normal(new.xty.shape)
+    assert np.array_equal(new.squared_error(W[order]), statistics.squared_error(W)[order])
+    own = type(statistics)(**{name: getattr(new, name) for name in statistics.__dataclass_fields__})
+    for name in ("weights", "residual", "residual_error", "rank"):
+        fresh = getattr(own.least_squares, name)
+        assert np.allclose(getattr(new.least_squares, name), fresh, rtol=1e-12, atol=0)
