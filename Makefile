@@ -31,7 +31,7 @@ check: dev ## Lint, check the format and the types
 	@$(bin)/python -m pip --disable-pip-version-check check
 
 bench: dev ## Run the measurements that the documentation quotes
-	@for name in fit http; do $(bin)/python -m "benchmarks.bench_$$name" || exit 1; done
+	@for name in gram fit predict; do $(bin)/python -m "benchmarks.$$name" || exit 1; done
 
 picture: runtime ## Draw docs/ta_feng.svg anew from the real file
 	@$(bin)/python -m benchmarks.picture

@@ -25,7 +25,7 @@ from app.database import Database
 from app.registry.publication import History
 from app.schema import prepare
 from app.settings import Settings
-from benchmarks.bench_http import N_CLIENTS, N_CONNECTIONS, SECONDS, ask
+from benchmarks.load import N_CLIENTS, N_CONNECTIONS, SECONDS, ask
 from tests.support.models import add_version, trained
 
 HOST = "127.0.0.1"
