@@ -1,0 +1,50 @@
+"""The documentation says what the program does: settings, links, make targets."""
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic_core import PydanticUndefined
+
+from app.settings import Settings
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+
+
+def settings_rows() -> list[str]:
+    """The table of docs/operations.md as the settings themselves would write it."""
+    rows = []
+    for name, field in Settings.model_fields.items():
+        assert field.default is not PydanticUndefined, f"{name} has no default"
+        default = "" if field.default is None else f"`{field.default}`"
+        rows.append(f"| `CCMTL_{name.upper()}` | {default} | {field.description} |")
+    return rows
+
+
+def test_the_settings_table_is_the_settings() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text()
+    documented = [line for line in page.splitlines() if line.startswith("| `CCMTL_")]
+    assert documented == settings_rows()
+
+
+def test_every_setting_has_a_description() -> None:
+    assert all(field.description for field in Settings.model_fields.values())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
+    missing = [target for target in targets if not (page.parent / target).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_make_target_and_path_in_code_exists(page: Path) -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    code = re.findall(r"`([^`\n]+)`", page.read_text())
+    targets = {match[1] for text in code if (match := re.match(r"make ([a-z-]+)", text))}
+    assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets), targets
+    roots = "app|ccmtl_core|docs|examples|benchmarks|tests|requirements|scripts"
+    paths = {text for text in code if re.fullmatch(rf"({roots})/[\w./-]+", text)}
+    assert not [path for path in paths if not (ROOT / path).exists()]
