@@ -8,18 +8,15 @@ callers spread blocks over cores.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.arrays import read_only
+from ccmtl_core.compiled import kernel
 
 CHUNK = 128
 
-REASSOCIATE = {"reassoc", "contract", "nsz"}
-"""Sums may be taken in vectors; NaN and infinity keep their meaning."""
 
-
-@numba.njit(cache=True, nogil=True)
 def accumulate_gram(
     X: FloatArray,
     y: FloatArray,
@@ -48,6 +45,21 @@ def accumulate_gram(
     xty : (T, P) float64, changed
     yty : (T,) float64, changed
     """
+    rows = map(read_only, (X, y, order, offsets, slot))  # one combination of types: compiled once
+    _accumulate(*rows, gram, xty, yty)
+
+
+@kernel
+def _accumulate(
+    X: FloatArray,
+    y: FloatArray,
+    order: IntArray,
+    offsets: IntArray,
+    slot: IntArray,
+    gram: FloatArray,
+    xty: FloatArray,
+    yty: FloatArray,
+) -> None:
     P = X.shape[1]
     size = (P + 4) // 4 * 4  # whole tiles; the columns beyond y stay zero
     columns = np.zeros((size, CHUNK))
@@ -70,7 +82,7 @@ def accumulate_gram(
         yty[t] += products[P, P]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def load_columns(
     X: FloatArray, y: FloatArray, order: IntArray, first: int, m: int, columns: FloatArray
 ) -> None:
@@ -83,7 +95,7 @@ def load_columns(
         columns[P, i] = y[row]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=REASSOCIATE)
+@kernel
 def _add_products(columns: FloatArray, used: int, m: int, products: FloatArray) -> None:
     """Add the dot products of all pairs of columns, lower triangle, in tiles of two by four."""
     for p in range(0, used, 2):

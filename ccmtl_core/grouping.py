@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from ccmtl_core._types import IntArray
+from ccmtl_core.arrays import read_only
+from ccmtl_core.compiled import kernel
 
 
-@numba.njit(cache=True, nogil=True)
 def group_rows(group: IntArray, n_groups: int) -> tuple[IntArray, IntArray]:
     """Counting sort: where the rows of each group are.
 
@@ -26,6 +26,12 @@ def group_rows(group: IntArray, n_groups: int) -> tuple[IntArray, IntArray]:
     offsets : (n_groups + 1,) int64
         ``order[offsets[s]:offsets[s + 1]]`` are the rows of group s.
     """
+    order, offsets = _counting_sort(read_only(group), n_groups)
+    return order, offsets
+
+
+@kernel
+def _counting_sort(group: IntArray, n_groups: int) -> tuple[IntArray, IntArray]:
     offsets = np.zeros(n_groups + 1, dtype=np.int64)
     for i in range(len(group)):
         offsets[group[i] + 1] += 1

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numba
 import numpy as np
 
 from ccmtl_core._types import BoolArray, FloatArray, IntArray
+from ccmtl_core.arrays import read_only
+from ccmtl_core.compiled import kernel
 
 EPS = float(np.finfo(np.float64).eps)
 MAX_DIGITS = -float(np.log10(EPS))
@@ -119,7 +120,7 @@ def least_squares_from_gram(
     """
     scale = _lengths(np.sqrt(np.maximum(np.diagonal(gram, axis1=1, axis2=2), 0.0)))
     weights, explained = np.zeros_like(xty), np.zeros_like(yty)
-    definite = _solve_cholesky(gram, xty, scale, weights, explained)
+    definite = _solve_cholesky(read_only(gram), read_only(xty), scale, weights, explained)
     rank = np.where(definite, gram.shape[1], 0)
     for some in _batches(~definite, gram.shape[1]):
         D = scale[some]
@@ -159,7 +160,7 @@ def least_squares_from_factor(factor: FloatArray, n_samples: IntArray) -> LeastS
     R, target = factor[:, :, :P], factor[:, :, P]
     scale = _lengths(np.sqrt((R**2).sum(axis=1)))
     weights = np.zeros((len(factor), P))
-    definite = _solve_triangular(factor, scale, weights)
+    definite = _solve_triangular(read_only(factor), scale, weights)
     rank = np.where(definite, P, 0)
     condition = np.ones(len(factor))  # of a safe task: of no weight below
     for some in _batches(~definite, P):
@@ -236,7 +237,7 @@ def _minimum_norm(V: FloatArray, b: FloatArray, scale: FloatArray, rank: IntArra
     return weights
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _solve_cholesky(
     gram: FloatArray, xty: FloatArray, scale: FloatArray, weights: FloatArray, explained: FloatArray
 ) -> BoolArray:
@@ -272,7 +273,7 @@ def _solve_cholesky(
     return definite
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _solve_triangular(factor: FloatArray, scale: FloatArray, weights: FloatArray) -> BoolArray:
     """Fill in the tasks whose columns are safely independent; say which they are."""
     T, P = weights.shape

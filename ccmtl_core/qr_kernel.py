@@ -7,14 +7,14 @@ found without ever holding more than ``CHUNK`` rows. One thread, no GIL.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.gram_kernel import CHUNK, REASSOCIATE, load_columns
+from ccmtl_core.arrays import read_only
+from ccmtl_core.compiled import kernel
+from ccmtl_core.gram_kernel import CHUNK, load_columns
 
 
-@numba.njit(cache=True, nogil=True)
 def accumulate_factor(
     X: FloatArray, y: FloatArray, order: IntArray, offsets: IntArray, slot: IntArray, factor: FloatArray
 ) -> None:
@@ -27,6 +27,14 @@ def accumulate_factor(
     factor : (T, P + 1, P + 1) float64, changed
         Upper triangular.
     """
+    rows = map(read_only, (X, y, order, offsets, slot))  # one combination of types: compiled once
+    _accumulate(*rows, factor)
+
+
+@kernel
+def _accumulate(
+    X: FloatArray, y: FloatArray, order: IntArray, offsets: IntArray, slot: IntArray, factor: FloatArray
+) -> None:
     columns = np.zeros((X.shape[1] + 1, CHUNK))
     for s in range(len(slot)):
         for first in range(offsets[s], offsets[s + 1], CHUNK):
@@ -35,7 +43,7 @@ def accumulate_factor(
             _fold_in(columns, m, factor[slot[s]])
 
 
-@numba.njit(cache=True, nogil=True, fastmath=REASSOCIATE)
+@kernel
 def _fold_in(columns: FloatArray, m: int, R: FloatArray) -> None:
     """Triangle R of [R; columns[:, :m]ᵀ]; the columns are used up."""
     for k in range(len(R)):

@@ -8,14 +8,12 @@ smaller number first, up to ``split[i]``; ``eid`` names the edge of each entry.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
 from ccmtl_core._types import FloatArray, IndexArray
+from ccmtl_core.compiled import kernel
 
 Dims = tuple[int, ...] | int
 _CONSTANT_UP_TO = 16
@@ -26,14 +24,6 @@ def dims_for(n_tasks: int, n_features: int) -> Dims:
     """Return a constant P where the loops are long enough to repay a compilation of their own."""
     worth_it = n_features <= _CONSTANT_UP_TO and n_tasks * n_features >= _CONSTANT_FROM_SIZE
     return (0,) * n_features if worth_it else n_features
-
-
-def _kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    # reassoc and contract let the compiler vectorise sums; NaN and infinity keep their meaning.
-    compiled: Callable[..., Any] = njit(
-        nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"}
-    )(function)
-    return compiled
 
 
 def _width(dims: Dims) -> int:
@@ -48,7 +38,7 @@ def _width_compiled(dims):  # type: ignore[no-untyped-def] # numba refuses annot
     return lambda dims: dims
 
 
-@_kernel
+@kernel
 def adjacency(
     n: int, head: IndexArray, tail: IndexArray
 ) -> tuple[IndexArray, IndexArray, IndexArray, IndexArray]:
@@ -74,7 +64,7 @@ def adjacency(
     return ptr, split, nbr, eid
 
 
-@_kernel
+@kernel
 def spread_edge_weights(
     ptr: IndexArray, eid: IndexArray, w: FloatArray, data: FloatArray, diagonal: FloatArray
 ) -> None:
@@ -87,7 +77,7 @@ def spread_edge_weights(
         diagonal[i] = total
 
 
-@_kernel
+@kernel
 def invert_blocks(G: FloatArray, diagonal: FloatArray, B: FloatArray, dims: Dims) -> None:
     """B_t = (diagonal_t I + G_t)⁻¹ by Cholesky; a pivot lost to rounding is lifted to the rounding level."""
     P = _width(dims)
@@ -121,7 +111,7 @@ def invert_blocks(G: FloatArray, diagonal: FloatArray, B: FloatArray, dims: Dims
                 B[t, b, a] = s
 
 
-@_kernel
+@kernel
 def apply_system(
     ptr: IndexArray,
     nbr: IndexArray,
@@ -149,7 +139,7 @@ def apply_system(
             out[i, p] = s
 
 
-@_kernel
+@kernel
 def smooth_forward(
     ptr: IndexArray,
     split: IndexArray,
@@ -186,7 +176,7 @@ def smooth_forward(
             residual[i, p] = acc[p]
 
 
-@_kernel
+@kernel
 def smooth_backward(
     ptr: IndexArray,
     nbr: IndexArray,
@@ -212,7 +202,7 @@ def smooth_backward(
             x[i, p] = s
 
 
-@_kernel
+@kernel
 def strong_neighbours(
     ptr: IndexArray, nbr: IndexArray, data: FloatArray, threshold: float, of_both: bool
 ) -> tuple[IndexArray, IndexArray]:
@@ -237,7 +227,7 @@ def strong_neighbours(
     return rows, strong[:count].copy()
 
 
-@_kernel
+@kernel
 def coarse_edges(
     ptr: IndexArray, nbr: IndexArray, eid: IndexArray, aggregate: IndexArray, n_coarse: int
 ) -> tuple[IndexArray, IndexArray, IndexArray]:
@@ -274,7 +264,7 @@ def coarse_edges(
     return head[:count].copy(), tail[:count].copy(), edge_map
 
 
-@_kernel
+@kernel
 def sum_edge_weights(edge_map: IndexArray, w: FloatArray, coarse: FloatArray) -> None:
     """Sum the fine edges of each coarse edge."""
     coarse[:] = 0.0
@@ -283,7 +273,7 @@ def sum_edge_weights(edge_map: IndexArray, w: FloatArray, coarse: FloatArray) ->
             coarse[edge_map[e]] += w[e]
 
 
-@_kernel
+@kernel
 def sum_blocks(aggregate: IndexArray, G: FloatArray, coarse: FloatArray) -> None:
     """Sum the Gram blocks of each aggregate: the pooled regression of its tasks."""
     coarse[:] = 0.0
@@ -294,7 +284,7 @@ def sum_blocks(aggregate: IndexArray, G: FloatArray, coarse: FloatArray) -> None
                 coarse[aggregate[i], p, q] += G[i, p, q]
 
 
-@_kernel
+@kernel
 def restrict(aggregate: IndexArray, fine: FloatArray, coarse: FloatArray, dims: Dims) -> None:
     """Sum over each aggregate."""
     P = _width(dims)
@@ -304,7 +294,7 @@ def restrict(aggregate: IndexArray, fine: FloatArray, coarse: FloatArray, dims: 
             coarse[aggregate[i], p] += fine[i, p]
 
 
-@_kernel
+@kernel
 def prolong_add(aggregate: IndexArray, coarse: FloatArray, fine: FloatArray, dims: Dims) -> None:
     """Add to each task what its aggregate says."""
     P = _width(dims)
@@ -313,7 +303,7 @@ def prolong_add(aggregate: IndexArray, coarse: FloatArray, fine: FloatArray, dim
             fine[i, p] += coarse[aggregate[i], p]
 
 
-@_kernel
+@kernel
 def edge_differences(head: IndexArray, tail: IndexArray, W: FloatArray, out: FloatArray, dims: Dims) -> None:
     """out_e = W_i − W_j."""
     P = _width(dims)
@@ -322,7 +312,7 @@ def edge_differences(head: IndexArray, tail: IndexArray, W: FloatArray, out: Flo
             out[e, p] = W[head[e], p] - W[tail[e], p]
 
 
-@_kernel
+@kernel
 def add_divergence(head: IndexArray, tail: IndexArray, U: FloatArray, out: FloatArray, dims: Dims) -> None:
     """Add Dᵀ U to out: +U_e at the head, −U_e at the tail."""
     P = _width(dims)
@@ -332,7 +322,7 @@ def add_divergence(head: IndexArray, tail: IndexArray, U: FloatArray, out: Float
             out[tail[e], p] -= U[e, p]
 
 
-@_kernel
+@kernel
 def smooth_edges(
     head: IndexArray,
     tail: IndexArray,
@@ -360,7 +350,7 @@ def smooth_edges(
     return total
 
 
-@_kernel
+@kernel
 def subtract_scaled_divergence(
     head: IndexArray, tail: IndexArray, r: FloatArray, v: FloatArray, out: FloatArray, dims: Dims
 ) -> None:
@@ -372,7 +362,7 @@ def subtract_scaled_divergence(
             out[tail[e], p] += r[e] * v[e, p]
 
 
-@_kernel
+@kernel
 def subtract_curvature(
     head: IndexArray,
     tail: IndexArray,
@@ -400,7 +390,7 @@ def subtract_curvature(
             out[j, p] += z
 
 
-@_kernel
+@kernel
 def dual_step(
     head: IndexArray,
     tail: IndexArray,
@@ -447,7 +437,7 @@ def dual_step(
     return slack, mismatch
 
 
-@_kernel
+@kernel
 def push_to_roots(
     order: IndexArray,
     parent: IndexArray,
