@@ -7,18 +7,26 @@ import numpy as np
 from app.datasets.csv_scan import scan_csv
 from ccmtl_core import SufficientStatistics, TaskDataset, fit
 
-N_TASKS, N_ROWS, N_FEATURES = 2000, 12, 3
+# Kernels for any number of features, then those with five as a constant, taken where there are many tasks.
+SIZES = ((1000, 3), (5000, 5))
+N_ROWS = 12
 
 
 def main() -> None:
-    """Take the steps of a training job with a holdout, on enough tasks for the solver to need every level."""
+    """Take the steps of an upload, then of training jobs with a holdout."""
     scan_csv(np.frombuffer(b"a,b\n1,2\n", np.uint8), n_fields=2)
+    for n_tasks, n_features in SIZES:
+        train(n_tasks, n_features)
+
+
+def train(n_tasks: int, n_features: int) -> None:
+    """Fit one half of the rows of invented groups of tasks, then all."""
     random = np.random.default_rng(0)
-    task = np.repeat(np.arange(N_TASKS), N_ROWS)
-    X = random.normal(size=(task.size, N_FEATURES))
+    task = np.repeat(np.arange(n_tasks), N_ROWS)
+    X = random.normal(size=(task.size, n_features))
     y = (X * (task[:, None] % 7)).sum(axis=1) + random.normal(size=task.size)
     dataset = TaskDataset.from_long(X, y, [str(t) for t in task])
-    fold = np.tile(np.arange(N_ROWS) % 2, N_TASKS)
+    fold = np.tile(np.arange(N_ROWS) % 2, n_tasks)
     training, _ = SufficientStatistics.by_fold(dataset, fold, 2)
     for data in (training, dataset):
         fit(data, fusion_strength=1.0)

@@ -1,0 +1,34 @@
+"""After set-up nothing is compiled: scripts/warm_cache.py leaves every kernel that a first job calls on disk."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FIRST_JOB = """
+import numpy as np
+from ccmtl_core import TaskDataset, fit
+for n_tasks, n_features in ((300, 7), (6000, 5)):
+    random = np.random.default_rng(1)
+    task = np.repeat(np.arange(n_tasks), 8)
+    y = random.poisson(0.3, task.size)
+    data = TaskDataset.from_long(random.poisson(0.3, (task.size, n_features)), y, [str(t) for t in task])
+    fit(data, fusion_strength=3.0)
+"""
+
+
+def kernels(folder: Path) -> set[Path]:
+    return set(folder.rglob("*.nbc"))
+
+
+@pytest.mark.slow
+def test_a_first_job_finds_every_kernel_compiled(tmp_path: Path) -> None:
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, ROOT / "scripts" / "warm_cache.py"], env=environment, check=True)
+    after_set_up = kernels(tmp_path)
+    subprocess.run([sys.executable, "-c", FIRST_JOB], env=environment, check=True)
+    assert after_set_up
+    assert kernels(tmp_path) == after_set_up
