@@ -1,4 +1,4 @@
-"""After set-up nothing is compiled: scripts/warm_cache.py leaves every kernel that a first job calls on disk."""
+"""After set-up nothing is compiled: scripts/warm_cache.py leaves every kernel of a first job on disk."""
 
 import os
 import subprocess
