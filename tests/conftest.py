@@ -6,6 +6,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import hypothesis
@@ -64,7 +65,7 @@ def postgres_template(postgres_url: str) -> Iterator[str]:
     _execute(postgres_url, f"DROP DATABASE {name}")
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", "postgresql"], scope="module")
 def database_kind(request: pytest.FixtureRequest) -> str:
     """The test runs once for each kind of database."""
     return str(request.param)
@@ -76,7 +77,8 @@ def empty_database_url(database_kind: str, request: pytest.FixtureRequest, tmp_p
     if database_kind == "sqlite":
         yield f"sqlite:///{tmp_path / 'test.db'}"
         return
-    yield from _postgres_database(request.getfixturevalue("postgres_url"), "template0")
+    with postgres_database(request.getfixturevalue("postgres_url"), "template0") as url:
+        yield url
 
 
 @pytest.fixture
@@ -87,7 +89,8 @@ def database_url(database_kind: str, request: pytest.FixtureRequest, tmp_path: P
         yield f"sqlite:///{path}"
         return
     template = request.getfixturevalue("postgres_template")
-    yield from _postgres_database(request.getfixturevalue("postgres_url"), template)
+    with postgres_database(request.getfixturevalue("postgres_url"), template) as url:
+        yield url
 
 
 @pytest.fixture
@@ -104,7 +107,9 @@ def database(settings: Settings) -> Iterator[Database]:
     database.dispose()
 
 
-def _postgres_database(server: str, template: str) -> Iterator[str]:
+@contextmanager
+def postgres_database(server: str, template: str) -> Iterator[str]:
+    """Yield the URL of a new database made from ``template``; drop it in the end."""
     name = f"ccmtl_test_{secrets.token_hex(6)}"
     _execute(server, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
     yield _sibling(server, name)

@@ -17,6 +17,7 @@ import httpx2
 import numpy as np
 import psutil
 
+from app.settings import Settings
 from tests.support.processes import is_running, wait_until
 
 START_SECONDS = 60
@@ -25,8 +26,9 @@ FINAL = {"succeeded", "failed", "cancelled"}
 
 @dataclass
 class Service:
-    """A running ``ccmtl serve``: its address, its processes and its log."""
+    """A running ``ccmtl serve``: its settings, its processes, its log, and a client of it."""
 
+    settings: Settings
     process: subprocess.Popen[bytes]
     log_file: Path
     client: httpx2.Client
@@ -72,17 +74,18 @@ class Service:
 
 
 @contextmanager
-def running_service(folder: Path, **settings: str) -> Iterator[Service]:
+def running_service(folder: Path, **settings: Any) -> Iterator[Service]:
     """Start ``ccmtl serve`` on a free port with its data in ``folder``; end it, and see all of it end."""
     log_file = folder / f"service-{time.monotonic_ns()}.log"
-    environment = {**os.environ, "CCMTL_DATA_DIR": str(folder / "var"), "CCMTL_PORT": "0"}
-    environment |= {f"CCMTL_{name.upper()}": value for name, value in settings.items()}
+    chosen = Settings(data_dir=folder / "var", port=0, **settings)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("CCMTL_")}
+    environment |= chosen.environment()
     with log_file.open("wb") as log:
         command = [sys.executable, "-m", "app.cli", "serve"]
         process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stderr=log)
     try:
         with httpx2.Client(base_url=_address(process, log_file), timeout=60) as client:
-            service = Service(process, log_file, client)
+            service = Service(chosen, process, log_file, client)
             wait_until(lambda: client.get("/readyz").status_code == 200, START_SECONDS, "readiness")
             yield service
             if process.poll() is None:
@@ -182,8 +185,11 @@ def wait_for_phase(client: httpx2.Client, job_id: str, name: str) -> None:
     wait_until(arrived, 60, f"phase {name}")
 
 
-def queue_long_training(client: httpx2.Client) -> str:
-    """Upload sales and queue a training of model ``long`` that takes several seconds; return the job's id."""
-    create_daily_dataset(client, "long")
-    upload_csv(client, "long", sales_csv(3000, 60))
-    return start_training(client, dataset="long", model="long", fusion_strength=1000.0, tolerance=1e-9)
+def queue_long_training(client: httpx2.Client, model: str = "long") -> str:
+    """Queue a training that takes several seconds, its dataset uploaded if need be; return the job's id."""
+    if client.get("/v1/datasets/long").status_code == 404:
+        create_daily_dataset(client, "long")
+        upload_csv(client, "long", sales_csv(8000, 30))
+    return start_training(
+        client, dataset="long", model=model, fusion_strength=1000.0, tolerance=1e-9, holdout=None
+    )

@@ -1,38 +1,34 @@
-"""Fixtures of the walks: a real service as processes of its own, on each kind of database.
-
-``@pytest.mark.service(workers="2", …)`` gives it settings.
-"""
+"""Fixtures of the walks: a real service as processes of its own, on each kind of database."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from pathlib import Path
 
 import pytest
 
+from tests.conftest import postgres_database
 from tests.support.service import Service, running_service
 
-StartService = Callable[[], AbstractContextManager[Service]]
+StartService = Callable[..., AbstractContextManager[Service]]
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "service(**settings): settings of the walk's service")
+@pytest.fixture(scope="module")
+def start_service(
+    tmp_path_factory: pytest.TempPathFactory, database_kind: str, request: pytest.FixtureRequest
+) -> Iterator[StartService]:
+    """Start a service, with settings by keyword; all of one module find what the others have stored."""
+    folder = tmp_path_factory.mktemp("service")
+    if database_kind == "sqlite":
+        yield lambda **settings: running_service(folder, **settings)
+        return
+    template = request.getfixturevalue("postgres_template")
+    with postgres_database(request.getfixturevalue("postgres_url"), template) as url:
+        yield lambda **settings: running_service(folder, database_url=url, **settings)
 
 
-@pytest.fixture
-def start_service(tmp_path: Path, database_kind: str, request: pytest.FixtureRequest) -> StartService:
-    """Start the test's service; again after it ended, it finds what it has stored."""
-    settings = {"job_poll_seconds": "0.1"}
-    for marker in request.node.iter_markers("service"):
-        settings |= marker.kwargs
-    if database_kind == "postgresql":
-        settings["database_url"] = request.getfixturevalue("database_url")
-    return lambda: running_service(tmp_path, **settings)
-
-
-@pytest.fixture
+@pytest.fixture(scope="module")
 def service(start_service: StartService) -> Iterator[Service]:
-    """The running service."""
-    with start_service() as service:
+    """A service for all tests of the module, quick to take over."""
+    with start_service(workers=2, job_lease_seconds=3, job_poll_seconds=0.1) as service:
         yield service

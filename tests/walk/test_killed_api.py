@@ -15,10 +15,10 @@ def files_in(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"]
 
 
-def test_killed_api_leaves_no_trace_of_an_upload(service: Service, tmp_path: Path) -> None:
+def test_killed_api_leaves_no_trace_of_an_upload(service: Service) -> None:
     create_daily_dataset(service.client, "sales")
     content = sales_csv(500, 60)
-    stored = tmp_path / "var"
+    stored = service.settings.data_dir
     before = set(files_in(stored))
     url = service.client.base_url
     with socket.create_connection((url.host, url.port or 0)) as connection:

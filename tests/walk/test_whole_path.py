@@ -5,13 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import httpx2
 import numpy as np
-import pytest
 
 from app.database import Database
 from app.registry import service as registry
@@ -95,10 +93,9 @@ def train(client: httpx2.Client) -> dict[str, Any]:
     return last
 
 
-def stored_model(folder: Path, database_kind: str, request: pytest.FixtureRequest) -> CCMTLModel:
+def stored_model(settings: Settings) -> CCMTLModel:
     """The published model, read from the service's database and given to the library."""
-    url = request.getfixturevalue("database_url") if database_kind == "postgresql" else None
-    database = Database(Settings(data_dir=folder / "var", database_url=url))
+    database = Database(settings)
     with database.read() as session:
         stored = registry.load(session, "odd", 1)
     database.dispose()
@@ -126,9 +123,7 @@ def answers(client: httpx2.Client, features: Any) -> dict[str, Any]:
     }
 
 
-def test_from_a_file_to_forecasts_that_outlive_the_process(
-    start_service: StartService, tmp_path: Path, database_kind: str, request: pytest.FixtureRequest
-) -> None:
+def test_from_a_file_to_forecasts_that_outlive_the_process(start_service: StartService) -> None:
     features = RNG.normal(size=(len(ODD_IDS), LAGS)) * 10.0 ** RNG.integers(-9, 9, (len(ODD_IDS), 1))
     with start_service() as service:
         job = train(service.client)
@@ -141,7 +136,7 @@ def test_from_a_file_to_forecasts_that_outlive_the_process(
     assert metrics["n_tasks_scored"] == len(ODD_IDS)
     assert metrics["rmse_mean_of_tasks"]["ccmtl"] < metrics["rmse_mean_of_tasks"]["zero"]
 
-    model = stored_model(tmp_path, database_kind, request)
+    model = stored_model(service.settings)
     expected = model.predict(features, ODD_IDS).tolist()
     assert before["columns"]["yhat"] == expected
     assert [row["yhat"] for row in before["rows"]["predictions"]] == expected
