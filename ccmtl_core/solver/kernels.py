@@ -350,7 +350,27 @@ def smooth_edges(
     return total
 
 
+<<<<<<< Updated upstream
 @kernel
+=======
+@_kernel
+def smoothed_penalty(
+    head: IndexArray, tail: IndexArray, W: FloatArray, r: FloatArray, smoothing: float, dims: Dims
+) -> float:
+    """Σ r √(‖W_i − W_j‖² + ε²)."""
+    P = _width(dims)
+    total = 0.0
+    for e in range(head.size):
+        square = smoothing * smoothing
+        for p in range(P):
+            d = W[head[e], p] - W[tail[e], p]
+            square += d * d
+        total += r[e] * np.sqrt(square)
+    return total
+
+
+@_kernel
+>>>>>>> Stashed changes
 def subtract_scaled_divergence(
     head: IndexArray, tail: IndexArray, r: FloatArray, v: FloatArray, out: FloatArray, dims: Dims
 ) -> None:
