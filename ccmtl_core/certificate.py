@@ -29,9 +29,9 @@ from ccmtl_core.solver.cg import flexible_cg
 from ccmtl_core.solver.multigrid import Multigrid
 from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
 
-_SHARE = 1e-2  # of the tolerated gap that residuals may cost before they are pushed along the forest
-_LEAST_CONDUCTANCE = 1e-6  # of an edge whose flow fills its ball, relative to its edge weight
-_REPAIR_TOLERANCE = 1e-3
+_SHARE = 0.1  # of the tolerated gap that residuals may cost
+_MOST_REPAIRS = 3
+_REPAIR_TOLERANCE = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,26 +113,31 @@ class Certifier:
             The relative gap aimed at: decides only how small residuals are left where they are.
         conductance : (E,) float64, optional
             Edge weights 1 / ‖d_e‖, times r_e, near W. With them, residuals are spread over the edges by one
-            solve; each edge takes part to the extent that its flow leaves room in its ball.
+            solve.
         """
         problem = self.problem
         D = problem.differences(W)
         norms = row_norms(D)
         objective = problem.loss(W) + float(problem.radius @ norms)
+        bound = self._distance_bound(W, objective)
+        affordable = _SHARE * tolerance * objective
         U, iterations = self._projected(flows), 0
         if conductance is not None:
-            U, iterations = self._spread(W, U, conductance)
-        bound = self._distance_bound(W, objective)
+            U, iterations = self._spread(W, U, conductance, bound, affordable)
         residual = self._residual(W, U)
         kernels.push_to_roots(
-            *self._forest, self._values, self._vectors, bound,
-            _SHARE * tolerance * objective / residual.size, residual, U, problem.dims,
+            *self._forest, self._values, self._vectors, bound, affordable / residual.size,
+            residual, U, problem.dims,
         )  # fmt: skip
         self._scale_back(U)
-        b = np.matmul(self._residual(W, U)[:, None, :], self._vectors)[:, 0, :]
-        unexplained = float(_bounded_conjugate(np.abs(b), self._values, bound[:, None]).sum())
+        unexplained = self._unexplained(self._residual(W, U), bound)
         slack = float((problem.radius * norms - np.einsum("ep,ep->e", U, D)).sum())
         return Certificate(objective, max(slack, 0.0) + unexplained, U, iterations)
+
+    def _unexplained(self, residual: FloatArray, bound: FloatArray) -> float:
+        """Σ_t Σ_a h(b_ta; w_ta, R_t): what the residual (T, P) costs the bound."""
+        b = np.matmul(residual[:, None, :], self._vectors)[:, 0, :]
+        return float(_bounded_conjugate(np.abs(b), self._values, bound[:, None]).sum())
 
     def _residual(self, W: FloatArray, U: FloatArray) -> FloatArray:
         """ρ (T, P): what the flows and the loss leave unbalanced."""
@@ -145,17 +150,30 @@ class Certifier:
         factor = np.divide(r, size, out=np.ones_like(size), where=size > r)
         return flows * factor[:, None]
 
-    def _spread(self, W: FloatArray, U: FloatArray, conductance: FloatArray) -> tuple[FloatArray, int]:
-        """Flows changed by κ D φ, where φ solves (Dᵀ κ D + G) φ = ρ: the rest, G φ, is in range(G)."""
-        filled = np.minimum(row_norms(U) / self.problem.radius, 1.0)
-        kappa = conductance * (1.0 - filled**2 + _LEAST_CONDUCTANCE)
-        self._multigrid.update(kappa)
-        solved = flexible_cg(
-            self._multigrid.apply, self._multigrid.precondition, self._residual(W, U),
-            rtol=_REPAIR_TOLERANCE,
-        )  # fmt: skip
-        U = U + kappa[:, None] * self.problem.differences(solved.x)
-        return self._projected(U), solved.iterations
+    def _spread(
+        self,
+        W: FloatArray,
+        U: FloatArray,
+        conductance: FloatArray,
+        bound: FloatArray,
+        affordable: float,
+    ) -> tuple[FloatArray, int]:
+        """Flows changed by κ D φ, where φ solves (Dᵀ κ D + G) φ = ρ: the rest, G φ, is in range(G).
+
+        Repeated after each projection, whose own residual is small and local, until that is affordable.
+        """
+        self._multigrid.update(conductance)
+        iterations = 0
+        for _ in range(_MOST_REPAIRS):
+            residual = self._residual(W, U)
+            if self._unexplained(residual, bound) <= affordable:
+                break
+            solved = flexible_cg(
+                self._multigrid.apply, self._multigrid.precondition, residual, rtol=_REPAIR_TOLERANCE
+            )
+            U = self._projected(U + conductance[:, None] * self.problem.differences(solved.x))
+            iterations += solved.iterations
+        return U, iterations
 
     def _scale_back(self, U: FloatArray) -> None:
         """Scale, in place, all flows of a cell by one factor so that the largest fits its ball.

@@ -21,7 +21,7 @@ from ccmtl_core.solver.multigrid import Multigrid
 from ccmtl_core.solver.newton import newton
 from ccmtl_core.solver.outcome import Outcome, Recorder
 from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
-from ccmtl_core.solver.report import Progress, ProgressCallback, Round, SolveReport, SolveStatus
+from ccmtl_core.solver.report import Progress, ProgressCallback, Round, SolveReport
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.task_dataset import TaskDataset
 
@@ -127,8 +127,8 @@ def _solve(problem: FusionProblem, W: FloatArray, solver: str, recorder: Recorde
     spectrum = PooledSpectrum.of(gram, graph.component, graph.n_components)
     multigrid = Multigrid(graph.edges, gram, spectrum)
     certifier = Certifier(problem, multigrid, spectrum)
-    if problem.fusion_strength == 0 or len(graph.edges) == 0:
-        name, outcome = "direct", _direct(W, certifier)
+    if problem.penalty(W) <= 0.5 * recorder.tolerance * problem.objective(W):
+        name, outcome = "direct", _direct(W, certifier, recorder)
     else:
         name = _AUTO if solver == "auto" else solver
         outcome = SOLVERS[name](problem, W, recorder, certifier, multigrid)
@@ -137,11 +137,11 @@ def _solve(problem: FusionProblem, W: FloatArray, solver: str, recorder: Recorde
     return name, replace(outcome, weights=weights)
 
 
-def _direct(W: FloatArray, certifier: Certifier) -> Outcome:
-    """Nothing couples the tasks: the start is the optimum."""
+def _direct(W: FloatArray, certifier: Certifier, recorder: Recorder) -> Outcome:
+    """The start itself, where the penalty is too small to move it (as for λ = 0, or without edges)."""
     flows = np.zeros((len(certifier.problem.head), W.shape[1]))
-    certificate = certifier.certify(W, flows, tolerance=1e-12)
-    return Outcome(W, certificate.objective, certificate.gap, SolveStatus.CONVERGED, 0, ())
+    recorder.certified(W, certifier.certify(W, flows, recorder.tolerance), 0.0, 0)
+    return recorder.outcome()
 
 
 def _report(

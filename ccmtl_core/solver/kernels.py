@@ -350,10 +350,7 @@ def smooth_edges(
     return total
 
 
-<<<<<<< Updated upstream
 @kernel
-=======
-@_kernel
 def smoothed_penalty(
     head: IndexArray, tail: IndexArray, W: FloatArray, r: FloatArray, smoothing: float, dims: Dims
 ) -> float:
@@ -369,8 +366,7 @@ def smoothed_penalty(
     return total
 
 
-@_kernel
->>>>>>> Stashed changes
+@kernel
 def subtract_scaled_divergence(
     head: IndexArray, tail: IndexArray, r: FloatArray, v: FloatArray, out: FloatArray, dims: Dims
 ) -> None:

@@ -31,10 +31,12 @@ from ccmtl_core.solver.outcome import Outcome, Recorder, typical_length
 _FIRST_SMOOTHING = 0.1  # of the typical edge length of the start
 _SHRINK = 0.2  # of ε, from round to round
 _NEAR_PATH = 0.3  # mismatch over slack
+_MOST_HALVINGS = 8  # of a step that overshoots; the dual variable takes it whole
+_OVERSHOOT = 2.0  # times the smoothed objective: whole steps may raise it, and mend that in the next round
 _SLACK_SHARE = 0.7  # of the tolerated gap: a slack below it needs no smaller ε
 _BALANCED = 0.02  # mismatch over slack from which a certificate is worth computing
 _INNER_TOLERANCE = 0.1
-_TIGHTEST_INNER_TOLERANCE = 1e-8
+_TIGHTEST_INNER_TOLERANCE = 1e-3
 _MAX_CG = 60
 
 
@@ -50,14 +52,31 @@ class NewtonState:
     def step(self, smoothing: float, rtol: float) -> int:
         """One Newton step; returns the CG iterations spent."""
         p = self.problem
-        kernels.smooth_edges(p.head, p.tail, self.W, p.radius, smoothing, self.v, self.w, p.dims)
+        before = p.loss(self.W) + self._smooth(self.W, smoothing)
         self.multigrid.update(self.w)
         solved = self._solve(rtol)
-        self.W = self.W + solved.x
+        self.W = self._descend(solved.x, before, smoothing)
         self.slack, self.mismatch = kernels.dual_step(
             p.head, p.tail, p.radius, self.w, self.v, solved.x, self.W, smoothing, self.u, p.dims
         )
         return solved.iterations
+
+    def _smooth(self, W: FloatArray, smoothing: float) -> float:
+        """Evaluate v and w around W; returns the smoothed penalty."""
+        p = self.problem
+        penalty: float = kernels.smooth_edges(p.head, p.tail, W, p.radius, smoothing, self.v, self.w, p.dims)
+        return penalty
+
+    def _descend(self, dW: FloatArray, before: float, smoothing: float) -> FloatArray:
+        """W + dW, the step halved while it overshoots."""
+        p, length = self.problem, 1.0
+        for _ in range(_MOST_HALVINGS):
+            W = self.W + length * dW
+            penalty = kernels.smoothed_penalty(p.head, p.tail, W, p.radius, smoothing, p.dims)
+            if p.loss(W) + penalty <= _OVERSHOOT * before:
+                break
+            length *= 0.5
+        return W
 
     def flows(self) -> FloatArray:
         """U = r u, (E, P)."""
