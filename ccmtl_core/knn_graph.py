@@ -23,8 +23,8 @@ TIE_RULE = (
     "Tasks with identical weights form a group. In a group of at most k tasks each task takes all the "
     "others, then the nearest other weights; among equally near tasks of one group the choice goes round "
     "the group, so that no task is preferred. In a larger group the tasks stand in a ring by index and each "
-    "takes the k after it, except the first, which takes the k nearest tasks outside and so ties the group "
-    "to the rest. A task never takes itself."
+    "takes the k after it, except the first, which takes the k nearest tasks outside, as far as there are so "
+    "many, and so ties the group to the rest. A task never takes itself."
 )
 
 _BRUTE_FORCE_FROM = 17  # features; beyond, a k-d tree visits nearly every point
@@ -204,6 +204,7 @@ def _nearest_others(points: FloatArray, k: int) -> IntArray:
 
 def _brute_force(points: FloatArray, k: int) -> Iterator[IntArray]:
     """Blocks of the (D, k) nearest points: candidates by matrix product, then exact distances."""
+    points = points - points.mean(axis=0)  # a shared offset would cost the scores their digits
     squares = np.einsum("ij,ij->i", points, points)
     step = max(1, _BLOCK_BYTES // (8 * len(points)))
     n_candidates = min(len(points), 2 * k + 8)
@@ -227,7 +228,8 @@ def _directed_pairs(group: IntArray, others: IntArray, k: int) -> tuple[IntArray
 
     own_size = size[group]
     looks_outward = (own_size <= k) | (place == 0)
-    inside = np.where(own_size > k, np.where(place == 0, 0, k), own_size - 1)
+    outside = np.minimum(len(group) - own_size, k)
+    inside = np.where(own_size > k, np.where(place == 0, k - outside, k), own_size - 1)
     source_in = np.repeat(np.arange(len(group)), inside)
     step = np.arange(len(source_in)) - np.repeat(np.cumsum(inside) - inside, inside) + 1
     g = group[source_in]

@@ -87,7 +87,7 @@ def invert_blocks(G: FloatArray, diagonal: FloatArray, B: FloatArray, dims: Dims
         for a in range(P):
             top = max(top, G[t, a, a])
         top += diagonal[t]
-        floor = 1e-15 * top if top > 0.0 else 1.0
+        floor = max(1e-15 * top, 1e-290) if top > 0.0 else 1.0
         for a in range(P):
             for b in range(a + 1):
                 s = G[t, a, b]

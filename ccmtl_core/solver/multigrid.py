@@ -22,7 +22,7 @@ from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
 
 _DIRECT_UP_TO = 256  # unknowns of the coarsest level, solved by a dense factorisation
 _STRONG = 0.25  # a tie is strong from this share of the largest tie of the task
-_STRICT_FROM = 4000  # tasks; a larger level asks for strength at both ends, which makes smaller aggregates
+_REDUCED = 0.8  # of its tasks must remain at most, or ties strong at one end will do
 _DEFINITE = 1e-6  # smallest pivot of the scaled coarsest level that counts as definite
 _NULL = 1e-13  # of its largest eigenvalue: a direction without data
 _COARSE_TOLERANCE = 0.25  # a coarse problem solved to this residual needs no second step
@@ -223,15 +223,14 @@ def _pseudo_inverse(G: FloatArray) -> FloatArray:
 
 
 def _aggregate(level: Level) -> tuple[IndexArray, int]:
-    """Aggregate number of each task, and how many; at most half as many as tasks wherever ties exist."""
-    strict = level.n >= _STRICT_FROM
-    for threshold, of_both in ((_STRONG, strict), (_STRONG, False), (0.0, False)):
+    """Aggregate number of each task, and how many: markedly fewer than tasks wherever ties exist."""
+    for threshold, of_both in ((_STRONG, True), (_STRONG, False), (0.0, False)):
         rows, strong = kernels.strong_neighbours(level.ptr, level.nbr, level.data, threshold, of_both)
         aggregate = np.empty(level.n, dtype=np.int32)
         roots = np.empty(level.n, dtype=np.int32)
         count = int(amg_core.standard_aggregation(level.n, rows, strong, aggregate, roots))
         alone = np.flatnonzero(aggregate < 0)
         aggregate[alone] = count + np.arange(len(alone))
-        if count + len(alone) <= level.n / 2:
+        if count + len(alone) <= _REDUCED * level.n:
             break
     return aggregate, count + len(alone)

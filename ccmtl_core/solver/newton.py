@@ -119,13 +119,14 @@ def newton(
         iterations = state.step(smoothing, rtol)
         objective = problem.objective(state.W)
         tolerated = recorder.tolerance * objective
-        if state.slack <= tolerated and state.mismatch <= _BALANCED * state.slack:
+        size = max(state.slack, _SLACK_SHARE * tolerated)
+        if recorder.last_round or (state.slack <= tolerated and state.mismatch <= _BALANCED * size):
             certificate = certifier.certify(state.W, state.flows(), recorder.tolerance, state.w)
             recorder.certified(state.W, certificate, smoothing, iterations)
         else:
             recorder.uncertified(state.W, objective, smoothing, iterations)
         if state.slack <= _SLACK_SHARE * tolerated:
             rtol = max(0.5 * rtol, _TIGHTEST_INNER_TOLERANCE)
-        elif state.mismatch <= _NEAR_PATH * state.slack:
+        elif state.mismatch <= _NEAR_PATH * size:
             smoothing *= _SHRINK
     return recorder.outcome()

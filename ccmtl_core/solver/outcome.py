@@ -76,6 +76,11 @@ class Recorder:
         self._on_round(self._history[-1], len(self._history))
 
     @property
+    def last_round(self) -> bool:
+        """Whether the round under way is the last that is allowed."""
+        return len(self._history) >= self.max_rounds - 1
+
+    @property
     def gap(self) -> float:
         """Best objective minus best bound."""
         return max(self._objective - self._bound, 0.0)

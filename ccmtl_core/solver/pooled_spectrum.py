@@ -1,7 +1,8 @@
 """Gram blocks and components in, what each component knows as a whole out: directions with and without data.
 
 Along a direction in which no task of a component has data, all its tasks can shift together without
-changing the objective: the solver stays where it started, and the certificate needs no bound there.
+changing the objective: the solver stays where it started, and the certificate needs no bound there. The
+solver also stays where the data are too faint to be computed with; the certificate then tells, by its gap.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import numpy as np
 from ccmtl_core._types import BoolArray, FloatArray, IntArray
 from ccmtl_core.solver import kernels
 
-_NULL = 1e-13  # of the largest eigenvalue, columns scaled to length one: a direction without data
+_STILL = 1e-13  # of the largest eigenvalue, columns scaled to length one: the solver does not move along it
+_ROUNDING = 8.0 * np.finfo(float).eps  # times P: below it, an eigenvalue cannot be told from zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +29,10 @@ class PooledSpectrum:
     size : (C,) int64
         Tasks of each component.
     null : (C, P, P) float64 or None
-        Orthogonal projector on the directions without data; None where every component has data in all.
+        Orthogonal projector on the directions with no data or only a rounding's worth; None where there are
+        none in any component.
     smallest : (C,) float64
-        A lower bound on the eigenvalues along all other directions; infinite where there are none.
+        A lower bound on the eigenvalues along all directions with data; infinite where there are none.
     """
 
     component: IntArray
@@ -46,8 +49,9 @@ class PooledSpectrum:
         length = np.sqrt(np.diagonal(pooled, axis1=1, axis2=2))
         scale = np.where(length > 0, length, 1.0)
         values, vectors = np.linalg.eigh(pooled / (scale[:, :, None] * scale[:, None, :]))
-        empty = values <= _NULL * values[:, -1:]
-        kept = np.where(empty, np.inf, values).min(axis=1)
+        empty = values <= _STILL * values[:, -1:]
+        certain = values - P * _ROUNDING * values[:, -1:]
+        kept = np.where(certain > 0.0, certain, np.inf).min(axis=1)
         shortest = np.where(length > 0, length, np.inf).min(axis=1)
         finite = np.isfinite(kept)
         smallest = np.where(finite, kept * np.where(finite, shortest, 1.0) ** 2, np.inf)
