@@ -24,6 +24,10 @@ def main(job_id: str, attempt: int) -> int:
         os.kill(os.getpid(), signal.SIGKILL)
     if attempt in request.get("ends_at", []):
         return 7
+    if attempt in request.get("suspended_while_publishing_at", []):
+        with database.write() as session:
+            queue.finish(session, job_id, attempt, "mv_of_a_suspended_fit")
+            os.kill(os.getpid(), signal.SIGSTOP)
     if attempt not in request.get("succeeds_at", []):
         time.sleep(600)
     with database.write() as session:

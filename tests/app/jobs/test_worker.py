@@ -172,3 +172,15 @@ def test_suspended_fit_child_loses_its_lease_and_the_job_is_run_again(
     wait_for_state(database, job_id, JobState.SUCCEEDED)
     assert not is_running(child)
     assert read_job(database, job_id).attempt == 2
+
+
+def test_fit_suspended_in_the_middle_of_publishing_blocks_nobody_for_long(
+    database: Database, add_job: AddJob, start_worker: StartWorker
+) -> None:
+    """It holds a lock on its job's row, on SQLite on the whole database, until its worker ends it."""
+    job_id = add_job({"suspended_while_publishing_at": [1], "succeeds_at": [2]})
+    start_worker()
+    start_worker()
+    wait_for_state(database, job_id, JobState.SUCCEEDED, 30)
+    row = read_job(database, job_id)
+    assert (row.attempt, row.model_version_id) == (2, "mv_of_stand_in")
