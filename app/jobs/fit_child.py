@@ -25,7 +25,7 @@ from app.storage import Storage
 from app.training import pipeline
 from ccmtl_core import CCMTLError
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("app.jobs.fit_child")  # not "__main__", which this module is when it runs
 
 DONE, DATABASE_FAILED, STALE = 0, 3, 4
 

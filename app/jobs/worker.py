@@ -26,7 +26,7 @@ from app.models import TrainingJob
 from app.schema import prepare
 from app.settings import Settings
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("app.jobs.worker")  # not "__main__", which this module is when it runs
 
 FIT_CHILD = "app.jobs.fit_child"
 
