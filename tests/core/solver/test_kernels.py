@@ -1,0 +1,249 @@
+"""Every kernel against its formula in numpy, with P as a constant and as a number."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from ccmtl_core.solver import kernels
+from ccmtl_core.solver.kernels import Dims, dims_for
+from tests.core.fusion_problems import GRAPHS, random_graph
+
+P = 3
+every_dims = pytest.mark.parametrize("dims", [P, (0,) * P], ids=["number", "constant"])
+close = pytest.approx
+
+
+@pytest.fixture
+def case() -> SimpleNamespace:
+    """A random graph on 30 tasks, with everything that the kernels take."""
+    rng = np.random.default_rng(0)
+    T = 30
+    graph = random_graph(rng, T, 0.2)
+    head, tail = (np.ascontiguousarray(column, dtype=np.int32) for column in graph.edges.T)
+    E = len(head)
+    ptr, split, nbr, eid = kernels.adjacency(T, head, tail)
+    w = rng.uniform(0.1, 10.0, E)
+    data, diagonal = np.empty(len(nbr)), np.empty(T)
+    kernels.spread_edge_weights(ptr, eid, w, data, diagonal)
+    A = rng.standard_normal((T, 5, P))
+    G = np.einsum("tni,tnj->tij", A, A)
+    G[::4] = 0.0
+    B = np.linalg.inv(G + diagonal[:, None, None] * np.eye(P) + (diagonal == 0)[:, None, None] * np.eye(P))
+    D = np.zeros((E, T))
+    D[np.arange(E), head], D[np.arange(E), tail] = 1.0, -1.0
+    aggregate = rng.integers(0, 7, T).astype(np.int32)
+    aggregate[:7] = np.arange(7)
+    return SimpleNamespace(
+        rng=rng, T=T, E=E, head=head, tail=tail, ptr=ptr, split=split, nbr=nbr, eid=eid, w=w, data=data,
+        diagonal=diagonal, G=G, B=B, D=D, L=D.T @ (w[:, None] * D), x=rng.standard_normal((T, P)),
+        r=rng.uniform(0.5, 2.0, E), W=rng.standard_normal((T, P)), u=rng.uniform(-0.5, 0.5, (E, P)),
+        aggregate=aggregate,
+    )  # fmt: skip
+
+
+def smoothed(case: SimpleNamespace, smoothing: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    d = case.D @ case.W
+    s = np.sqrt((d**2).sum(axis=1) + smoothing**2)
+    return s, d / s[:, None], case.r / s
+
+
+def sweep(case: SimpleNamespace, order: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Block Gauss-Seidel on A x = r, task by task, for the right-hand side case.W."""
+    x = x.copy()
+    for i in order:
+        x[i] = case.B[i] @ (case.W[i] - case.L[i] @ x + case.L[i, i] * x[i])
+    return x
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_adjacency_lists_each_edge_at_both_ends(name: str) -> None:
+    graph = GRAPHS[name](60)
+    head, tail = (np.ascontiguousarray(column, dtype=np.int32) for column in graph.edges.T)
+    ptr, split, nbr, eid = kernels.adjacency(60, head, tail)
+    for i in range(60):
+        mine = slice(ptr[i], ptr[i + 1])
+        at_i = np.flatnonzero((head == i) | (tail == i))
+        assert sorted(eid[mine]) == at_i.tolist()
+        assert (nbr[mine] == head[eid[mine]] + tail[eid[mine]] - i).all()
+        assert (nbr[ptr[i] : split[i]] < i).all()
+        assert (nbr[split[i] : ptr[i + 1]] > i).all()
+
+
+def test_edge_weights_are_spread_over_both_ends(case: SimpleNamespace) -> None:
+    assert case.data.tolist() == case.w[case.eid].tolist()
+    assert case.diagonal == close(np.diag(case.L))
+
+
+@every_dims
+def test_blocks_are_inverted(case: SimpleNamespace, dims: Dims) -> None:
+    inverse, diagonal = np.empty_like(case.G), case.diagonal + (case.diagonal == 0)
+    kernels.invert_blocks(case.G, diagonal, inverse, dims)
+    expected = np.linalg.inv(case.G + diagonal[:, None, None] * np.eye(P))
+    assert inverse == close(expected, rel=1e-12, abs=1e-14)
+
+
+@every_dims
+def test_singular_blocks_give_finite_symmetric_inverses(dims: Dims) -> None:
+    one = np.ones((P, P))
+    G = np.stack([0 * one, one, np.diag([0.0, 1e-300, 1e300]), np.diag([1e12, 1e-12, 0.0])])
+    inverse = np.empty_like(G)
+    kernels.invert_blocks(G, np.zeros(4), inverse, dims)
+    assert np.isfinite(inverse).all()
+    assert (inverse == np.swapaxes(inverse, 1, 2)).all()
+    assert (np.linalg.eigvalsh(inverse[[1, 3]]) > 0).all()
+
+
+@every_dims
+def test_system_is_laplacian_plus_blocks(case: SimpleNamespace, dims: Dims) -> None:
+    out = np.empty_like(case.x)
+    kernels.apply_system(case.ptr, case.nbr, case.data, case.diagonal, case.G, case.x, out, dims)
+    assert out == close(case.L @ case.x + np.einsum("tij,tj->ti", case.G, case.x), rel=1e-12, abs=1e-12)
+
+
+@every_dims
+def test_forward_sweep_and_the_residual_it_leaves(case: SimpleNamespace, dims: Dims) -> None:
+    x, residual = np.empty_like(case.x), np.empty_like(case.x)
+    kernels.smooth_forward(
+        case.ptr, case.split, case.nbr, case.data, case.B, case.W, x, residual, dims
+    )  # fmt: skip
+    assert x == close(sweep(case, np.arange(case.T), np.zeros_like(x)), rel=1e-11, abs=1e-12)
+    left = case.W - case.L @ x - np.einsum("tij,tj->ti", case.G, x)
+    alone = case.diagonal == 0  # their block is no inverse of the system's, by this test's own choice
+    assert residual[~alone] == close(left[~alone], rel=1e-10, abs=1e-10)
+
+
+@every_dims
+def test_backward_sweep(case: SimpleNamespace, dims: Dims) -> None:
+    x = case.x.copy()
+    kernels.smooth_backward(case.ptr, case.nbr, case.data, case.B, case.W, x, dims)
+    assert x == close(sweep(case, np.arange(case.T)[::-1], case.x), rel=1e-11, abs=1e-12)
+
+
+@pytest.mark.parametrize("of_both", [False, True])
+@pytest.mark.parametrize("threshold", [0.0, 0.25, 0.9])
+def test_strong_neighbours(case: SimpleNamespace, threshold: float, of_both: bool) -> None:
+    rows, strong = kernels.strong_neighbours(case.ptr, case.nbr, case.data, threshold, of_both)
+    weights = -case.L + np.diag(case.diagonal)
+    largest = weights.max(axis=1)
+    for i in range(case.T):
+        limit = threshold * (np.maximum if of_both else np.minimum)(largest[i], largest)
+        expected = {i} | set(np.flatnonzero((weights[i] > 0) & (weights[i] >= limit)))
+        assert set(strong[rows[i] : rows[i + 1]]) == expected
+
+
+def test_coarse_edges_join_what_fine_edges_join(case: SimpleNamespace) -> None:
+    head, tail, edge_map = kernels.coarse_edges(case.ptr, case.nbr, case.eid, case.aggregate, 7)
+    assert (head < tail).all()
+    assert len(set(zip(head, tail, strict=True))) == len(head), "none twice"
+    a, b = np.sort([case.aggregate[case.head], case.aggregate[case.tail]], axis=0)
+    inside = edge_map < 0
+    assert (inside == (a == b)).all()
+    assert (head[edge_map[~inside]] == a[~inside]).all()
+    assert (tail[edge_map[~inside]] == b[~inside]).all()
+    coarse = np.empty(len(head))
+    kernels.sum_edge_weights(edge_map, case.w, coarse)
+    Q = np.eye(7)[case.aggregate]
+    D = np.eye(7)[head] - np.eye(7)[tail]
+    assert D.T @ (coarse[:, None] * D) == close(Q.T @ case.L @ Q, abs=1e-12)
+
+
+@every_dims
+def test_restriction_and_prolongation_are_adjoint(case: SimpleNamespace, dims: Dims) -> None:
+    Q = np.eye(7)[case.aggregate]
+    coarse, fine = np.full((7, P), np.nan), case.x.copy()
+    kernels.restrict(case.aggregate, case.x, coarse, dims)
+    assert coarse == close(Q.T @ case.x)
+    kernels.prolong_add(case.aggregate, coarse, fine, dims)
+    assert fine == close(case.x + Q @ coarse)
+    blocks = np.full((7, P, P), np.nan)
+    kernels.sum_blocks(case.aggregate, case.G, blocks)
+    assert blocks == close(np.einsum("ta,tij->aij", Q, case.G))
+
+
+@every_dims
+def test_differences_and_divergence(case: SimpleNamespace, dims: Dims) -> None:
+    d = np.empty((case.E, P))
+    kernels.edge_differences(case.head, case.tail, case.W, d, dims)
+    assert d == close(case.D @ case.W)
+    out = case.x.copy()
+    kernels.add_divergence(case.head, case.tail, case.u, out, dims)
+    assert out == close(case.x + case.D.T @ case.u)
+    out = case.x.copy()
+    kernels.subtract_scaled_divergence(case.head, case.tail, case.r, case.u, out, dims)
+    assert out == close(case.x - case.D.T @ (case.r[:, None] * case.u))
+
+
+@every_dims
+@pytest.mark.parametrize("smoothing", [1e-8, 0.3])
+def test_smoothed_edges(case: SimpleNamespace, smoothing: float, dims: Dims) -> None:
+    v, w = np.empty((case.E, P)), np.empty(case.E)
+    case.W[case.tail[0]] = case.W[case.head[0]]  # an edge of length zero
+    total = kernels.smooth_edges(case.head, case.tail, case.W, case.r, smoothing, v, w, dims)
+    s, expected_v, expected_w = smoothed(case, smoothing)
+    assert total == close(case.r @ s)
+    assert v == close(expected_v, abs=1e-15)
+    assert w == close(expected_w)
+
+
+@every_dims
+def test_curvature_makes_the_newton_matrix(case: SimpleNamespace, dims: Dims) -> None:
+    _, v, w = smoothed(case, 0.3)
+    out = case.x.copy()
+    kernels.subtract_curvature(case.head, case.tail, w, case.u, v, case.W, out, dims)
+    d = case.D @ case.W
+    outer = case.u[:, :, None] * v[:, None, :]
+    along = 0.5 * w[:, None] * np.einsum("eij,ej->ei", outer + np.swapaxes(outer, 1, 2), d)
+    assert out == close(case.x - case.D.T @ along, rel=1e-12, abs=1e-12)
+
+
+@every_dims
+def test_dual_step_follows_the_formula_and_stays_in_the_balls(case: SimpleNamespace, dims: Dims) -> None:
+    smoothing = 0.3
+    s, v, w = smoothed(case, smoothing)
+    dW = case.x
+    new = v + (case.D @ dW - (v * (case.D @ dW)).sum(axis=1)[:, None] * case.u) / s[:, None]
+    size = np.linalg.norm(new, axis=1)
+    assert (size > 1).any(), "some steps leave the ball"
+    assert (size < 1).any(), "some stay inside"
+    new /= np.maximum(size, 1.0)[:, None]
+    u, W = case.u.copy(), case.W + dW
+    slack, mismatch = kernels.dual_step(
+        case.head, case.tail, case.r, w, v, dW, W, smoothing, u, dims
+    )  # fmt: skip
+    d = case.D @ W
+    s = np.sqrt((d**2).sum(axis=1) + smoothing**2)
+    assert u == close(new, rel=1e-12, abs=1e-14)
+    assert slack == close(case.r @ (np.linalg.norm(d, axis=1) - (new * d).sum(axis=1)), rel=1e-12)
+    assert mismatch == close(case.r @ np.linalg.norm(s[:, None] * new - d, axis=1), rel=1e-12)
+
+
+@every_dims
+def test_what_a_task_cannot_absorb_goes_to_its_root(dims: Dims) -> None:
+    # 2 → 1 → 0, and 3 alone. Task 2 knows the first feature only, task 1 none.
+    order, parent = np.array([0, 3, 1, 2]), np.array([-1, 0, 1, -1])
+    edge, sign = np.array([0, 0, 1, 0]), np.array([0.0, -1.0, -1.0, 0.0])
+    values, vectors = np.zeros((4, P)), np.tile(np.eye(P), (4, 1, 1))
+    values[2, 0] = values[0] = 1e9
+    residual, U = np.arange(1.0, 13.0).reshape(4, P), np.zeros((2, P))
+    before = residual.copy()
+    kernels.push_to_roots(
+        order, parent, edge, sign, values, vectors, np.ones(4), 1e-3, residual, U, dims
+    )  # fmt: skip
+    assert residual[2].tolist() == [before[2, 0], 0.0, 0.0]
+    assert residual[1].tolist() == [0.0, 0.0, 0.0]
+    assert residual[0].tolist() == (before[0] + before[1] + [0.0, *before[2, 1:]]).tolist()
+    assert residual[3].tolist() == before[3].tolist()
+    head, tail = np.array([0, 1]), np.array([1, 2])
+    divergence = np.zeros((4, P))
+    np.add.at(divergence, head, U)
+    np.subtract.at(divergence, tail, U)
+    assert residual + divergence == close(before), "U carries what the residual lost"
+
+
+def test_constant_p_is_for_large_sets_with_few_features() -> None:
+    assert dims_for(10, 5) == 5
+    assert dims_for(24_000, 5) == (0,) * 5
+    assert dims_for(24_000, 200) == 200
