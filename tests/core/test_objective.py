@@ -1,0 +1,88 @@
+"""The objective and its parts, against the rows in extended precision and against their definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ccmtl_core import DataError, ParameterError, SufficientStatistics, TaskGraph, TriangularStatistics
+from ccmtl_core.objective import FusionProblem, row_norms
+from tests.core.fusion_problems import Instance, complete, instances, regular
+
+property_test = settings(derandomize=True, max_examples=60)
+
+
+@property_test
+@given(instance=instances(), seed=st.integers(0, 2**32))
+def test_equals_the_rows(instance: Instance, seed: int) -> None:
+    scale = np.sqrt(np.diagonal(instance.statistics.gram, axis1=1, axis2=2).max(axis=0))
+    W = np.random.default_rng(seed).standard_normal((instance.n_tasks, instance.n_features))
+    W /= np.where(scale > 0, scale, 1.0)
+    problem = instance.problem
+    expected = instance.objective(W)
+    assert problem.objective(W) == pytest.approx(
+        expected, rel=1e-12, abs=1e-14 * instance.statistics.total_yty
+    )
+    assert problem.objective(W) == pytest.approx(problem.loss(W) + problem.penalty(W), rel=1e-15)
+
+
+def test_small_losses_keep_their_digits() -> None:
+    rng = np.random.default_rng(0)
+    weights = 1e6 * rng.standard_normal(4)
+    X = tuple(rng.standard_normal((50, 4)) for _ in range(3))
+    y = tuple(x @ weights + 1e-4 * rng.standard_normal(50) for x in X)
+    instance = Instance(X, y, complete(3), 1e-6)
+    exact = FusionProblem(TriangularStatistics.from_dataset(instance.dataset), instance.graph, 1e-6)
+    W = np.tile(weights, (3, 1))
+    assert exact.objective(W) == pytest.approx(instance.objective(W), rel=1e-5)
+
+
+def test_penalty_counts_directed_pairs() -> None:
+    statistics = SufficientStatistics(
+        np.zeros((3, 2, 2)), np.zeros((3, 2)), np.zeros(3), np.zeros(3, int), ("a", "b", "c"), ("p", "q")
+    )
+    problem = FusionProblem(statistics, TaskGraph([[0, 1], [1, 2]], [2, 1], n_tasks=3), 10.0)
+    W = [[0.0, 0.0], [3.0, 4.0], [3.0, 4.0 + 2.0]]
+    assert problem.penalty(W) == pytest.approx(5.0 * (2 * 5.0 + 2.0), rel=1e-15)
+    assert problem.loss(W) == 0.0
+    assert problem.radius.tolist() == [10.0, 5.0]
+
+
+def test_gradient_is_that_of_the_loss() -> None:
+    rng = np.random.default_rng(1)
+    instance = regular(rng, complete(4), P=3)
+    W, direction = rng.standard_normal((2, 4, 3))
+    h = 1e-4
+    slope = (instance.problem.loss(W + h * direction) - instance.problem.loss(W - h * direction)) / (2 * h)
+    assert np.vdot(instance.problem.loss_gradient(W), direction) == pytest.approx(slope, rel=1e-8)
+
+
+@property_test
+@given(instance=instances(), seed=st.integers(0, 2**32))
+def test_divergence_is_the_adjoint_of_differences(instance: Instance, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = instance.problem
+    W = rng.standard_normal((instance.n_tasks, instance.n_features))
+    U = rng.standard_normal((len(instance.graph.edges), instance.n_features))
+    i, j = instance.graph.edges.T
+    assert np.array_equal(problem.differences(W), W[i] - W[j])
+    assert np.vdot(problem.differences(W), U) == pytest.approx(np.vdot(W, problem.divergence(U)), abs=1e-12)
+
+
+def test_row_norms() -> None:
+    assert row_norms(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist() == [5.0, 0.0]
+
+
+def test_refuses_a_graph_of_other_tasks() -> None:
+    instance = regular(np.random.default_rng(0), complete(3), P=1)
+    with pytest.raises(DataError, match="the graph has 4 tasks, the data 3"):
+        FusionProblem(instance.statistics, complete(4), 1.0)
+
+
+@pytest.mark.parametrize("strength", [-1.0, np.nan, np.inf])
+def test_refuses_an_unusable_strength(strength: float) -> None:
+    instance = regular(np.random.default_rng(0), complete(3), P=1)
+    with pytest.raises(ParameterError, match="fusion_strength must be a finite number from 0 up"):
+        FusionProblem(instance.statistics, instance.graph, strength)
