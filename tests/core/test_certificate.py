@@ -1,0 +1,183 @@
+"""The bound is true whatever it is given, equals the dual where that is simple, is tight at the optimum."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ccmtl_core import TaskGraph, fit
+from ccmtl_core.certificate import Certificate, relative
+from ccmtl_core.objective import row_norms
+from ccmtl_core.solver.cg import flexible_cg
+from tests.core.fusion_problems import Instance, complete, disconnected, instances, random_graph, regular
+from tests.core.oracle import optimum
+
+property_test = settings(derandomize=True, max_examples=120)
+
+
+def assert_true(instance: Instance, certificate: Certificate, least: float) -> None:
+    """The bound does not exceed the optimum, and the flows prove it."""
+    assert certificate.gap >= 0
+    assert np.isfinite(certificate.objective)
+    assert certificate.lower_bound <= least + 1e-12 * certificate.objective + noise(instance)
+    radius = instance.problem.radius
+    assert (row_norms(certificate.flows) <= radius * (1 + 1e-9)).all()
+
+
+def noise(instance: Instance) -> float:
+    """What rounding in the statistics can move the optimum by."""
+    statistics = instance.statistics
+    return float(statistics.least_squares.residual_error.sum() + 1e-14 * statistics.total_yty)
+
+
+@property_test
+@given(
+    instance=instances(),
+    seed=st.integers(0, 2**32),
+    near=st.sampled_from([np.inf, 1.0, 1e-3, 1e-8, 0.0]),
+    size=st.sampled_from([0.0, 0.1, 1.0, 30.0]),
+    spread=st.booleans(),
+    tolerance=st.sampled_from([1e-1, 1e-8]),
+)
+def test_no_flows_make_the_bound_false(
+    instance: Instance, seed: int, near: float, size: float, spread: bool, tolerance: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    least, W = optimum(instance)
+    W = (
+        np.zeros_like(W)
+        if near == np.inf
+        else W + near * np.abs(W).max(axis=0) * rng.standard_normal(W.shape)
+    )
+    problem = instance.problem
+    U = size * problem.radius[:, None] * rng.standard_normal((len(problem.radius), instance.n_features))
+    before = U.copy()
+    conductance = problem.radius / (row_norms(problem.differences(W)) + 1e-6) if spread else None
+    certificate = instance.certifier.certify(W, U, tolerance, conductance)
+    assert certificate.objective == pytest.approx(instance.objective(W), rel=1e-9, abs=instance.rounding(W))
+    assert_true(instance, certificate, least)
+    assert np.array_equal(U, before), "the caller's flows are not changed"
+
+
+@property_test
+@given(
+    instance=instances(),
+    rtol=st.sampled_from([0.5, 1e-2, 1e-4, 1e-10]),
+    smoothing=st.sampled_from([1.0, 1e-3, 1e-7]),
+    spread=st.booleans(),
+)
+def test_no_inner_solve_makes_the_bound_false(
+    instance: Instance, rtol: float, smoothing: float, spread: bool
+) -> None:
+    least, W = optimum(instance)
+    problem, multigrid = instance.problem, instance.multigrid
+    typical = float(np.abs(W).max()) or 1.0
+    s = np.sqrt(row_norms(problem.differences(W)) ** 2 + (smoothing * typical) ** 2)
+    w = problem.radius / s
+    multigrid.update(w)
+    W = flexible_cg(multigrid.apply, multigrid.precondition, problem.statistics.xty, rtol=rtol).x
+    flows = w[:, None] * problem.differences(W)
+    certificate = instance.certifier.certify(W, flows, 1e-6, w if spread else None)
+    assert_true(instance, certificate, min(least, instance.objective(W)))
+
+
+@pytest.mark.parametrize("solver", ["newton", "alternating"])
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-8])
+@settings(derandomize=True, max_examples=40)
+@given(instance=instances())
+def test_no_fit_claims_too_much(solver: str, tolerance: float, instance: Instance) -> None:
+    least, _ = optimum(instance)
+    result = fit(
+        instance.statistics, fusion_strength=instance.strength, graph=instance.graph, tolerance=tolerance,
+        solver=solver,
+    )  # fmt: skip
+    report = result.report
+    bound = report.objective - report.gap * (report.objective if report.objective > 0 else 1.0)
+    reached = instance.objective(result.model.weights)
+    assert report.objective == pytest.approx(reached, rel=1e-9, abs=instance.rounding(result.model.weights))
+    assert bound <= min(least, reached) + 1e-12 * report.objective + noise(instance)
+
+
+@pytest.mark.parametrize("exponent", [10, 18, 20, 21])
+@pytest.mark.parametrize("strength", [1.0, 1e6, 1e12])
+def test_nearly_collinear_features_do_not_make_it_false(exponent: int, strength: float) -> None:
+    """Whole numbers, so that the statistics are exact: (−1, 1) fits every task, and the optimum is 0."""
+    rng = np.random.default_rng(0)
+    v = 2.0**exponent + rng.integers(0, 2 ** (exponent - 1), 8)
+    z = rng.choice([-1.0, 1.0], 8)
+    X = tuple(np.array([[a, a + b]]) for a, b in zip(v, z, strict=True))
+    instance = Instance(X, tuple(z[:, None]), complete(8), strength)
+    assert instance.objective(np.tile([-1.0, 1.0], (8, 1))) == 0.0
+    result = fit(instance.statistics, fusion_strength=strength, graph=instance.graph, tolerance=1e-6)
+    assert result.report.objective * (1 - result.report.gap) <= 1e-9
+
+
+@pytest.mark.parametrize("P", [1, 3])
+def test_is_at_least_the_dual_value_of_its_flows(P: int) -> None:
+    rng = np.random.default_rng(P)
+    instance = regular(rng, random_graph(rng, 8, 0.4), P).with_strength(2.0)
+    problem, gram = instance.problem, instance.statistics.gram
+    W = rng.standard_normal((8, P))
+    certificate = instance.certifier.certify(W, rng.standard_normal((len(problem.radius), P)), 1e-6)
+    rest = problem.statistics.xty - problem.divergence(certificate.flows)
+    dual = 0.5 * (instance.statistics.total_yty - np.einsum("ti,tij,tj->", rest, np.linalg.inv(gram), rest))
+    assert certificate.lower_bound >= dual - 1e-9
+    assert certificate.gap <= certificate.objective - dual + 1e-9
+
+
+def test_equals_the_dual_value_near_the_optimum() -> None:
+    rng = np.random.default_rng(5)
+    instance = regular(rng, random_graph(rng, 8, 0.4), 3).with_strength(2.0)
+    problem, gram = instance.problem, instance.statistics.gram
+    _, W = optimum(instance)
+    W = W + 1e-3 * rng.standard_normal(W.shape)
+    w = problem.radius / row_norms(problem.differences(W))
+    certificate = instance.certifier.certify(W, w[:, None] * problem.differences(W), 1e-6, w)
+    rest = problem.statistics.xty - problem.divergence(certificate.flows)
+    dual = 0.5 * (instance.statistics.total_yty - np.einsum("ti,tij,tj->", rest, np.linalg.inv(gram), rest))
+    assert certificate.lower_bound == pytest.approx(dual, rel=1e-10)
+
+
+@pytest.mark.parametrize("make", [complete, disconnected], ids=["connected", "not connected"])
+@pytest.mark.parametrize("empty", [False, True], ids=["all with data", "some empty"])
+def test_flows_of_the_optimum_prove_it(make: type, empty: bool) -> None:
+    """A loss of zero on some tasks, empty ones among them: their flows must balance exactly."""
+    rng = np.random.default_rng(3)
+    instance = regular(rng, make(12), 3, n=2).with_strength(0.5)
+    if empty:
+        X = tuple(x[: 2 * (t % 3 > 0)] for t, x in enumerate(instance.X))
+        y = tuple(v[: len(x)] for x, v in zip(X, instance.y, strict=True))
+        instance = Instance(X, y, instance.graph, 0.5)
+    report = fit(instance.statistics, fusion_strength=0.5, graph=instance.graph, tolerance=1e-10).report
+    least, _ = optimum(instance)
+    assert report.gap <= 1e-10
+    assert report.objective == pytest.approx(least, rel=2e-10)
+
+
+def test_a_strength_of_zero_leaves_no_gap_at_least_squares() -> None:
+    rng = np.random.default_rng(0)
+    instance = regular(rng, complete(4), 2).with_strength(0.0)
+    W = instance.statistics.least_squares.weights
+    certificate = instance.certifier.certify(W, np.zeros((6, 2)), 1e-6)
+    assert certificate.gap <= 1e-12 * certificate.objective
+    assert not certificate.flows.any()
+
+
+def test_a_graph_without_edges() -> None:
+    rng = np.random.default_rng(0)
+    instance = regular(rng, TaskGraph(np.empty((0, 2)), [], 4), 2)
+    W = instance.statistics.least_squares.weights
+    certificate = instance.certifier.certify(W, np.zeros((0, 2)), 1e-6)
+    assert certificate.gap <= 1e-12 * certificate.objective
+    worse = instance.certifier.certify(W + 0.1, np.zeros((0, 2)), 1e-6)
+    excess = worse.objective - certificate.objective
+    assert excess * (1 - 1e-9) <= worse.gap <= excess * (1 + 1e-6)
+
+
+def test_the_gap_is_absolute_where_the_objective_is_zero() -> None:
+    assert relative(0.25, 0.0) == 0.25
+    assert relative(1.0, 4.0) == 0.25
+    certificate = Certificate(objective=4.0, gap=1.0, flows=np.empty((0, 1)))
+    assert (certificate.lower_bound, certificate.relative_gap) == (3.0, 0.25)
