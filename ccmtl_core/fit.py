@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from ccmtl_core._types import FloatArray
 from ccmtl_core.certificate import Certifier
+from ccmtl_core.clusters import Clusters
 from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.knn_graph import TaskGraph, nearest_neighbour_graph
 from ccmtl_core.model import CCMTLModel
@@ -43,11 +44,25 @@ class FitResult:
         Status, objective, certified gap, effort, seconds by phase.
     graph : TaskGraph
         Edges (E, 2) and multiplicity (E,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ccmtl_core import TaskDataset
+    >>> data = TaskDataset.from_arrays([np.eye(1)] * 3, [[0.0], [1.0], [9.0]], task_ids=["a", "b", "c"])
+    >>> fit(data, fusion_strength=1.0, n_neighbors=1).clusters
+    (('a', 'b'),)
     """
 
     model: CCMTLModel
     report: SolveReport
     graph: TaskGraph
+
+    @property
+    def clusters(self) -> tuple[tuple[str, ...], ...]:
+        """Ids of the tasks of each group that shares one model exactly, largest group first."""
+        groups = Clusters.of_equal(self.graph, self.model.weights).members
+        return tuple(tuple(self.model.task_ids[t] for t in group) for group in groups)
 
 
 def fit(
@@ -62,44 +77,43 @@ def fit(
 ) -> FitResult:
     """Fit one linear model per task, similar ones pulled together (He et al., AAAI 2019).
 
-        Parameters
-        ----------
-        data : TaskDataset or statistics
-            T tasks with P features; everything after one pass over the rows uses the statistics only.
-        fusion_strength : float
-            λ ≥ 0. Zero gives each task alone; large values give one model per connected component.
-        n_neighbors : int
-            k of the nearest-neighbour graph; ignored with ``graph``.
-        tolerance : float
-            The certified gap (J − lower bound) / J at which to stop.
-        solver : str
-            "auto", or a name in :data:`SOLVERS`.
-        graph : TaskGraph, optional
-            Fuse along this graph instead of the nearest neighbours.
-        on_progress : callable, optional
-            Called at each phase and round; an exception that it raises ends the fit and reaches the caller.
+    Parameters
+    ----------
+    data : TaskDataset or statistics
+        T tasks with P features; everything after one pass over the rows uses the statistics only.
+    fusion_strength : float
+        λ ≥ 0. Zero gives each task alone; large values give one model per connected component.
+    n_neighbors : int
+        k of the nearest-neighbour graph; ignored with ``graph``.
+    tolerance : float
+        The certified gap (J − lower bound) / J at which to stop.
+    solver : str
+        "auto", or a name in :data:`SOLVERS`.
+    graph : TaskGraph, optional
+        Fuse along this graph instead of the nearest neighbours.
+    on_progress : callable, optional
+        Called at each phase and round; an exception that it raises ends the fit and reaches the caller.
 
-        Returns
-        -------
-        FitResult
-            Also when the tolerance was not reached: ``report.status`` says so and what to try.
+    Returns
+    -------
+    FitResult
+        Also when the tolerance was not reached: ``report.status`` says so and what to try.
 
-        Raises
-        ------
-        DataError, ParameterError
-            Data or arguments that cannot be used.
+    Raises
+    ------
+    DataError, ParameterError
+        Data or arguments that cannot be used.
 
-        Examples
-        --------
-        >>> import numpy as np
-    from threadpoolctl import threadpool_limits
-        >>> from ccmtl_core import TaskDataset, fit
-        >>> rng = np.random.default_rng(0)
-        >>> X = [rng.normal(size=(20, 2)) for _ in range(12)]
-        >>> y = [x @ [1.0, -1.0] + rng.normal(size=20) for x in X]
-        >>> result = fit(TaskDataset.from_arrays(X, y), fusion_strength=0.1, n_neighbors=3)
-        >>> result.report.status.value, result.model.weights.shape
-        ('converged', (12, 2))
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ccmtl_core import TaskDataset, fit
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(size=(20, 2)) for _ in range(12)]
+    >>> y = [x @ [1.0, -1.0] + rng.normal(size=20) for x in X]
+    >>> result = fit(TaskDataset.from_arrays(X, y), fusion_strength=0.1, n_neighbors=3)
+    >>> result.report.status.value, result.model.weights.shape
+    ('converged', (12, 2))
     """
     if not (np.isfinite(tolerance) and tolerance > 0):
         raise ParameterError(f"tolerance must be a finite number above 0, not {tolerance}")
@@ -142,7 +156,9 @@ def _solve(problem: FusionProblem, W: FloatArray, solver: str, recorder: Recorde
 def _direct(W: FloatArray, certifier: Certifier, recorder: Recorder) -> Outcome:
     """The start itself, where the penalty is too small to move it (as for λ = 0, or without edges)."""
     flows = np.zeros((len(certifier.problem.head), W.shape[1]))
-    recorder.certified(W, certifier.certify(W, flows, recorder.tolerance), 0.0, 0)
+    certificate = certifier.certify(W, flows, recorder.tolerance)
+    recorder.consider(W, certificate.objective, certificate)
+    recorder.end_round(certificate.objective, 0.0, 0)
     return recorder.outcome()
 
 

@@ -44,20 +44,24 @@ def alternate(
         On the same graph and Gram blocks; its edge weights are overwritten.
     """
     smoothing = _FIRST_SMOOTHING * typical_length(problem, W)
-    inner = _INNER_TOLERANCE
     while not recorder.finished:
-        for _ in range(_ROUNDS_PER_SMOOTHING):
+        for number in range(1, _ROUNDS_PER_SMOOTHING + 1):
             s = np.sqrt(row_norms(problem.differences(W)) ** 2 + smoothing**2)
             w = problem.radius / s
             multigrid.update(w)
             solved = flexible_cg(
-                multigrid.apply, multigrid.precondition, problem.statistics.xty, x0=W, rtol=inner,
-                max_iterations=_MAX_CG,
+                multigrid.apply, multigrid.precondition, problem.statistics.xty, x0=W,
+                rtol=_INNER_TOLERANCE, max_iterations=_MAX_CG,
             )  # fmt: skip
-            W = solved.x
-            flows = w[:, None] * problem.differences(W)
-            certificate = certifier.certify(W, flows, recorder.tolerance)
-            recorder.certified(W, certificate, smoothing, solved.iterations)
+            W, iterations = solved.x, solved.iterations
+            if number == _ROUNDS_PER_SMOOTHING or recorder.last_round:
+                flows = w[:, None] * problem.differences(W)
+                certificate = certifier.certify(W, flows, recorder.tolerance, w)
+                recorder.consider(W, certificate.objective, certificate)
+                iterations += certificate.cg_iterations
+            objective = problem.objective(W)
+            recorder.consider(W, objective)
+            recorder.end_round(objective, smoothing, iterations)
             if recorder.finished:
                 break
         smoothing *= _SHRINK

@@ -416,15 +416,17 @@ def dual_step(
     dW: FloatArray,
     W: FloatArray,
     smoothing: float,
+    fused: float,
     u: FloatArray,
     dims: Dims,
-) -> tuple[float, float]:
+) -> tuple[float, float, float]:
     """Newton's step of u, back on the unit balls, and how far W (new) and u are from a solution.
 
-    Returns the slack Σ r (‖d‖ − u·d) and the mismatch Σ r ‖s u − d‖ at the new pair.
+    Returns, at the new pair, the slack Σ r (‖d‖ − u·d) over the edges longer than ``fused``, the same
+    over all edges, and the mismatch Σ r ‖s u − d‖.
     """
     P = _width(dims)
-    slack, mismatch = 0.0, 0.0
+    open_slack, slack, mismatch = 0.0, 0.0, 0.0
     for e in range(head.size):
         i, j = head[e], tail[e]
         along = 0.0
@@ -449,8 +451,10 @@ def dual_step(
             t = s * u[e, p] - (W[i, p] - W[j, p])
             off += t * t
         slack += r[e] * (np.sqrt(square) - product)
+        if square > fused * fused:
+            open_slack += r[e] * (np.sqrt(square) - product)
         mismatch += r[e] * np.sqrt(off)
-    return slack, mismatch
+    return open_slack, slack, mismatch
 
 
 @kernel

@@ -47,31 +47,23 @@ class Recorder:
         self._history: list[Round] = []
         self._cg_iterations = 0
         self._since_better = 0
+        self._is_certified = False
 
-    def certified(
-        self, W: FloatArray, certificate: Certificate, smoothing: float, cg_iterations: int
-    ) -> None:
-        """Take note of a round that ended with a certificate."""
+    def consider(self, W: FloatArray, objective: float, certificate: Certificate | None = None) -> None:
+        """Keep weights if they are the best so far, and a certificate's bound if it is."""
         before = self.gap
-        self._bound = max(self._bound, certificate.lower_bound)
-        self._keep(W, certificate.objective)
-        self._since_better = 0 if self.gap < 0.9 * before else self._since_better + 1
-        self._note(
-            certificate.objective, self.relative_gap, smoothing, cg_iterations + certificate.cg_iterations
-        )
-
-    def uncertified(self, W: FloatArray, objective: float, smoothing: float, cg_iterations: int) -> None:
-        """Take note of a round whose gap is not worth computing yet."""
-        self._keep(W, objective)
-        self._note(objective, None, smoothing, cg_iterations)
-
-    def _keep(self, W: FloatArray, objective: float) -> None:
         if objective < self._objective:
             self._weights, self._objective = W, objective
+        if certificate is not None:
+            self._bound = max(self._bound, certificate.lower_bound)
+            self._is_certified = True
+            self._since_better = 0 if self.gap < 0.9 * before else self._since_better + 1
 
-    def _note(self, objective: float, gap: float | None, smoothing: float, cg_iterations: int) -> None:
+    def end_round(self, objective: float, smoothing: float, cg_iterations: int) -> None:
+        """Take note of a round and tell the caller's progress."""
         self._cg_iterations += cg_iterations
         seconds = time.perf_counter() - self._began
+        gap = self.relative_gap if self._is_certified else None
         self._history.append(Round(smoothing, objective, gap, cg_iterations, seconds))
         self._on_round(self._history[-1], len(self._history))
 

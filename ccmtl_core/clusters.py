@@ -1,0 +1,125 @@
+"""Weights in, groups of fused tasks out; and the smaller problem in which each group is one task.
+
+Where W_i = W_j on every edge inside a group, the objective is that of the groups: their Gram blocks and
+cross-products add up, and so do the multiplicities of the edges between two of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from ccmtl_core._types import BoolArray, FloatArray, IntArray
+from ccmtl_core.knn_graph import TaskGraph
+from ccmtl_core.objective import FusionProblem
+from ccmtl_core.solver import kernels
+from ccmtl_core.statistics import SufficientStatistics
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """A partition of tasks into groups that are connected by edges.
+
+    Parameters
+    ----------
+    label : (T,) int64
+        The group of each task, numbered from 0.
+    size : (C,) int64
+        Tasks of each group.
+
+    Examples
+    --------
+    >>> clusters = Clusters.along(TaskGraph([[0, 1], [1, 2]], [1, 1], n_tasks=3), np.array([True, False]))
+    >>> clusters.label, clusters.size
+    (array([0, 0, 1]), array([2, 1]))
+    """
+
+    label: IntArray
+    size: IntArray
+
+    @classmethod
+    def along(cls, graph: TaskGraph, fused: BoolArray) -> Clusters:
+        """The groups that the edges marked in ``fused`` (E,) connect."""
+        i, j = graph.edges[fused].T
+        pairs = coo_array((np.ones(len(i)), (i, j)), shape=(graph.n_tasks, graph.n_tasks))
+        count, label = connected_components(pairs, directed=False)
+        return cls(label.astype(np.int64), np.bincount(label, minlength=count))
+
+    @classmethod
+    def of_equal(cls, graph: TaskGraph, weights: FloatArray) -> Clusters:
+        """The groups of tasks with exactly equal weights (T, P)."""
+        i, j = graph.edges.T
+        return cls.along(graph, (weights[i] == weights[j]).all(axis=1))
+
+    @property
+    def n_clusters(self) -> int:
+        """C, how many groups there are, single tasks included."""
+        return len(self.size)
+
+    @cached_property
+    def members(self) -> tuple[IntArray, ...]:
+        """The tasks of each group of two or more, largest group first."""
+        order = np.argsort(self.label, kind="stable")
+        groups = np.split(order, np.cumsum(self.size)[:-1])
+        return tuple(sorted((g for g in groups if len(g) > 1), key=len, reverse=True))
+
+    def mean(self, W: FloatArray) -> FloatArray:
+        """Mean of the rows of W (T, P) over each group, (C, P)."""
+        total = np.zeros((self.n_clusters, W.shape[1]))
+        np.add.at(total, self.label, W)
+        total /= self.size[:, None]
+        return total
+
+
+class MergedProblem:
+    """The problem in which each group is one task.
+
+    Parameters
+    ----------
+    problem : FusionProblem
+        The problem of T tasks.
+    clusters : Clusters
+        Of the same tasks.
+
+    Attributes
+    ----------
+    problem : FusionProblem
+        The problem of C groups.
+    edge : (E,) int64
+        The merged edge of each edge, −1 inside a group.
+    sign : (E,) float64
+        +1 where both run the same way, else −1.
+    """
+
+    def __init__(self, problem: FusionProblem, clusters: Clusters) -> None:
+        C, label = clusters.n_clusters, clusters.label
+        head, tail = label[problem.head], label[problem.tail]
+        between = head != tail
+        key = np.minimum(head, tail) * C + np.maximum(head, tail)
+        distinct, inverse = np.unique(key[between], return_inverse=True)
+        multiplicity = np.bincount(
+            inverse, problem.graph.multiplicity[between], minlength=len(distinct)
+        ).astype(np.int64)
+        self.edge = np.full(len(head), -1, dtype=np.int64)
+        self.edge[between] = inverse
+        self.sign = np.where(head < tail, 1.0, -1.0)
+        graph = TaskGraph(np.stack(np.divmod(distinct, C), axis=1), multiplicity, C)
+        self.problem = FusionProblem(_summed(problem, clusters), graph, problem.fusion_strength)
+
+
+def _summed(problem: FusionProblem, clusters: Clusters) -> SufficientStatistics:
+    statistics, C, label = problem.statistics, clusters.n_clusters, clusters.label
+    gram = np.zeros((C, statistics.n_features, statistics.n_features))
+    kernels.sum_blocks(label, statistics.gram, gram)
+    xty = np.zeros((C, statistics.n_features))
+    np.add.at(xty, label, statistics.xty)
+    n_samples = np.zeros(C, dtype=np.int64)
+    np.add.at(n_samples, label, statistics.n_samples)
+    yty = np.zeros(C)
+    np.add.at(yty, label, statistics.yty)
+    names = tuple(map(str, range(C)))
+    return SufficientStatistics(gram, xty, yty, n_samples, names, statistics.feature_names)
