@@ -4,7 +4,7 @@ He et al., AAAI 2019, algorithm 1: with edge weights ell_e = 1 / (2 ‖W_i − W
 quadratic and its minimiser solves equation 6; then the edge weights are renewed. Here ‖·‖ is smoothed to
 √(‖·‖² + ε²), which keeps ell finite, and ε falls to a share of itself whenever its objective is near its
 minimum: each round can only lower the smoothed objective. The edge terms of a solved system are feasible
-flows up to the rounds still missing, so each round also yields a certificate.
+flows up to the rounds still missing, from which the last round at each ε makes a certificate.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from ccmtl_core._types import FloatArray
 from ccmtl_core.certificate import Certifier
 from ccmtl_core.objective import FusionProblem, row_norms
 from ccmtl_core.solver.cg import flexible_cg
+from ccmtl_core.solver.fusing import Candidate, try_to_certify
 from ccmtl_core.solver.multigrid import Multigrid
 from ccmtl_core.solver.outcome import Outcome, Recorder, typical_length
 
@@ -55,10 +56,8 @@ def alternate(
             )  # fmt: skip
             W, iterations = solved.x, solved.iterations
             if number == _ROUNDS_PER_SMOOTHING or recorder.last_round:
-                flows = w[:, None] * problem.differences(W)
-                certificate = certifier.certify(W, flows, recorder.tolerance, w)
-                recorder.consider(W, certificate.objective, certificate)
-                iterations += certificate.cg_iterations
+                plain = Candidate(W, w[:, None] * problem.differences(W), w)
+                iterations += try_to_certify(problem, plain, smoothing, recorder, certifier)
             objective = problem.objective(W)
             recorder.consider(W, objective)
             recorder.end_round(objective, smoothing, iterations)

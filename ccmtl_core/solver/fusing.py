@@ -1,0 +1,70 @@
+"""A state near the path in, exactly fused weights and their certificate out.
+
+Tasks whose edge is shorter than a few ε are fused: they become one task of the merged problem, in which no
+edge is short any more, so that a few Newton steps with ε falling quickly reach its optimum to all digits.
+The flows of the edges between groups follow from there; those inside keep what the path gave them, and
+the certificate repairs what is missing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ccmtl_core._types import FloatArray
+from ccmtl_core.certificate import Certifier
+from ccmtl_core.clusters import Clusters, MergedProblem
+from ccmtl_core.objective import FusionProblem, row_norms
+from ccmtl_core.solver.newton_step import FUSED, NewtonState
+from ccmtl_core.solver.outcome import Recorder
+
+_STEPS = 3
+_SHRINK = 0.1  # of ε, from step to step
+_INNER_TOLERANCE = 1e-4
+
+
+class Candidate(NamedTuple):
+    """Weights (T, P), flows (E, P), and the edge weights (E,) by which a certificate spreads residuals."""
+
+    weights: FloatArray
+    flows: FloatArray
+    edge_weights: FloatArray
+
+
+def fuse(problem: FusionProblem, plain: Candidate, smoothing: float) -> Candidate:
+    """Fuse the tasks of edges shorter than a few ε, and solve the problem of the groups."""
+    short = row_norms(problem.differences(plain.weights)) <= FUSED * smoothing
+    clusters = Clusters.along(problem.graph, short)
+    merged = MergedProblem(problem, clusters)
+    flows, w = plain.flows.copy(), problem.radius / smoothing
+    if len(merged.problem.head) == 0:
+        return Candidate(merged.problem.statistics.least_squares.weights[clusters.label], flows, w)
+    state = NewtonState.start(merged.problem, clusters.mean(plain.weights))
+    for _ in range(_STEPS):
+        state.step(smoothing, _INNER_TOLERANCE)
+        smoothing *= _SHRINK
+    between = merged.edge >= 0
+    edge = merged.edge[between]
+    flows[between] = (problem.radius * merged.sign)[between, None] * state.u[edge]
+    w[between] = problem.radius[between] * (state.w / merged.problem.radius)[edge]
+    return Candidate(state.W[clusters.label], flows, w)
+
+
+def try_to_certify(
+    problem: FusionProblem,
+    plain: Candidate,
+    smoothing: float,
+    recorder: Recorder,
+    certifier: Certifier,
+    *,
+    fused_only: bool = False,
+) -> int:
+    """Certify the fused weights and, failing that, the plain ones; returns the CG iterations spent."""
+    iterations = 0
+    for candidate in (fuse(problem, plain, smoothing), plain)[: 1 if fused_only else 2]:
+        W, flows, w = candidate
+        certificate = certifier.certify(W, flows, recorder.tolerance, w)
+        recorder.consider(W, certificate.objective, certificate)
+        iterations += certificate.cg_iterations
+        if recorder.finished:
+            break
+    return iterations
