@@ -22,12 +22,18 @@ from ccmtl_core.solver.outcome import Outcome, Recorder, typical_length
 _FIRST_SMOOTHING = 1e-2  # of the typical edge length of the start
 _SHRINK = 0.3
 _ROUNDS_PER_SMOOTHING = 6
-_INNER_TOLERANCE = 1e-3
+_INNER_TOLERANCE = 3e-2
 _MAX_CG = 60
 
 
 def alternate(
-    problem: FusionProblem, W: FloatArray, recorder: Recorder, certifier: Certifier, multigrid: Multigrid
+    problem: FusionProblem,
+    W: FloatArray,
+    recorder: Recorder,
+    certifier: Certifier,
+    multigrid: Multigrid,
+    *,
+    max_rounds: int | None = None,
 ) -> Outcome:
     """Minimise by the alternation until the certified gap is within the recorder's tolerance.
 
@@ -43,9 +49,12 @@ def alternate(
         Of the same problem.
     multigrid : Multigrid
         On the same graph and Gram blocks; its edge weights are overwritten.
+    max_rounds : int, optional
+        Return after so many rounds even if the recorder has not finished.
     """
+    rounds = 0
     smoothing = _FIRST_SMOOTHING * typical_length(problem, W)
-    while not recorder.finished:
+    while not (recorder.finished or rounds == max_rounds):
         for number in range(1, _ROUNDS_PER_SMOOTHING + 1):
             s = np.sqrt(row_norms(problem.differences(W)) ** 2 + smoothing**2)
             w = problem.radius / s
@@ -61,7 +70,8 @@ def alternate(
             objective = problem.objective(W)
             recorder.consider(W, objective)
             recorder.end_round(objective, smoothing, iterations)
-            if recorder.finished:
+            rounds += 1
+            if recorder.finished or rounds == max_rounds:
                 break
         smoothing *= _SHRINK
     return recorder.outcome()

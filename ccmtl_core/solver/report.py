@@ -67,7 +67,7 @@ class SolveReport:
     status : SolveStatus
         How it ended; ``advice`` says what to try.
     solver : str
-        What ran: "newton", "alternating" or "direct".
+        What ran: "direct" (the start was the optimum), "alternating", "newton" or "alternating+newton".
     objective : float
         J of the returned weights.
     gap : float
