@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
@@ -54,7 +54,7 @@ class Shop:
         encoding: str | None = None,
         headers: dict[str, str] | None = None,
         **params: Any,
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         content = body.encode() if isinstance(body, str) else body
         sent = {"content-type": content_type, **({"content-encoding": encoding} if encoding else {})}
         return self.client.post(

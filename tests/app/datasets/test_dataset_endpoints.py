@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
@@ -26,11 +26,11 @@ FIRST = "unique_id,ds,y\na,2000-01-01,1\na,2000-01-02,2\n"
 SECOND = "unique_id,ds,y\na,2000-01-03,3\nb,2000-01-01,4\n"
 
 
-def create(client: TestClient, **definition: Any) -> httpx.Response:
+def create(client: TestClient, **definition: Any) -> httpx2.Response:
     return client.post("/v1/datasets", json={**SALES, **definition})
 
 
-def send(client: TestClient, text: str, **params: Any) -> httpx.Response:
+def send(client: TestClient, text: str, **params: Any) -> httpx2.Response:
     return client.post(
         "/v1/datasets/sales/versions", content=text, headers={"content-type": "text/csv"}, params=params
     )
@@ -190,7 +190,7 @@ def test_two_appends_at_once_do_not_both_count(
 
     monkeypatch.setattr(upload, "write_segment", wait_then_write)
     texts = (SECOND, "unique_id,ds,y\nb,2000-01-01,5\n")
-    answers: list[httpx.Response] = []
+    answers: list[httpx2.Response] = []
     threads = [
         threading.Thread(target=lambda text=text: answers.append(send(client, text, mode="append")))
         for text in texts
