@@ -294,8 +294,9 @@ def test_the_description_of_the_upload_is_complete(api: FastAPI) -> None:
     document = api.openapi()
     operation = document["paths"]["/v1/datasets/{name}/versions"]["post"]
     assert set(operation["requestBody"]["content"]) == {"text/csv", "application/vnd.apache.parquet"}
-    assert set(operation["responses"]) == {"200", "201", "400", "404", "409", "413", "415", "422"}
-    for status in ("400", "404", "409", "413", "415", "422"):
+    refusals = ("400", "404", "409", "413", "415", "422", "default")
+    assert set(operation["responses"]) == {"200", "201", *refusals}
+    for status in refusals:
         assert list(operation["responses"][status]["content"]) == ["application/problem+json"]
     names = {p["name"] for p in operation["parameters"]}
     assert names == {"name", "mode", "dry_run", "content-encoding"}
