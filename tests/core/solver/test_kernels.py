@@ -210,13 +210,17 @@ def test_dual_step_follows_the_formula_and_stays_in_the_balls(case: SimpleNamesp
     assert (size < 1).any(), "some stay inside"
     new /= np.maximum(size, 1.0)[:, None]
     u, W = case.u.copy(), case.W + dW
-    slack, mismatch = kernels.dual_step(
-        case.head, case.tail, case.r, w, v, dW, W, smoothing, u, dims
-    )  # fmt: skip
     d = case.D @ W
-    s = np.sqrt((d**2).sum(axis=1) + smoothing**2)
+    length = np.linalg.norm(d, axis=1)
+    fused = float(np.median(length))
+    open_slack, slack, mismatch = kernels.dual_step(
+        case.head, case.tail, case.r, w, v, dW, W, smoothing, fused, u, dims
+    )
     assert u == close(new, rel=1e-12, abs=1e-14)
-    assert slack == close(case.r @ (np.linalg.norm(d, axis=1) - (new * d).sum(axis=1)), rel=1e-12)
+    each = case.r * (length - (new * d).sum(axis=1))
+    assert slack == close(each.sum(), rel=1e-12)
+    assert open_slack == close(each[length > fused].sum(), rel=1e-12)
+    s = np.sqrt(length**2 + smoothing**2)
     assert mismatch == close(case.r @ np.linalg.norm(s[:, None] * new - d, axis=1), rel=1e-12)
 
 
