@@ -13,7 +13,7 @@ from tests.core.fusion_problems import Instance
 def optimum(instance: Instance) -> tuple[float, np.ndarray]:
     """The least J known, and its weights (T, P): an upper bound on the optimum that nearly meets it."""
     W = interior_point(instance)
-    candidates = [W] + [polished(instance, W, 10.0**-digits) for digits in (3, 5, 7)]
+    candidates = [W] + [polished(instance, W, 10.0**-digits) for digits in range(2, 9)]
     values = [instance.objective(V) for V in candidates]
     best = int(np.argmin(values))
     return values[best], candidates[best].astype(np.float64)

@@ -17,19 +17,14 @@ from tests.core.oracle import optimum
 property_test = settings(derandomize=True, max_examples=120)
 
 
-def assert_true(instance: Instance, certificate: Certificate, least: float) -> None:
-    """The bound does not exceed the optimum, and the flows prove it."""
+def assert_true(instance: Instance, W: np.ndarray, certificate: Certificate, least: float) -> None:
+    """The bound does not exceed the optimum, and the flows that prove it are in their balls."""
     assert certificate.gap >= 0
-    assert np.isfinite(certificate.objective)
-    assert certificate.lower_bound <= least + 1e-12 * certificate.objective + noise(instance)
+    noise = instance.rounding(W)
+    assert certificate.objective == pytest.approx(instance.objective(W), rel=1e-12, abs=noise)
+    assert certificate.lower_bound <= least + 1e-12 * certificate.objective + noise
     radius = instance.problem.radius
     assert (row_norms(certificate.flows) <= radius * (1 + 1e-9)).all()
-
-
-def noise(instance: Instance) -> float:
-    """What rounding in the statistics can move the optimum by."""
-    statistics = instance.statistics
-    return float(statistics.least_squares.residual_error.sum() + 1e-14 * statistics.total_yty)
 
 
 @property_test
@@ -56,8 +51,7 @@ def test_no_flows_make_the_bound_false(
     before = U.copy()
     conductance = problem.radius / (row_norms(problem.differences(W)) + 1e-6) if spread else None
     certificate = instance.certifier.certify(W, U, tolerance, conductance)
-    assert certificate.objective == pytest.approx(instance.objective(W), rel=1e-9, abs=instance.rounding(W))
-    assert_true(instance, certificate, least)
+    assert_true(instance, W, certificate, least)
     assert np.array_equal(U, before), "the caller's flows are not changed"
 
 
@@ -80,7 +74,7 @@ def test_no_inner_solve_makes_the_bound_false(
     W = flexible_cg(multigrid.apply, multigrid.precondition, problem.statistics.xty, rtol=rtol).x
     flows = w[:, None] * problem.differences(W)
     certificate = instance.certifier.certify(W, flows, 1e-6, w if spread else None)
-    assert_true(instance, certificate, min(least, instance.objective(W)))
+    assert_true(instance, W, certificate, min(least, instance.objective(W)))
 
 
 @pytest.mark.parametrize("solver", ["newton", "alternating"])
@@ -95,9 +89,10 @@ def test_no_fit_claims_too_much(solver: str, tolerance: float, instance: Instanc
     )  # fmt: skip
     report = result.report
     bound = report.objective - report.gap * (report.objective if report.objective > 0 else 1.0)
-    reached = instance.objective(result.model.weights)
-    assert report.objective == pytest.approx(reached, rel=1e-9, abs=instance.rounding(result.model.weights))
-    assert bound <= min(least, reached) + 1e-12 * report.objective + noise(instance)
+    W = result.model.weights
+    noise = instance.rounding(W)
+    assert report.objective == pytest.approx(instance.objective(W), rel=1e-12, abs=noise)
+    assert bound <= min(least, instance.objective(W)) + 1e-12 * report.objective + noise
 
 
 @pytest.mark.parametrize("exponent", [10, 18, 20, 21])
@@ -111,7 +106,8 @@ def test_nearly_collinear_features_do_not_make_it_false(exponent: int, strength:
     instance = Instance(X, tuple(z[:, None]), complete(8), strength)
     assert instance.objective(np.tile([-1.0, 1.0], (8, 1))) == 0.0
     result = fit(instance.statistics, fusion_strength=strength, graph=instance.graph, tolerance=1e-6)
-    assert result.report.objective * (1 - result.report.gap) <= 1e-9
+    bound = result.report.objective * (1 - result.report.gap)
+    assert bound <= instance.rounding(result.model.weights) <= 0.5
 
 
 @pytest.mark.parametrize("P", [1, 3])
