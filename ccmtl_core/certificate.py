@@ -7,7 +7,10 @@ For every U with ‖U_e‖ ≤ r_e, and every W, convexity gives (Fenchel; He et
 where d = D W, b_t holds the coordinates of the residual ρ_t = c_t − (DᵀU)_t − G_t W_t in the eigenvectors
 of G_t, w_ta are the eigenvalues, R_t bounds the distance from W_t to some optimal weights of task t, and
 h(b; w, R) = max over |ξ| ≤ R of b ξ − w ξ²/2. All terms are non-negative, so no digits cancel; an eigenvalue
-of zero, or one that rounding made so, needs no decision: R bounds its term.
+of zero, or one that rounding made so, needs no decision: R bounds its term. Where the features of a task
+differ wildly in scale, G_t is decomposed with its columns scaled to length one, G_t = S V diag(w) Vᵀ S, so
+that all keep their digits; then b = Vᵀ S⁻¹ ρ, and R is stretched by ‖S q‖ along the eigenvector q. What
+rounding can have hidden from this evaluation is added to the gap.
 
 The rest of this file makes U good, which cannot make the bound false: residuals are spread by one solve
 with the system's multigrid, what is left is pushed along a forest to tasks that can absorb it, and flows
@@ -17,6 +20,7 @@ that have outgrown their balls are scaled back cell by cell.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
@@ -29,8 +33,10 @@ from ccmtl_core.solver.cg import flexible_cg
 from ccmtl_core.solver.multigrid import Multigrid
 from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
 
-_SHARE = 0.1  # of the tolerated gap that residuals may cost
-_MOST_REPAIRS = 3
+_SHARE = 0.2  # of the tolerated gap that residuals may cost
+_EPS = float(np.finfo(np.float64).eps)
+_UNEVEN = 1e4  # ratio of a task's longest column to its shortest, from which they are scaled
+_MOST_REPAIRS = 6
 _REPAIR_TOLERANCE = 1e-2
 
 
@@ -71,6 +77,39 @@ def relative(gap: float, objective: float) -> float:
     return gap / objective if objective > 0 else gap
 
 
+class ScaledEigen(NamedTuple):
+    """G_t = S_t V diag(values) Vᵀ S_t with S_t = diag(scale), and stretch_a = ‖S_t V_a‖."""
+
+    values: FloatArray
+    vectors: FloatArray
+    scale: FloatArray
+    stretch: FloatArray
+
+    @classmethod
+    def of(cls, gram: FloatArray) -> ScaledEigen:
+        """Decompose (T, P, P) blocks; (T, P), (T, P, P), (T, P), (T, P)."""
+        length = np.sqrt(np.diagonal(gram, axis1=1, axis2=2))
+        shortest = np.where(length > 0.0, length, np.inf).min(axis=1)
+        uneven = length.max(axis=1) > _UNEVEN * shortest
+        scale = np.where(uneven[:, None] & (length > 0.0), length, 1.0)
+        values, vectors = np.linalg.eigh(gram / (scale[:, :, None] * scale[:, None, :]))
+        # Lowered by what rounding can have added: a smaller eigenvalue only weakens the bound.
+        values = np.maximum(values - values.shape[1] * _EPS * values[:, -1:], 0.0)
+        vectors = np.ascontiguousarray(vectors)
+        stretch = np.sqrt(np.einsum("tp,tpa->ta", scale**2, vectors**2))
+        return cls(values, vectors, scale, stretch)
+
+    def smallest(self) -> FloatArray:
+        """(T,) A lower bound on the smallest eigenvalue of each G_t."""
+        bound: FloatArray = self.values[:, 0] * self.scale.min(axis=1) ** 2
+        return bound
+
+    def largest(self) -> FloatArray:
+        """(T,) An upper bound on the largest eigenvalue of each G_t."""
+        bound: FloatArray = self.values[:, -1] * self.scale.max(axis=1) ** 2
+        return bound
+
+
 class Certifier:
     """Certifies any number of (W, U) of one problem.
 
@@ -86,16 +125,12 @@ class Certifier:
 
     def __init__(self, problem: FusionProblem, multigrid: Multigrid, spectrum: PooledSpectrum) -> None:
         self.problem, self._multigrid, self._spectrum = problem, multigrid, spectrum
-        values, vectors = np.linalg.eigh(problem.statistics.gram)
-        # Lowered by what rounding can have added: a smaller eigenvalue only weakens the bound.
-        rounding = values.shape[1] * np.finfo(float).eps * values[:, -1:]
-        self._values: FloatArray = np.maximum(values - rounding, 0.0)
-        self._vectors: FloatArray = np.ascontiguousarray(vectors)
-        absorbing = _absorbing(self._values[:, 0], problem.graph.component)
+        self._eigen = ScaledEigen.of(problem.statistics.gram)
+        absorbing = _absorbing(self._eigen.smallest())
         self._forest = _forest(problem, absorbing)
         self._n_cells, self._cell = _cells(problem, absorbing)
         self._largest = np.zeros(problem.graph.n_components)
-        np.add.at(self._largest, problem.graph.component, values[:, -1])
+        np.add.at(self._largest, problem.graph.component, self._eigen.largest())
         self._least_loss = 0.5 * float(problem.statistics.least_squares.residual.sum())
 
     def certify(
@@ -118,7 +153,8 @@ class Certifier:
         problem = self.problem
         D = problem.differences(W)
         norms = row_norms(D)
-        objective = problem.loss(W) + float(problem.radius @ norms)
+        penalty = float(problem.radius @ norms)
+        objective = problem.loss(W) + penalty
         bound = self._distance_bound(W, objective)
         affordable = _SHARE * tolerance * objective
         U, iterations = self._projected(flows), 0
@@ -126,18 +162,26 @@ class Certifier:
             U, iterations = self._spread(W, U, conductance, bound, affordable)
         residual = self._residual(W, U)
         kernels.push_to_roots(
-            *self._forest, self._values, self._vectors, bound, affordable / residual.size,
-            residual, U, problem.dims,
+            *self._forest, *self._eigen, bound, affordable / residual.size, residual, U, problem.dims
         )  # fmt: skip
         self._scale_back(U)
         unexplained = self._unexplained(self._residual(W, U), bound)
         slack = float((problem.radius * norms - np.einsum("ep,ep->e", U, D)).sum())
-        return Certificate(objective, max(slack, 0.0) + unexplained, U, iterations)
+        gap = max(slack, 0.0) + unexplained + self._rounding(W, penalty)
+        return Certificate(objective, gap, U, iterations)
+
+    def _rounding(self, W: FloatArray, penalty: float) -> float:
+        """What rounding can have moved J(W) by: the quadratic part is a sum of terms of both signs."""
+        statistics = self.problem.statistics
+        D = np.abs(W - statistics.least_squares.weights)
+        terms = np.matmul(np.abs(statistics.gram), D[:, :, None])[:, :, 0]
+        return 2.0 * _EPS * (float(np.vdot(D, terms)) + penalty)
 
     def _unexplained(self, residual: FloatArray, bound: FloatArray) -> float:
         """Σ_t Σ_a h(b_ta; w_ta, R_t): what the residual (T, P) costs the bound."""
-        b = np.matmul(residual[:, None, :], self._vectors)[:, 0, :]
-        return float(_bounded_conjugate(np.abs(b), self._values, bound[:, None]).sum())
+        b = np.matmul((residual / self._eigen.scale)[:, None, :], self._eigen.vectors)[:, 0, :]
+        limit = bound[:, None] * self._eigen.stretch
+        return float(_bounded_conjugate(np.abs(b), self._eigen.values, limit).sum())
 
     def _residual(self, W: FloatArray, U: FloatArray) -> FloatArray:
         """ρ (T, P): what the flows and the loss leave unbalanced."""
@@ -216,7 +260,7 @@ def _bounded_conjugate(b: FloatArray, w: FloatArray, R: FloatArray) -> FloatArra
     return np.where(inside, quadratic, R * b - 0.5 * w * R * R)
 
 
-def _absorbing(smallest: FloatArray, component: IntArray) -> BoolArray:
+def _absorbing(smallest: FloatArray) -> BoolArray:
     """(T,) Tasks whose Gram matrix is far enough from singular to absorb any residual cheaply."""
     positive = smallest[smallest > 0]
     absorbing: BoolArray = smallest >= (0.1 * np.median(positive) if len(positive) else np.inf)

@@ -465,6 +465,8 @@ def push_to_roots(
     sign: FloatArray,
     values: FloatArray,
     vectors: FloatArray,
+    scale: FloatArray,
+    stretch: FloatArray,
     bound: FloatArray,
     affordable: float,
     residual: FloatArray,
@@ -473,8 +475,8 @@ def push_to_roots(
 ) -> None:
     """Send along a forest, leaves first, each part of the residual that its own task cannot absorb cheaply.
 
-    A part b of the residual along an eigenvector of G_t with eigenvalue w costs the dual bound about
-    min(b²/2w, bound_t |b|); where that is more than ``affordable``, it moves over the edge to the parent.
+    A part b of the residual along an eigenvector of the scaled G_t with eigenvalue w costs the dual bound
+    about min(b²/2w, bound_t stretch |b|); where that is more than ``affordable``, it moves to the parent.
     """
     P = _width(dims)
     for place in range(order.size - 1, -1, -1):
@@ -484,13 +486,13 @@ def push_to_roots(
         for a in range(P):
             b = 0.0
             for p in range(P):
-                b += vectors[t, p, a] * residual[t, p]
-            cost = bound[t] * abs(b)
+                b += vectors[t, p, a] * residual[t, p] / scale[t, p]
+            cost = bound[t] * stretch[t, a] * abs(b)
             if values[t, a] > 0.0:
                 cost = min(cost, b * b / (2.0 * values[t, a]))
             if cost > affordable:
                 for p in range(P):
-                    part = b * vectors[t, p, a]
+                    part = b * vectors[t, p, a] * scale[t, p]
                     residual[t, p] -= part
                     residual[parent[t], p] += part
                     U[edge[t], p] += sign[t] * part
