@@ -30,5 +30,5 @@ def start_service(
 @pytest.fixture(scope="module")
 def service(start_service: StartService) -> Iterator[Service]:
     """A service for all tests of the module, quick to take over."""
-    with start_service(workers=2, job_lease_seconds=3, job_poll_seconds=0.1) as service:
+    with start_service(workers=2, job_lease_seconds=2, job_poll_seconds=0.1) as service:
         yield service

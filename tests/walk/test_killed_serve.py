@@ -1,4 +1,4 @@
-"""With the settings that users get: a job outlives whatever runs it, and publishes once."""
+"""A job outlives whatever runs it, and publishes once."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ from tests.support.service import (
 from tests.walk.conftest import StartService
 
 
-def test_job_outlives_service_worker_and_supervisor(start_service: StartService) -> None:
-    with start_service() as service:
+def test_job_outlives_supervisor_service_and_worker(start_service: StartService) -> None:
+    with start_service(job_lease_seconds=2) as service:
         job_id = queue_long_training(service.client, "m")
         service.fit_of(job_id)
         pids = service.all_pids()
         assert len(pids) == 4, "supervisor, API, worker, fit"
+        service.process.kill()
+        service.process.wait()
+        wait_until(lambda: not any(map(is_running, pids)), 2, "the end of all processes")
 
+    with start_service(job_lease_seconds=2) as service:
+        service.fit_of(job_id)
+        assert read_job(service.client, job_id)["attempt"] == 2
+        pids = service.all_pids()
         asked_at = time.monotonic()
         service.process.terminate()
         assert service.process.wait(timeout=15) == 0, service.log
         assert time.monotonic() - asked_at < 10
         assert [pid for pid in pids if is_running(pid)] == []
-        assert f"{job_id} attempt 1 is queued" in service.log, "it was not given back"
+        assert f"{job_id} attempt 2 is queued" in service.log, "it was not given back"
 
-    with start_service() as service:
+    with start_service() as service:  # with the lease that users get
         fit = service.fit_of(job_id)
-        assert read_job(service.client, job_id)["attempt"] == 2
+        assert read_job(service.client, job_id)["attempt"] == 3
         wait_for_phase(service.client, job_id, "solve")
-
         os.kill(service.workers()[0], signal.SIGKILL)
         killed_at = time.monotonic()
         wait_until(lambda: not is_running(fit), 2, "the end of the fit")
-        wait_until(lambda: read_job(service.client, job_id)["attempt"] == 3, 20, "the next attempt")
+        wait_until(lambda: read_job(service.client, job_id)["attempt"] == 4, 20, "the next attempt")
         assert service.fit_of(job_id) != fit
         assert time.monotonic() - killed_at < 20
 
-        pids = service.all_pids()
-        service.process.kill()
-        service.process.wait()
-        wait_until(lambda: not any(map(is_running, pids)), 2, "the end of all processes")
-
-    with start_service() as service:
-        job = wait_for_end(service.client, job_id, 120)
-        assert (job["state"], job["attempt"]) == ("succeeded", 4)
+        assert wait_for_end(service.client, job_id, 120)["state"] == "succeeded"
+        assert read_job(service.client, job_id)["attempt"] == 4
         assert versions_of(service.client, "m") == [1]

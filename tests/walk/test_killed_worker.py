@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import psutil
+import pytest
 
 from tests.support.processes import is_running, wait_until
 from tests.support.service import (
@@ -17,9 +20,22 @@ from tests.support.service import (
     wait_for_phase,
 )
 
+Suspend = Callable[[int], None]
 
-def parent_of(pid: int) -> int:
-    return psutil.Process(pid).ppid()
+
+@pytest.fixture
+def suspend() -> Iterator[Suspend]:
+    """Suspend a process; at the latest when the test ends it goes on."""
+    pids: list[int] = []
+
+    def suspend(pid: int) -> None:
+        os.kill(pid, signal.SIGSTOP)
+        pids.append(pid)
+
+    yield suspend
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
 
 
 def test_killed_fit_is_run_again(service: Service) -> None:
@@ -31,47 +47,41 @@ def test_killed_fit_is_run_again(service: Service) -> None:
     assert "ended by SIGKILL" in service.log
 
 
-def test_worker_suspended_past_its_lease_writes_nothing_when_it_wakes(service: Service) -> None:
-    job_id = queue_long_training(service.client, "suspended-worker")
-    fit = service.fit_of(job_id)
-    wait_for_phase(service.client, job_id, "solve")
-    worker = parent_of(fit)
-    os.kill(worker, signal.SIGSTOP)
-    wait_until(lambda: read_job(service.client, job_id)["attempt"] == 2, 20, "the second attempt")
-    os.kill(worker, signal.SIGCONT)
-    wait_until(lambda: not is_running(fit), 5, "the end of the stale fit")
-    job = wait_for_end(service.client, job_id, 120)
-    assert (job["state"], job["attempt"]) == ("succeeded", 2)
-    assert versions_of(service.client, "suspended-worker") == [1]
-
-
-def test_run_suspended_with_its_worker_writes_nothing_when_it_wakes(service: Service) -> None:
-    """Both sleep, as in a suspended container, until another has done the job; then the fit wakes first."""
-    job_id = queue_long_training(service.client, "suspended-run")
-    fit = service.fit_of(job_id)
-    wait_for_phase(service.client, job_id, "solve")
-    worker = parent_of(fit)
-    os.kill(worker, signal.SIGSTOP)
-    os.kill(fit, signal.SIGSTOP)
-    job = wait_for_end(service.client, job_id, 120)
-    assert (job["state"], job["attempt"]) == ("succeeded", 2)
-    os.kill(fit, signal.SIGCONT)
-    wait_until(lambda: f"{job_id} attempt 1 is no longer ours" in service.log, 60, "the end of the stale fit")
-    os.kill(worker, signal.SIGCONT)
-    wait_until(lambda: not is_running(fit), 5, "the stale fit's reaping")
-    assert read_job(service.client, job_id) == job
-    assert versions_of(service.client, "suspended-run") == [1]
-
-
-def test_suspended_fit_is_given_up_and_run_again(service: Service) -> None:
+def test_suspended_fit_is_given_up_and_run_again(service: Service, suspend: Suspend) -> None:
     job_id = queue_long_training(service.client, "suspended-fit")
     fit = service.fit_of(job_id)
     wait_for_phase(service.client, job_id, "solve")
-    os.kill(fit, signal.SIGSTOP)
+    suspend(fit)
     job = wait_for_end(service.client, job_id, 120)
     assert (job["state"], job["attempt"]) == ("succeeded", 2)
     assert not is_running(fit)
     assert versions_of(service.client, "suspended-fit") == [1]
+
+
+@pytest.mark.parametrize("first", ["worker", "fit"])
+def test_run_suspended_past_its_lease_writes_nothing_when_it_wakes(
+    service: Service, suspend: Suspend, first: str
+) -> None:
+    """Worker and fit sleep, as in a suspended container, until another has the job; one wakes first."""
+    model = f"suspended-run-{first}-first"
+    job_id = queue_long_training(service.client, model)
+    fit = service.fit_of(job_id)
+    wait_for_phase(service.client, job_id, "solve")
+    worker = psutil.Process(fit).ppid()
+    suspend(worker)
+    suspend(fit)
+    wait_until(lambda: read_job(service.client, job_id)["attempt"] == 2, 20, "the second attempt")
+    if first == "worker":
+        os.kill(worker, signal.SIGCONT)
+        wait_until(lambda: not is_running(fit), 5, "the end of the stale fit")
+    else:
+        job = wait_for_end(service.client, job_id, 120)
+        os.kill(fit, signal.SIGCONT)
+        wait_until(lambda: f"{job_id} attempt 1 is no longer ours" in service.log, 60, "the stale fit's end")
+        assert read_job(service.client, job_id) == job
+    job = wait_for_end(service.client, job_id, 120)
+    assert (job["state"], job["attempt"]) == ("succeeded", 2)
+    assert versions_of(service.client, model) == [1]
 
 
 def test_killed_api_and_workers_are_started_again(service: Service) -> None:
