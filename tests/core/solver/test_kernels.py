@@ -231,11 +231,12 @@ def test_what_a_task_cannot_absorb_goes_to_its_root(dims: Dims) -> None:
     edge, sign = np.array([0, 0, 1, 0]), np.array([0.0, -1.0, -1.0, 0.0])
     values, vectors = np.zeros((4, P)), np.tile(np.eye(P), (4, 1, 1))
     values[2, 0] = values[0] = 1e9
+    scale = np.array([1.0, 2.0, 4.0, 8.0])[:, None] * np.ones(P)
     residual, U = np.arange(1.0, 13.0).reshape(4, P), np.zeros((2, P))
     before = residual.copy()
     kernels.push_to_roots(
-        order, parent, edge, sign, values, vectors, np.ones(4), 1e-3, residual, U, dims
-    )  # fmt: skip
+        order, parent, edge, sign, values, vectors, scale, scale, np.ones(4), 1e-3, residual, U, dims
+    )
     assert residual[2].tolist() == [before[2, 0], 0.0, 0.0]
     assert residual[1].tolist() == [0.0, 0.0, 0.0]
     assert residual[0].tolist() == (before[0] + before[1] + [0.0, *before[2, 1:]]).tolist()
