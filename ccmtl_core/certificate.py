@@ -19,7 +19,7 @@ that have outgrown their balls are scaled back cell by cell.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from ccmtl_core._types import BoolArray, FloatArray, IndexArray, IntArray
 from ccmtl_core.objective import FusionProblem, row_norms
-from ccmtl_core.solver import kernels
+from ccmtl_core.solver import edge_kernels, kernels
 from ccmtl_core.solver.cg import flexible_cg
 from ccmtl_core.solver.multigrid import Multigrid
 from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
@@ -147,28 +147,40 @@ class Certifier:
         tolerance : float
             The relative gap aimed at: decides only how small residuals are left where they are.
         conductance : (E,) float64, optional
-            Edge weights 1 / ‖d_e‖, times r_e, near W. With them, residuals are spread over the edges by one
-            solve.
+            Edge weights r_e / ‖d_e‖ near W. With them, residuals are spread over the edges by solves, as
+            often as it helps, until the tolerance is met.
         """
-        problem = self.problem
-        D = problem.differences(W)
-        norms = row_norms(D)
-        penalty = float(problem.radius @ norms)
-        objective = problem.loss(W) + penalty
+        objective = self.problem.objective(W)
         bound = self._distance_bound(W, objective)
-        affordable = _SHARE * tolerance * objective
-        U, iterations = self._projected(flows), 0
-        if conductance is not None:
-            U, iterations = self._spread(W, U, conductance, bound, affordable)
+        U, iterations = flows.copy(), 0
+        edge_kernels.project(self.problem.radius, U, self.problem.dims)
+        best = self._evaluate(W, U, objective, bound, tolerance)
+        if conductance is None or best.relative_gap <= tolerance:
+            return best
+        self._multigrid.update(conductance)
+        for _ in range(_MOST_REPAIRS):
+            iterations += self._spread(W, U, conductance)
+            repaired = self._evaluate(W, U, objective, bound, tolerance)
+            best = min(best, repaired, key=lambda certificate: certificate.gap)
+            if best.relative_gap <= tolerance:
+                break
+        return replace(best, cg_iterations=iterations)
+
+    def _evaluate(
+        self, W: FloatArray, U: FloatArray, objective: float, bound: FloatArray, tolerance: float
+    ) -> Certificate:
+        """The certificate of flows inside their balls, residuals carried along the forest first."""
+        problem, U = self.problem, U.copy()
         residual = self._residual(W, U)
-        kernels.push_to_roots(
-            *self._forest, *self._eigen, bound, affordable / residual.size, residual, U, problem.dims
-        )  # fmt: skip
+        affordable = _SHARE * tolerance * objective / residual.size
+        kernels.push_to_roots(*self._forest, *self._eigen, bound, affordable, residual, U, problem.dims)
         self._scale_back(U)
+        slack, penalty = edge_kernels.slack_and_penalty(
+            problem.head, problem.tail, W, U, problem.radius, problem.dims
+        )
         unexplained = self._unexplained(self._residual(W, U), bound)
-        slack = float((problem.radius * norms - np.einsum("ep,ep->e", U, D)).sum())
         gap = max(slack, 0.0) + unexplained + self._rounding(W, penalty)
-        return Certificate(objective, gap, U, iterations)
+        return Certificate(objective, gap, U)
 
     def _rounding(self, W: FloatArray, penalty: float) -> float:
         """What rounding can have moved J(W) by: the quadratic part is a sum of terms of both signs."""
@@ -187,37 +199,18 @@ class Certifier:
         """ρ (T, P): what the flows and the loss leave unbalanced."""
         return -self.problem.loss_gradient(W) - self.problem.divergence(U)
 
-    def _projected(self, flows: FloatArray) -> FloatArray:
-        """Each flow projected on its ball."""
-        r = self.problem.radius
-        size = row_norms(flows)
-        factor = np.divide(r, size, out=np.ones_like(size), where=size > r)
-        return flows * factor[:, None]
+    def _spread(self, W: FloatArray, U: FloatArray, conductance: FloatArray) -> int:
+        """Change flows, in place, by κ D φ, where (Dᵀ κ D + G) φ = ρ: the rest, G φ, is in range(G).
 
-    def _spread(
-        self,
-        W: FloatArray,
-        U: FloatArray,
-        conductance: FloatArray,
-        bound: FloatArray,
-        affordable: float,
-    ) -> tuple[FloatArray, int]:
-        """Flows changed by κ D φ, where φ solves (Dᵀ κ D + G) φ = ρ: the rest, G φ, is in range(G).
-
-        Repeated after each projection, whose own residual is small and local, until that is affordable.
+        Then project them again, which leaves a smaller residual of its own. Returns the CG iterations.
         """
-        self._multigrid.update(conductance)
-        iterations = 0
-        for _ in range(_MOST_REPAIRS):
-            residual = self._residual(W, U)
-            if self._unexplained(residual, bound) <= affordable:
-                break
-            solved = flexible_cg(
-                self._multigrid.apply, self._multigrid.precondition, residual, rtol=_REPAIR_TOLERANCE
-            )
-            U = self._projected(U + conductance[:, None] * self.problem.differences(solved.x))
-            iterations += solved.iterations
-        return U, iterations
+        problem, multigrid = self.problem, self._multigrid
+        solved = flexible_cg(
+            multigrid.apply, multigrid.precondition, self._residual(W, U), rtol=_REPAIR_TOLERANCE
+        )
+        edge_kernels.add_conducted(problem.head, problem.tail, conductance, solved.x, U, problem.dims)
+        edge_kernels.project(problem.radius, U, problem.dims)
+        return solved.iterations
 
     def _scale_back(self, U: FloatArray) -> None:
         """Scale, in place, all flows of a cell by one factor so that the largest fits its ball.

@@ -18,7 +18,7 @@ from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.knn_graph import TaskGraph
 from ccmtl_core.single_task import Statistics
-from ccmtl_core.solver import kernels
+from ccmtl_core.solver import edge_kernels, kernels
 from ccmtl_core.solver.kernels import Dims, dims_for
 
 
@@ -96,12 +96,17 @@ class FusionProblem:
 
     def penalty(self, weights: ArrayLike) -> float:
         """λ/2 Σ_e m_e ‖W_i − W_j‖."""
-        D = self.differences(np.asarray(weights, dtype=np.float64))
-        return float(self.radius @ row_norms(D))
+        return float(self.radius @ self.lengths(np.asarray(weights, dtype=np.float64)))
 
     def objective(self, weights: ArrayLike) -> float:
         """J(W)."""
         return self.loss(weights) + self.penalty(weights)
+
+    def lengths(self, W: FloatArray) -> FloatArray:
+        """‖W_i − W_j‖ of each edge, (E,)."""
+        out = np.empty(len(self.head))
+        edge_kernels.edge_lengths(self.head, self.tail, W, out, self.dims)
+        return out
 
     def differences(self, W: FloatArray) -> FloatArray:
         """D W: the difference W_i − W_j of each edge, (E, P)."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from ccmtl_core._types import FloatArray
 from ccmtl_core.certificate import Certifier
-from ccmtl_core.objective import FusionProblem, row_norms
+from ccmtl_core.objective import FusionProblem
 from ccmtl_core.solver.cg import flexible_cg
 from ccmtl_core.solver.fusing import Candidate, try_to_certify
 from ccmtl_core.solver.multigrid import Multigrid
@@ -56,7 +56,7 @@ def alternate(
     smoothing = _FIRST_SMOOTHING * typical_length(problem, W)
     while not (recorder.finished or rounds == max_rounds):
         for number in range(1, _ROUNDS_PER_SMOOTHING + 1):
-            s = np.sqrt(row_norms(problem.differences(W)) ** 2 + smoothing**2)
+            s = np.sqrt(problem.lengths(W) ** 2 + smoothing**2)
             w = problem.radius / s
             multigrid.update(w)
             solved = flexible_cg(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ccmtl_core._types import FloatArray
 from ccmtl_core.certificate import Certifier
 from ccmtl_core.clusters import Clusters, MergedProblem
-from ccmtl_core.objective import FusionProblem, row_norms
+from ccmtl_core.objective import FusionProblem
 from ccmtl_core.solver.newton_step import FUSED, NewtonState
 from ccmtl_core.solver.outcome import Recorder
 
@@ -32,7 +32,7 @@ class Candidate(NamedTuple):
 
 def fuse(problem: FusionProblem, plain: Candidate, smoothing: float) -> Candidate:
     """Fuse the tasks of edges shorter than a few ε, and solve the problem of the groups."""
-    short = row_norms(problem.differences(plain.weights)) <= FUSED * smoothing
+    short = problem.lengths(plain.weights) <= FUSED * smoothing
     clusters = Clusters.along(problem.graph, short)
     merged = MergedProblem(problem, clusters)
     flows, w = plain.flows.copy(), problem.radius / smoothing

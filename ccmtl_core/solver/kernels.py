@@ -26,12 +26,13 @@ def dims_for(n_tasks: int, n_features: int) -> Dims:
     return (0,) * n_features if worth_it else n_features
 
 
-def _width(dims: Dims) -> int:
+def width(dims: Dims) -> int:
+    """P, as a constant where ``dims`` is a tuple."""
     return len(dims) if isinstance(dims, tuple) else dims
 
 
-@overload(_width)
-def _width_compiled(dims):  # type: ignore[no-untyped-def] # numba refuses annotations here
+@overload(width)
+def _compiledwidth(dims):  # type: ignore[no-untyped-def] # numba refuses annotations here
     if isinstance(dims, types.BaseTuple):
         P = len(dims)
         return lambda dims: P
@@ -80,7 +81,7 @@ def spread_edge_weights(
 @kernel
 def invert_blocks(G: FloatArray, diagonal: FloatArray, B: FloatArray, dims: Dims) -> None:
     """B_t = (diagonal_t I + G_t)⁻¹ by Cholesky; a pivot lost to rounding is lifted to the rounding level."""
-    P = _width(dims)
+    P = width(dims)
     L = np.empty((P, P))
     for t in range(diagonal.size):
         top = 0.0
@@ -123,7 +124,7 @@ def apply_system(
     dims: Dims,
 ) -> None:
     """out = (graph Laplacian ⊗ I + blockdiag(G)) x."""
-    P = _width(dims)
+    P = width(dims)
     acc, own = np.empty(P), np.empty(P)
     for i in range(diagonal.size):
         for p in range(P):
@@ -152,7 +153,7 @@ def smooth_forward(
     dims: Dims,
 ) -> None:
     """One block Gauss-Seidel sweep from x = 0, and the residual it leaves: one pass in all."""
-    P = _width(dims)
+    P = width(dims)
     acc = np.empty(P)
     n = x.shape[0]
     for i in range(n):
@@ -187,7 +188,7 @@ def smooth_backward(
     dims: Dims,
 ) -> None:
     """One block Gauss-Seidel sweep in reverse order, the adjoint of the forward sweep."""
-    P = _width(dims)
+    P = width(dims)
     acc = np.empty(P)
     for i in range(x.shape[0] - 1, -1, -1):
         for p in range(P):
@@ -287,7 +288,7 @@ def sum_blocks(aggregate: IndexArray, G: FloatArray, coarse: FloatArray) -> None
 @kernel
 def restrict(aggregate: IndexArray, fine: FloatArray, coarse: FloatArray, dims: Dims) -> None:
     """Sum over each aggregate."""
-    P = _width(dims)
+    P = width(dims)
     coarse[:] = 0.0
     for i in range(aggregate.size):
         for p in range(P):
@@ -297,7 +298,7 @@ def restrict(aggregate: IndexArray, fine: FloatArray, coarse: FloatArray, dims: 
 @kernel
 def prolong_add(aggregate: IndexArray, coarse: FloatArray, fine: FloatArray, dims: Dims) -> None:
     """Add to each task what its aggregate says."""
-    P = _width(dims)
+    P = width(dims)
     for i in range(aggregate.size):
         for p in range(P):
             fine[i, p] += coarse[aggregate[i], p]
@@ -306,7 +307,7 @@ def prolong_add(aggregate: IndexArray, coarse: FloatArray, fine: FloatArray, dim
 @kernel
 def edge_differences(head: IndexArray, tail: IndexArray, W: FloatArray, out: FloatArray, dims: Dims) -> None:
     """out_e = W_i − W_j."""
-    P = _width(dims)
+    P = width(dims)
     for e in range(head.size):
         for p in range(P):
             out[e, p] = W[head[e], p] - W[tail[e], p]
@@ -315,7 +316,7 @@ def edge_differences(head: IndexArray, tail: IndexArray, W: FloatArray, out: Flo
 @kernel
 def add_divergence(head: IndexArray, tail: IndexArray, U: FloatArray, out: FloatArray, dims: Dims) -> None:
     """Add Dᵀ U to out: +U_e at the head, −U_e at the tail."""
-    P = _width(dims)
+    P = width(dims)
     for e in range(head.size):
         for p in range(P):
             out[head[e], p] += U[e, p]
@@ -334,7 +335,7 @@ def smooth_edges(
     dims: Dims,
 ) -> float:
     """With d = W_i − W_j and s = √(‖d‖² + ε²): v = d/s, w = r/s; returns the smoothed penalty Σ r s."""
-    P = _width(dims)
+    P = width(dims)
     total = 0.0
     for e in range(head.size):
         square = smoothing * smoothing
@@ -355,7 +356,7 @@ def smoothed_penalty(
     head: IndexArray, tail: IndexArray, W: FloatArray, r: FloatArray, smoothing: float, dims: Dims
 ) -> float:
     """Σ r √(‖W_i − W_j‖² + ε²)."""
-    P = _width(dims)
+    P = width(dims)
     total = 0.0
     for e in range(head.size):
         square = smoothing * smoothing
@@ -371,7 +372,7 @@ def subtract_scaled_divergence(
     head: IndexArray, tail: IndexArray, r: FloatArray, v: FloatArray, out: FloatArray, dims: Dims
 ) -> None:
     """Subtract Dᵀ (r v) from out."""
-    P = _width(dims)
+    P = width(dims)
     for e in range(head.size):
         for p in range(P):
             out[head[e], p] -= r[e] * v[e, p]
@@ -390,7 +391,7 @@ def subtract_curvature(
     dims: Dims,
 ) -> None:
     """Subtract from out Dᵀ [w/2 (u vᵀ + v uᵀ)] D x, edge by edge."""
-    P = _width(dims)
+    P = width(dims)
     for e in range(head.size):
         i, j = head[e], tail[e]
         along_u, along_v = 0.0, 0.0
@@ -425,7 +426,7 @@ def dual_step(
     Returns, at the new pair, the slack Σ r (‖d‖ − u·d) over the edges longer than ``fused``, the same
     over all edges, and the mismatch Σ r ‖s u − d‖.
     """
-    P = _width(dims)
+    P = width(dims)
     open_slack, slack, mismatch = 0.0, 0.0, 0.0
     for e in range(head.size):
         i, j = head[e], tail[e]
@@ -478,7 +479,7 @@ def push_to_roots(
     A part b of the residual along an eigenvector of the scaled G_t with eigenvalue w costs the dual bound
     about min(b²/2w, bound_t stretch |b|); where that is more than ``affordable``, it moves to the parent.
     """
-    P = _width(dims)
+    P = width(dims)
     for place in range(order.size - 1, -1, -1):
         t = order[place]
         if parent[t] < 0:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ccmtl_core._types import FloatArray
 from ccmtl_core.certificate import Certificate, relative
-from ccmtl_core.objective import FusionProblem, row_norms
+from ccmtl_core.objective import FusionProblem
 from ccmtl_core.solver.report import Round, SolveStatus
 
 RoundCallback = Callable[[Round, int], None]
@@ -108,6 +108,6 @@ class Recorder:
 
 def typical_length(problem: FusionProblem, W: FloatArray) -> float:
     """Median length of the edges of positive length: the scale on which smoothing is measured."""
-    lengths = row_norms(problem.differences(W))
+    lengths = problem.lengths(W)
     positive = lengths[lengths > 0]
     return float(np.median(positive)) if len(positive) else 1.0
