@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -66,7 +67,7 @@ def _binaries(folder: Path) -> Path:
     return package / "pginstall18" / "bin"
 
 
-def _as_user() -> dict[str, object]:
+def _as_user() -> dict[str, Any]:
     environment = {"PATH": os.environ["PATH"], "TZ": "UTC"}
     if os.geteuid() != 0:
         return {"env": environment}
@@ -76,7 +77,7 @@ def _as_user() -> dict[str, object]:
 def _initialise(binaries: Path, folder: Path) -> None:
     command = [binaries / "initdb", "--pgdata", folder / "data", "--username", "postgres", "--auth", "trust"]
     command += ["--encoding", "UTF8", "--no-locale", "--no-sync", "--no-instructions"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, **_as_user())  # type: ignore[call-overload]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, **_as_user())
     assert done.returncode == 0, done.stderr
 
 
@@ -94,7 +95,7 @@ def _start(binaries: Path, folder: Path) -> subprocess.Popen[bytes]:
             cwd=folder,
             start_new_session=True,
             preexec_fn=lambda: die_with_parent(parent, signal.SIGQUIT),
-            **_as_user(),  # type: ignore[call-overload]
+            **_as_user(),
         )
 
 

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -38,7 +39,7 @@ def claim(database: Database, worker: str = "w1") -> ClaimedJob | None:
         return queue.claim(session, worker, LEASE, MAX)
 
 
-def do(database: Database, statement: Callable[..., object], *arguments: object) -> object:
+def do(database: Database, statement: Callable[..., Any], *arguments: object) -> Any:
     with database.write() as session:
         return statement(session, *arguments)
 
@@ -207,7 +208,7 @@ def test_job_abandoned_too_often_is_failed_and_not_claimed(database: Database, a
         let_lease_run_out(database, job_id)
     assert claim(database) is None
     closed = do(database, queue.close_abandoned, MAX)
-    assert [job.id for job in closed] == [job_id]  # type: ignore[attr-defined]
+    assert [job.id for job in closed] == [job_id]
     row = read_job(database, job_id)
     assert row.state == JobState.FAILED
     assert row.error is not None
