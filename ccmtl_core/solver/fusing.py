@@ -17,7 +17,9 @@ from ccmtl_core.objective import FusionProblem
 from ccmtl_core.solver.newton_step import FUSED, NewtonState
 from ccmtl_core.solver.outcome import Recorder
 
-_STEPS = 3
+_STEPS = 3  # at most, where the tolerance is loose: groups that are still wrong are not worth more
+_TIGHT, _TIGHT_STEPS = 1e-6, 6  # and below this tolerance
+_ENOUGH = 0.005  # of the tolerated gap: a slack and mismatch of the merged problem below it
 _SHRINK = 0.1  # of ε, from step to step
 _INNER_TOLERANCE = 1e-4
 
@@ -30,17 +32,25 @@ class Candidate(NamedTuple):
     edge_weights: FloatArray
 
 
-def fuse(problem: FusionProblem, plain: Candidate, smoothing: float) -> Candidate:
-    """Fuse the tasks of edges shorter than a few ε, and solve the problem of the groups."""
-    short = problem.lengths(plain.weights) <= FUSED * smoothing
-    clusters = Clusters.along(problem.graph, short)
+def fused_groups(problem: FusionProblem, W: FloatArray, smoothing: float) -> Clusters:
+    """The groups of tasks that are joined by edges shorter than a few ε."""
+    return Clusters.along(problem.graph, problem.lengths(W) <= FUSED * smoothing)
+
+
+def fuse(problem: FusionProblem, plain: Candidate, smoothing: float, tolerance: float) -> Candidate:
+    """Fuse the tasks of edges shorter than a few ε, and solve the problem of the groups to the tolerance."""
+    enough = _ENOUGH * tolerance * problem.objective(plain.weights)
+    steps = _STEPS if tolerance >= _TIGHT else _TIGHT_STEPS
+    clusters = fused_groups(problem, plain.weights, smoothing)
     merged = MergedProblem(problem, clusters)
     flows, w = plain.flows.copy(), problem.radius / smoothing
     if len(merged.problem.head) == 0:
         return Candidate(merged.problem.statistics.least_squares.weights[clusters.label], flows, w)
     state = NewtonState.start(merged.problem, clusters.mean(plain.weights))
-    for _ in range(_STEPS):
+    for _ in range(steps):
         state.step(smoothing, _INNER_TOLERANCE)
+        if state.slack + state.mismatch <= enough:
+            break
         smoothing *= _SHRINK
     between = merged.edge >= 0
     edge = merged.edge[between]
@@ -60,7 +70,7 @@ def try_to_certify(
 ) -> int:
     """Certify the fused weights and, failing that, the plain ones; returns the CG iterations spent."""
     iterations = 0
-    for candidate in (fuse(problem, plain, smoothing), plain)[: 1 if fused_only else 2]:
+    for candidate in (fuse(problem, plain, smoothing, recorder.tolerance), plain)[: 1 if fused_only else 2]:
         W, flows, w = candidate
         certificate = certifier.certify(W, flows, recorder.tolerance, w)
         recorder.consider(W, certificate.objective, certificate)
