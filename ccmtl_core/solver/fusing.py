@@ -19,6 +19,7 @@ from ccmtl_core.solver.outcome import Recorder
 
 _STEPS = 3  # at most, where the tolerance is loose: groups that are still wrong are not worth more
 _TIGHT, _TIGHT_STEPS = 1e-6, 6  # and below this tolerance
+_LADDER, _RUNG = 4, 10.0  # how often, and by how much, longer edges are tried at the end
 _ENOUGH = 0.005  # of the tolerated gap: a slack and mismatch of the merged problem below it
 _SHRINK = 0.1  # of ε, from step to step
 _INNER_TOLERANCE = 1e-4
@@ -57,6 +58,15 @@ def fuse(problem: FusionProblem, plain: Candidate, smoothing: float, tolerance: 
     flows[between] = (problem.radius * merged.sign)[between, None] * state.u[edge]
     w[between] = problem.radius[between] * (state.w / merged.problem.radius)[edge]
     return Candidate(state.W[clusters.label], flows, w)
+
+
+def fuse_further(problem: FusionProblem, plain: Candidate, smoothing: float, recorder: Recorder) -> None:
+    """Fuse longer edges too, as long as J does not rise: some that are zero at the optimum shrink slowly."""
+    for _ in range(_LADDER):
+        smoothing *= _RUNG
+        fused = fuse(problem, plain, smoothing, recorder.tolerance).weights
+        if not recorder.prefer(fused, problem.objective(fused)):
+            return
 
 
 def try_to_certify(

@@ -13,10 +13,11 @@ from ccmtl_core._types import FloatArray
 from ccmtl_core.certificate import Certifier
 from ccmtl_core.clusters import Clusters
 from ccmtl_core.objective import FusionProblem
-from ccmtl_core.solver.fusing import Candidate, fused_groups, try_to_certify
+from ccmtl_core.solver.fusing import Candidate, fuse_further, fused_groups, try_to_certify
 from ccmtl_core.solver.multigrid import Multigrid
 from ccmtl_core.solver.newton_step import NewtonState
 from ccmtl_core.solver.outcome import Outcome, Recorder, typical_length
+from ccmtl_core.solver.report import SolveStatus
 
 _FIRST_SMOOTHING = 0.1  # of the typical edge length of the start
 _SHRINK = 0.2  # of ε, from round to round
@@ -69,6 +70,8 @@ def newton(
             smoothing, rtol = _SHRINK * smoothing, _INNER_TOLERANCE
         elif tried or waiting:
             rtol = max(0.5 * rtol, _TIGHTEST_INNER_TOLERANCE)
+    if recorder.status is SolveStatus.CONVERGED:
+        fuse_further(problem, Candidate(state.W, state.flows(), state.w), smoothing, recorder)
     return recorder.outcome()
 
 

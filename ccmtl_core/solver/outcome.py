@@ -59,6 +59,14 @@ class Recorder:
             self._is_certified = True
             self._since_better = 0 if self.gap < 0.9 * before else self._since_better + 1
 
+    def prefer(self, W: FloatArray, objective: float) -> bool:
+        """Take weights that are as good but for a thousandth of the tolerance; whether they were taken."""
+        as_good = objective <= self._objective + 1e-3 * self.tolerance * abs(self._objective)
+        if not as_good or relative(objective - self._bound, objective) > self.tolerance:
+            return False
+        self._weights, self._objective = W, objective
+        return True
+
     def end_round(self, objective: float, smoothing: float, cg_iterations: int) -> None:
         """Take note of a round and tell the caller's progress."""
         self._cg_iterations += cg_iterations
