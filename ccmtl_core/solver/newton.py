@@ -64,14 +64,14 @@ def newton(
             iterations += try_to_certify(
                 problem, plain, smoothing, recorder, certifier, fused_only=state.slack > allowed
             )
+            if recorder.status is SolveStatus.CONVERGED:
+                fuse_further(problem, plain, smoothing, recorder)
         recorder.end_round(objective, smoothing, iterations)
         waiting = 0 if tried or state.open_slack > allowed else waiting + 1
         if state.slack > allowed and (tried or (on_path and not waiting)):
             smoothing, rtol = _SHRINK * smoothing, _INNER_TOLERANCE
         elif tried or waiting:
             rtol = max(0.5 * rtol, _TIGHTEST_INNER_TOLERANCE)
-    if recorder.status is SolveStatus.CONVERGED:
-        fuse_further(problem, Candidate(state.W, state.flows(), state.w), smoothing, recorder)
     return recorder.outcome()
 
 

@@ -15,7 +15,7 @@ from ccmtl_core.solver.report import Round, SolveStatus
 
 RoundCallback = Callable[[Round, int], None]
 
-_PATIENCE = 12  # certificates without a better gap before rounding is taken for the cause
+_PATIENCE = 30  # certificates without a better gap before rounding is taken for the cause
 
 
 @dataclass(frozen=True, eq=False)
