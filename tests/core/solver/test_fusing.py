@@ -27,7 +27,7 @@ def on_the_path(strength: float) -> tuple[Instance, Candidate]:
 @pytest.mark.parametrize("strength", [0.1, 2.0, 5.0])
 def test_what_the_optimum_fuses_comes_out_equal_and_the_rest_to_all_digits(strength: float) -> None:
     instance, plain = on_the_path(strength)
-    fused = fuse(instance.problem, plain, SMOOTHING)
+    fused = fuse(instance.problem, plain, SMOOTHING, 1e-12)
     _, W = optimum(instance)
     i, j = instance.graph.edges.T
     at_optimum = np.linalg.norm(W[i] - W[j], axis=1) == 0
@@ -41,7 +41,7 @@ def test_what_the_optimum_fuses_comes_out_equal_and_the_rest_to_all_digits(stren
 
 def test_all_fused_is_the_pooled_fit() -> None:
     instance, plain = on_the_path(1e4)
-    fused = fuse(instance.problem, plain, 1e3)
+    fused = fuse(instance.problem, plain, 1e3, 1e-12)
     expected = np.linalg.lstsq(np.concatenate(instance.X), np.concatenate(instance.y), rcond=None)[0]
     assert fused.weights == pytest.approx(np.tile(expected, (12, 1)), rel=1e-12)
 
