@@ -28,7 +28,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from ccmtl_core._types import BoolArray, FloatArray, IndexArray, IntArray
 from ccmtl_core.objective import FusionProblem, row_norms
-from ccmtl_core.solver import edge_kernels, kernels
+from ccmtl_core.solver import edge_kernels
 from ccmtl_core.solver.cg import flexible_cg
 from ccmtl_core.solver.multigrid import Multigrid
 from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
@@ -173,7 +173,7 @@ class Certifier:
         problem, U = self.problem, U.copy()
         residual = self._residual(W, U)
         affordable = _SHARE * tolerance * objective / residual.size
-        kernels.push_to_roots(*self._forest, *self._eigen, bound, affordable, residual, U, problem.dims)
+        edge_kernels.push_to_roots(*self._forest, *self._eigen, bound, affordable, residual, U, problem.dims)
         self._scale_back(U)
         slack, penalty = edge_kernels.slack_and_penalty(
             problem.head, problem.tail, W, U, problem.radius, problem.dims

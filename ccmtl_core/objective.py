@@ -18,7 +18,7 @@ from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.knn_graph import TaskGraph
 from ccmtl_core.single_task import Statistics
-from ccmtl_core.solver import edge_kernels, kernels
+from ccmtl_core.solver import edge_kernels
 from ccmtl_core.solver.kernels import Dims, dims_for
 
 
@@ -111,13 +111,13 @@ class FusionProblem:
     def differences(self, W: FloatArray) -> FloatArray:
         """D W: the difference W_i − W_j of each edge, (E, P)."""
         out = np.empty((len(self.head), W.shape[1]))
-        kernels.edge_differences(self.head, self.tail, W, out, self.dims)
+        edge_kernels.edge_differences(self.head, self.tail, W, out, self.dims)
         return out
 
     def divergence(self, U: FloatArray) -> FloatArray:
         """Dᵀ U: what flows out of each task, (T, P)."""
         out = np.zeros((self.statistics.n_tasks, U.shape[1]))
-        kernels.add_divergence(self.head, self.tail, U, out, self.dims)
+        edge_kernels.add_divergence(self.head, self.tail, U, out, self.dims)
         return out
 
     def loss_gradient(self, W: FloatArray) -> FloatArray:

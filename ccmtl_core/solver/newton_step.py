@@ -17,7 +17,7 @@ import numpy as np
 
 from ccmtl_core._types import FloatArray
 from ccmtl_core.objective import FusionProblem
-from ccmtl_core.solver import kernels
+from ccmtl_core.solver import edge_kernels
 from ccmtl_core.solver.cg import CGResult, flexible_cg
 from ccmtl_core.solver.multigrid import Multigrid
 from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
@@ -51,7 +51,7 @@ class NewtonState:
         self.multigrid.update(self.w)
         solved = self._solve(rtol)
         self.W = self._descend(solved.x, before, smoothing)
-        self.open_slack, self.slack, self.mismatch = kernels.dual_step(
+        self.open_slack, self.slack, self.mismatch = edge_kernels.dual_step(
             p.head, p.tail, p.radius, self.w, self.v, solved.x, self.W, smoothing, FUSED * smoothing,
             self.u, p.dims,
         )  # fmt: skip
@@ -60,7 +60,9 @@ class NewtonState:
     def _smooth(self, W: FloatArray, smoothing: float) -> float:
         """Evaluate v and w around W; returns the smoothed penalty."""
         p = self.problem
-        penalty: float = kernels.smooth_edges(p.head, p.tail, W, p.radius, smoothing, self.v, self.w, p.dims)
+        penalty: float = edge_kernels.smooth_edges(
+            p.head, p.tail, W, p.radius, smoothing, self.v, self.w, p.dims
+        )
         return penalty
 
     def _descend(self, dW: FloatArray, before: float, smoothing: float) -> FloatArray:
@@ -68,7 +70,7 @@ class NewtonState:
         p, length = self.problem, 1.0
         for _ in range(_MOST_HALVINGS):
             W = self.W + length * dW
-            penalty = kernels.smoothed_penalty(p.head, p.tail, W, p.radius, smoothing, p.dims)
+            penalty = edge_kernels.smoothed_penalty(p.head, p.tail, W, p.radius, smoothing, p.dims)
             if p.loss(W) + penalty <= _OVERSHOOT * before:
                 break
             length *= 0.5
@@ -81,10 +83,10 @@ class NewtonState:
     def _solve(self, rtol: float) -> CGResult:
         p = self.problem
         rhs = -p.loss_gradient(self.W)
-        kernels.subtract_scaled_divergence(p.head, p.tail, p.radius, self.v, rhs, p.dims)
+        edge_kernels.subtract_scaled_divergence(p.head, p.tail, p.radius, self.v, rhs, p.dims)
         return flexible_cg(self._apply, self.multigrid.precondition, rhs, rtol=rtol, max_iterations=_MAX_CG)
 
     def _apply(self, x: FloatArray) -> FloatArray:
         p, out = self.problem, self.multigrid.apply(x)
-        kernels.subtract_curvature(p.head, p.tail, self.w, self.u, self.v, x, out, p.dims)
+        edge_kernels.subtract_curvature(p.head, p.tail, self.w, self.u, self.v, x, out, p.dims)
         return out

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ccmtl_core.solver import kernels
+from ccmtl_core.solver import edge_kernels, kernels
 from ccmtl_core.solver.kernels import Dims, dims_for
 from tests.core.fusion_problems import GRAPHS, random_graph
 
@@ -166,13 +166,13 @@ def test_restriction_and_prolongation_are_adjoint(case: SimpleNamespace, dims: D
 @every_dims
 def test_differences_and_divergence(case: SimpleNamespace, dims: Dims) -> None:
     d = np.empty((case.E, P))
-    kernels.edge_differences(case.head, case.tail, case.W, d, dims)
+    edge_kernels.edge_differences(case.head, case.tail, case.W, d, dims)
     assert d == close(case.D @ case.W)
     out = case.x.copy()
-    kernels.add_divergence(case.head, case.tail, case.u, out, dims)
+    edge_kernels.add_divergence(case.head, case.tail, case.u, out, dims)
     assert out == close(case.x + case.D.T @ case.u)
     out = case.x.copy()
-    kernels.subtract_scaled_divergence(case.head, case.tail, case.r, case.u, out, dims)
+    edge_kernels.subtract_scaled_divergence(case.head, case.tail, case.r, case.u, out, dims)
     assert out == close(case.x - case.D.T @ (case.r[:, None] * case.u))
 
 
@@ -181,7 +181,7 @@ def test_differences_and_divergence(case: SimpleNamespace, dims: Dims) -> None:
 def test_smoothed_edges(case: SimpleNamespace, smoothing: float, dims: Dims) -> None:
     v, w = np.empty((case.E, P)), np.empty(case.E)
     case.W[case.tail[0]] = case.W[case.head[0]]  # an edge of length zero
-    total = kernels.smooth_edges(case.head, case.tail, case.W, case.r, smoothing, v, w, dims)
+    total = edge_kernels.smooth_edges(case.head, case.tail, case.W, case.r, smoothing, v, w, dims)
     s, expected_v, expected_w = smoothed(case, smoothing)
     assert total == close(case.r @ s)
     assert v == close(expected_v, abs=1e-15)
@@ -192,7 +192,7 @@ def test_smoothed_edges(case: SimpleNamespace, smoothing: float, dims: Dims) -> 
 def test_curvature_makes_the_newton_matrix(case: SimpleNamespace, dims: Dims) -> None:
     _, v, w = smoothed(case, 0.3)
     out = case.x.copy()
-    kernels.subtract_curvature(case.head, case.tail, w, case.u, v, case.W, out, dims)
+    edge_kernels.subtract_curvature(case.head, case.tail, w, case.u, v, case.W, out, dims)
     d = case.D @ case.W
     outer = case.u[:, :, None] * v[:, None, :]
     along = 0.5 * w[:, None] * np.einsum("eij,ej->ei", outer + np.swapaxes(outer, 1, 2), d)
@@ -213,7 +213,7 @@ def test_dual_step_follows_the_formula_and_stays_in_the_balls(case: SimpleNamesp
     d = case.D @ W
     length = np.linalg.norm(d, axis=1)
     fused = float(np.median(length))
-    open_slack, slack, mismatch = kernels.dual_step(
+    open_slack, slack, mismatch = edge_kernels.dual_step(
         case.head, case.tail, case.r, w, v, dW, W, smoothing, fused, u, dims
     )
     assert u == close(new, rel=1e-12, abs=1e-14)
@@ -234,7 +234,7 @@ def test_what_a_task_cannot_absorb_goes_to_its_root(dims: Dims) -> None:
     scale = np.array([1.0, 2.0, 4.0, 8.0])[:, None] * np.ones(P)
     residual, U = np.arange(1.0, 13.0).reshape(4, P), np.zeros((2, P))
     before = residual.copy()
-    kernels.push_to_roots(
+    edge_kernels.push_to_roots(
         order, parent, edge, sign, values, vectors, scale, scale, np.ones(4), 1e-3, residual, U, dims
     )
     assert residual[2].tolist() == [before[2, 0], 0.0, 0.0]
@@ -252,3 +252,29 @@ def test_constant_p_is_for_large_sets_with_few_features() -> None:
     assert dims_for(10, 5) == 5
     assert dims_for(24_000, 5) == (0,) * 5
     assert dims_for(24_000, 200) == 200
+
+
+@every_dims
+def test_edge_sums_follow_their_formulas(case: SimpleNamespace, dims: Dims) -> None:
+    d = case.D @ case.W
+    lengths = np.empty(case.E)
+    edge_kernels.edge_lengths(case.head, case.tail, case.W, lengths, dims)
+    assert lengths == close(np.linalg.norm(d, axis=1))
+    slack, penalty = edge_kernels.slack_and_penalty(case.head, case.tail, case.W, case.u, case.r, dims)
+    assert penalty == close(case.r @ lengths)
+    assert slack == close(case.r @ lengths - np.vdot(case.u, d))
+    smoothed_sum = edge_kernels.smoothed_penalty(case.head, case.tail, case.W, case.r, 0.3, dims)
+    assert smoothed_sum == close(case.r @ np.hypot(lengths, 0.3))
+
+
+@every_dims
+def test_flows_are_conducted_and_projected_in_place(case: SimpleNamespace, dims: Dims) -> None:
+    U = case.u.copy()
+    edge_kernels.add_conducted(case.head, case.tail, case.w, case.x, U, dims)
+    conducted = case.u + case.w[:, None] * (case.D @ case.x)
+    assert close(conducted) == U
+    edge_kernels.project(case.r, U, dims)
+    size = np.linalg.norm(conducted, axis=1)
+    assert (size > case.r).any()
+    assert (size <= case.r).any()
+    assert close(conducted * np.minimum(1.0, case.r / size)[:, None]) == U
