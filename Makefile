@@ -18,10 +18,10 @@ serve: runtime ## Run the service on http://127.0.0.1:8000 (settings: docs/opera
 	@exec $(bin)/ccmtl serve
 
 test: dev ## Run the tests, on SQLite and on PostgreSQL
-	@$(bin)/python -m pytest -m "not slow" $(ARGS)
+	@$(bin)/python -m pytest -n 2 --dist loadfile -m "not slow" $(ARGS)
 
 test-all: dev ## Run the tests with the slow ones
-	@$(bin)/python -m pytest $(ARGS)
+	@$(bin)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 check: dev ## Lint, check the format and the types
 	@$(bin)/ruff check .
