@@ -151,6 +151,9 @@ class Certifier:
             often as it helps, until the tolerance is met.
         """
         objective = self.problem.objective(W)
+        if not self.problem.radius.any():  # λ = 0, or no edge: each task alone, whose optimum is known
+            gap = max(objective - self._least_loss, 0.0) + self._rounding(W, 0.0)
+            return Certificate(objective, gap, np.zeros_like(flows))
         bound = self._distance_bound(W, objective)
         U, iterations = flows.copy(), 0
         edge_kernels.project(self.problem.radius, U, self.problem.dims)
@@ -218,9 +221,6 @@ class Certifier:
         All flows at a task that cannot absorb a residual belong to one cell, so there c − DᵀU stays in
         range(G): c is in it. An edge between tasks that can absorb is a cell of its own.
         """
-        if not self.problem.radius.any():  # λ = 0, or no edge: no flow is allowed
-            U[:] = 0.0
-            return
         ratio = row_norms(U) / self.problem.radius
         worst = np.ones(self._n_cells)
         np.maximum.at(worst, self._cell, ratio)
@@ -240,7 +240,7 @@ class Certifier:
         spread = np.zeros(graph.n_components)
         mean = self._spectrum.mean(W)
         np.maximum.at(spread, graph.component, row_norms(W - mean[graph.component]))
-        across = np.where(self._spectrum.size > 1, excess / half if half > 0 else 0.0, 0.0) + spread
+        across = np.where(self._spectrum.size > 1, excess / half, 0.0) + spread
         anchored = 2.0 * np.sqrt(2.0 * excess) + np.sqrt(self._largest) * across
         anchored /= np.sqrt(self._spectrum.smallest)
         return np.asarray((across + anchored)[graph.component], dtype=np.float64)
