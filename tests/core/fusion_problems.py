@@ -100,7 +100,7 @@ def random_graph(rng: np.random.Generator, T: int, share: float) -> TaskGraph:
 def troubled(
     rng: np.random.Generator, max_tasks: int = 6, max_features: int = 3, wild: bool = False
 ) -> Instance:
-    """Tasks that may be empty, short, equal to another or collinear; wild: features scaled by 1e-6 to 1e6."""
+    """Tasks that may be empty, short, equal to another or collinear; wild: on scales far apart."""
     P = int(rng.integers(1, max_features + 1))
     scale = 10.0 ** rng.uniform(-6, 6, P) if wild else np.ones(P)
     centres = rng.standard_normal((2, P))
@@ -119,7 +119,8 @@ def troubled(
         if rng.random() < 0.1:
             x[:, 0] = 0.0
         weights = centres[rng.integers(0, 2)] + 0.3 * rng.standard_normal(P)
-        X.append(x * scale)
+        own_scale = 10.0 ** rng.uniform(-4, 4) if wild and rng.random() < 0.5 else 1.0
+        X.append(x * scale * own_scale)
         y.append(x @ weights + noise * rng.standard_normal(len(x)))
     graph = random_graph(rng, len(X), rng.choice([0.3, 0.6, 1.0]))
     pull = [np.linalg.norm(x.T @ target) for x, target in zip(X, y, strict=True) if len(x)]

@@ -55,6 +55,25 @@ def test_no_flows_make_the_bound_false(
     assert np.array_equal(U, before), "the caller's flows are not changed"
 
 
+@settings(derandomize=True, max_examples=400)
+@given(seed=st.integers(0, 2**32), at_zero=st.booleans(), size=st.sampled_from([0.0, 1.0]))
+def test_two_tasks_on_scales_far_apart_do_not_make_it_false(seed: int, at_zero: bool, size: float) -> None:
+    """Optimal weights far from any that are tried: only then does it matter how far they can be."""
+    rng = np.random.default_rng(seed)
+    P = int(rng.integers(1, 3))
+    feature_scale = 10.0 ** rng.uniform(-4, 4, P)
+    X, y = [], []
+    for n in rng.integers(1, 3, 2):
+        X.append(rng.standard_normal((n, P)) * feature_scale * 10.0 ** rng.uniform(-3, 3))
+        y.append(10.0 ** rng.uniform(-2, 4) * rng.standard_normal(n))
+    instance = Instance(tuple(X), tuple(y), TaskGraph([[0, 1]], [1], 2), 10.0 ** rng.uniform(-7, 5))
+    least, W = optimum(instance)
+    W = np.zeros_like(W) if at_zero else instance.statistics.least_squares.weights[::-1].copy()
+    U = size * instance.problem.radius * rng.standard_normal((1, P))
+    certificate = instance.certifier.certify(W, U, 1e-4)
+    assert_true(instance, W, certificate, least)
+
+
 @property_test
 @given(
     instance=instances(),

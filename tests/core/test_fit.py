@@ -294,6 +294,23 @@ def test_all_tasks_identical(strength: float, noise: float, solver: str) -> None
     assert result.report.status == SolveStatus.CONVERGED
 
 
+def test_lost_digits_are_told_in_words_and_kept_by_the_triangular_form() -> None:
+    """Weights of 1e6 and noise of 1e-2: yᵀy has the residual in its sixteenth digit."""
+    rng = np.random.default_rng(0)
+    weights = 1e6 * rng.standard_normal(3)
+    X = [rng.standard_normal((20, 3)) for _ in range(6)]
+    y = [x @ weights + 1e-2 * rng.standard_normal(20) for x in X]
+    data = TaskDataset.from_arrays(X, y)
+    instance = Instance(tuple(X), tuple(y), complete(6), 1e-3)
+    gram = fit(data, fusion_strength=1e-3, graph=instance.graph)
+    exact = fit(TriangularStatistics.from_dataset(data), fusion_strength=1e-3, graph=instance.graph)
+    assert any("digits" in note for note in gram.report.notes)
+    assert exact.report.notes == ()
+    assert exact.report.objective == pytest.approx(instance.objective(exact.model.weights), rel=1e-6)
+    well = fit(regular(rng, chain(5), 2).dataset, fusion_strength=1.0)
+    assert well.report.notes == ()
+
+
 def test_float32_is_computed_in_double_precision() -> None:
     instance = regular(np.random.default_rng(0), chain(10), 3)
     X32, y32 = [x.astype(np.float32) for x in instance.X], [y.astype(np.float32) for y in instance.y]
