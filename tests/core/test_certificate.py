@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ccmtl_core import TaskGraph, fit
-from ccmtl_core.certificate import Certificate, relative
+from ccmtl_core.certificate import Certificate, ScaledEigen, relative
 from ccmtl_core.objective import row_norms
 from ccmtl_core.solver.cg import flexible_cg
 from tests.core.fusion_problems import Instance, complete, disconnected, instances, random_graph, regular
@@ -169,6 +169,24 @@ def test_flows_of_the_optimum_prove_it(make: type, empty: bool) -> None:
     least, _ = optimum(instance)
     assert report.gap <= 1e-10
     assert report.objective == pytest.approx(least, rel=2e-10)
+
+
+@pytest.mark.parametrize("decades", [0, 2, 6])
+def test_eigenpairs_are_those_of_the_scaled_blocks(decades: int) -> None:
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((6, 2, 3)) * 10.0 ** np.array([-decades, 0, decades])
+    gram = np.einsum("tnp,tnq->tpq", A, A)
+    gram[0] = 0.0
+    eigen = ScaledEigen.of(gram)
+    basis = eigen.scale[:, :, None] * eigen.vectors
+    length = np.sqrt(np.diagonal(gram, axis1=1, axis2=2))
+    error = np.abs(np.einsum("tpa,ta,tqa->tpq", basis, eigen.values, basis) - gram)
+    unit = eigen.scale if decades == 6 else np.tile(length.max(axis=1)[:, None], 3)
+    assert (error <= 1e-14 * unit[:, :, None] * unit[:, None, :]).all()
+    assert eigen.stretch == pytest.approx(np.linalg.norm(basis, axis=1), rel=1e-14)
+    exact = np.linalg.svd(A, compute_uv=False) ** 2
+    assert (eigen.largest() >= exact[:, 0] * (1 - 1e-14))[1:].all()
+    assert (eigen.smallest() <= 1e-14 * exact[:, 0] * 10.0**-decades)[1:].all(), "two rows, three features"
 
 
 def test_a_strength_of_zero_leaves_no_gap_at_least_squares() -> None:

@@ -80,6 +80,26 @@ def test_finds_an_optimum_whatever_the_tasks(instance: Instance) -> None:
     assert result.report.gap <= 1e-7 or result.report.gap * result.report.objective <= 10 * noise
 
 
+@pytest.mark.parametrize("seed", [0, 3, 4, 9, 10, 12, 22, 27])
+def test_tasks_that_fuse_come_out_bitwise_equal_and_named(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    instance = regular(rng, random_graph(rng, 12, 0.4), 2).with_strength(3.0)
+    _, W = optimum(instance)
+    result = run(instance, 1e-9)
+    i, j = instance.graph.edges.T
+    together = np.linalg.norm(W[i] - W[j], axis=1) == 0
+    assert together.any()
+    assert not together.all()
+    assert np.array_equal((result.model.weights[i] == result.model.weights[j]).all(axis=1), together)
+    names = result.model.task_ids
+    members = {names.index(task) for group in result.clusters for task in group}
+    assert members == set(instance.graph.edges[together].ravel().tolist())
+    assert list(map(len, result.clusters)) == sorted(map(len, result.clusters), reverse=True)
+    for group in result.clusters:
+        rows = result.model.weights[[names.index(task) for task in group]]
+        assert (rows == rows[0]).all()
+
+
 # Symmetries
 
 
