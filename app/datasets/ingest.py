@@ -12,9 +12,10 @@ import polars as pl
 from app.datasets.cells import Cells, read_cells
 from app.datasets.csv_file import open_csv
 from app.datasets.extent import Base, Extent, regression_extent, series_extent
-from app.datasets.faults import FaultList
+from app.datasets.faults import FaultList, refuse
 from app.datasets.header import Role, check_header, roles_of
 from app.datasets.parquet_file import UNREADABLE, open_parquet
+from app.datasets.parquet_probe import survives_decoding
 from app.datasets.schemas import Definition, SeriesDefinition, UploadMode, UploadReport, Warned
 from app.datasets.uploaded_table import UploadedTable, refusing_unreadable
 
@@ -74,6 +75,10 @@ def ingest(
     faults = FaultList()
     roles = roles_of(definition)
     table = open_csv(path, faults) if file_type is FileType.CSV else open_parquet(path, len(roles), max_bytes)
+    if file_type is FileType.PARQUET:
+        wanted = {role.column for role in roles}
+        if not survives_decoding(path, [name for name in table.names if name in wanted]):
+            raise refuse(*_UNREADABLE[file_type])
     cells = _read_cells(table, roles, definition, file_type, faults)
     if isinstance(definition, SeriesDefinition):
         extent = series_extent(cells, definition, base, faults)

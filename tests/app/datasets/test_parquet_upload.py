@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.app.datasets.conftest import PARQUET, Shop, faults
@@ -140,6 +140,15 @@ def test_a_small_file_with_very_many_rows_is_too_large(shop: Shop) -> None:
     assert shop.refused(shop.series(), content, PARQUET, status=413)["code"] == "upload_too_large"
 
 
+@pytest.mark.parametrize("position", [47, 168, 262])
+def test_bytes_that_abort_the_decoder_are_refused(shop: Shop, position: int) -> None:
+    content = bytearray(GOOD)
+    content[position] = 1
+    (fault,) = shop.refused(shop.series(), bytes(content), PARQUET)["errors"]
+    assert fault["code"] == "not_parquet"
+
+
+@settings(max_examples=40)  # each starts a process that decodes the file first
 @given(
     position=st.integers(4, len(GOOD) - 5),
     byte=st.integers(0, 255),
