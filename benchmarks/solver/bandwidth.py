@@ -1,0 +1,36 @@
+"""Sizes in, bytes per second of a plain copy of that many bytes out: the roof over loops that move data."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from ccmtl_core._types import FloatArray
+from ccmtl_core.compiled import kernel
+
+SIZES = {"16 kB": 1 << 14, "256 kB": 1 << 18, "8 MB": 1 << 23, "512 MB": 1 << 29}
+"""Together, both arrays of a copy: in the first, second and third cache of usual machines, and in memory."""
+_BYTES_TO_MOVE = 1 << 30
+_REPEATS = 5
+
+
+def copy_bandwidth(size: int) -> float:
+    """Bytes read and written per second while ``size / 2`` bytes are copied to another ``size / 2``."""
+    source, target = np.ones(size // 16), np.zeros(size // 16)
+    times = max(1, _BYTES_TO_MOVE // size)
+    _copy(source, target, 1)
+    seconds = []
+    for _ in range(_REPEATS):
+        start = time.process_time()
+        _copy(source, target, times)
+        seconds.append(time.process_time() - start)
+    return size * times / min(seconds)
+
+
+@kernel
+def _copy(source: FloatArray, target: FloatArray, times: int) -> None:
+    """Copy, adding the number of the round: else all rounds but the last could be left out."""
+    for n in range(times):
+        for i in range(source.size):
+            target[i] = source[i] + n

@@ -1,0 +1,1 @@
+"""What the solver is measured against: other ways to the same optimum, each at its cheapest setting."""
