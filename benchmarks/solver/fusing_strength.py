@@ -12,19 +12,20 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from ccmtl_core import SufficientStatistics, TaskGraph
+from ccmtl_core import TaskGraph
 from ccmtl_core._types import FloatArray
 from ccmtl_core.objective import row_norms
+from ccmtl_core.single_task import Statistics
 
 STEPS = 12
 _LEAST_SHARE = 1e-6  # of the largest load: an idle edge must not become infinitely wide
 
 
-def fusing_strength(statistics: SufficientStatistics, graph: TaskGraph) -> float:
+def fusing_strength(statistics: Statistics, graph: TaskGraph) -> float:
     """Return the least load found, an upper bound on λ_fuse that further steps hardly lower."""
     i, j = graph.edges.T
     m = graph.multiplicity.astype(np.float64)
-    g = statistics.xty - np.einsum("tpq,tq->tp", statistics.gram, _fused_weights(statistics, graph))
+    g = statistics.xty - np.einsum("tpq,tq->tp", statistics.gram, fused_weights(statistics, graph))
     rho, least = np.ones(len(m)), np.inf
     for _ in range(STEPS):
         phi = _potentials(graph, m * rho, g)
@@ -35,7 +36,7 @@ def fusing_strength(statistics: SufficientStatistics, graph: TaskGraph) -> float
     return least
 
 
-def _fused_weights(statistics: SufficientStatistics, graph: TaskGraph) -> FloatArray:
+def fused_weights(statistics: Statistics, graph: TaskGraph) -> FloatArray:
     """Minimum-norm least squares of each component's pooled rows, (T, P)."""
     weights = np.empty_like(statistics.xty)
     for c in range(graph.n_components):

@@ -3,8 +3,8 @@
 He et al. (AAAI 2019, algorithm 1) renew the edge weights and solve equation 6 by conjugate gradients in
 turn. Here pyamg's smoothed aggregation preconditions one column of W at a time, on the T × T matrix Laplacian
 + diag(tr G_t / P), built anew in each round. Smoothing, inner tolerance and rounds are those that reached a
-gap of 1e-4 on Ta-Feng soonest: with the smoothing held at a fixed small value it took several times longer,
-with inner solves ten times as exact twice as long, with a matrix of its own for each column longer still.
+gap of 1e-4 on Ta-Feng soonest: a smoothing held at a small fixed value, more exact inner solves, and a matrix
+of its own for each column all took longer.
 """
 
 from __future__ import annotations
