@@ -15,14 +15,14 @@ from ccmtl_core.solver.alternating import alternate
 from ccmtl_core.solver.outcome import Recorder
 from tests.core.fusion_problems import Instance, chain, disconnected, hubs, instances, regular
 
-property_test = settings(derandomize=True, max_examples=60)
+property_test = settings(derandomize=True, max_examples=30)
 
 
 class Witness(Recorder):
     """A recorder that keeps the weights of each round."""
 
     def __init__(self, tolerance: float) -> None:
-        super().__init__(tolerance, 200, lambda this, number: None)
+        super().__init__(tolerance, 100, lambda this, number: None)
         self.rounds: list[tuple[np.ndarray, float]] = []
 
     def consider(self, W: np.ndarray, objective: float, certificate: Certificate | None = None) -> None:
@@ -71,7 +71,7 @@ def test_rounds_lower_the_smoothed_objective_and_the_gap(instance: Instance) -> 
 
 
 @pytest.mark.parametrize("make", [chain, disconnected, hubs])
-@pytest.mark.parametrize("strength", [0.1, 10.0, 1000.0])
+@pytest.mark.parametrize("strength", [0.1, 10.0])
 def test_rounds_lower_them_on_larger_sets_too(make: type, strength: float) -> None:
     instance = regular(np.random.default_rng(0), make(200), 3).with_strength(strength)
     witness = run(instance, 1e-4)
