@@ -223,3 +223,29 @@ def test_a_graph_cannot_be_changed_and_does_not_share_its_input() -> None:
     assert graph.edges.tolist() == [[0, 1]]
     with pytest.raises(ValueError, match="read-only"):
         graph.edges[0, 0] = 1
+
+
+@property_test
+@given(seed=st.integers(0, 2**32), T=st.integers(1, 30), k=st.integers(1, 6))
+def test_renumbered_tasks_keep_their_edges(seed: int, T: int, k: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph = nearest_neighbour_graph(rng.integers(0, 4, (T, 2)), k)
+    order = rng.permutation(T)
+    new = graph.reordered(order)
+    pairs = {frozenset(pair): m for pair, m in zip(graph.edges.tolist(), graph.multiplicity, strict=True)}
+    back = {
+        frozenset(order[list(pair)].tolist()): m
+        for pair, m in zip(new.edges.tolist(), new.multiplicity, strict=True)
+    }
+    assert back == pairs
+    assert (new.n_components, new.tie_rule) == (graph.n_components, graph.tie_rule)
+    assert new.degree.tolist() == graph.degree[order].tolist()
+
+
+def test_the_locality_order_brings_neighbours_together() -> None:
+    rng = np.random.default_rng(0)
+    shuffled = rng.permutation(400)
+    chain = TaskGraph.from_directed(shuffled[:-1], shuffled[1:], 400)
+    order = chain.locality_order()
+    assert sorted(order.tolist()) == list(range(400))
+    assert np.ptp(chain.reordered(order).edges, axis=1).max() == 1

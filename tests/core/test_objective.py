@@ -86,3 +86,17 @@ def test_refuses_an_unusable_strength(strength: float) -> None:
     instance = regular(np.random.default_rng(0), complete(3), P=1)
     with pytest.raises(ParameterError, match="fusion_strength must be a finite number from 0 up"):
         FusionProblem(instance.statistics, instance.graph, strength)
+
+
+@property_test
+@given(instance=instances(), seed=st.integers(0, 2**32))
+def test_renumbered_tasks_keep_their_objective(instance: Instance, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(instance.n_tasks)
+    W = instance.statistics.least_squares.weights * rng.uniform(0.5, 1.5, (instance.n_tasks, 1))
+    new = instance.problem.reordered(order)
+    noise = instance.rounding(W)
+    assert new.objective(W[order]) == pytest.approx(instance.problem.objective(W), rel=1e-12, abs=noise)
+    gradient = instance.problem.loss_gradient(W)[order]
+    size = np.abs(instance.statistics.xty).max(axis=0) + np.abs(gradient).max(axis=0)
+    assert (np.abs(new.loss_gradient(W[order]) - gradient) <= 1e-12 * size).all()
