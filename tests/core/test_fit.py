@@ -26,7 +26,7 @@ from ccmtl_core import (
 )
 from ccmtl_core.objective import FusionProblem
 from tests.core.fusion_problems import Instance, chain, complete, instances, random_graph, regular
-from tests.core.oracle import optimum
+from tests.core.oracle import interior_point, optimum
 from tests.core.problems import datasets
 
 property_test = settings(derandomize=True, max_examples=25)
@@ -78,6 +78,27 @@ def test_finds_an_optimum_whatever_the_tasks(instance: Instance) -> None:
     noise = instance.rounding(result.model.weights)
     assert instance.objective(result.model.weights) <= least * (1 + 1e-7) + noise
     assert result.report.gap <= 1e-7 or result.report.gap * result.report.objective <= 10 * noise
+
+
+@every_solver
+@pytest.mark.parametrize("strength", [0.3, 3.0, 30.0])
+def test_agrees_with_a_cone_solver_on_a_neighbour_graph_with_silent_tasks(
+    strength: float, solver: str
+) -> None:
+    rng = np.random.default_rng(0)
+    T, P = 80, 3
+    X = rng.poisson(0.7, (T, 6, P)).astype(float)
+    X[rng.random(T) < 0.4] = 0.0
+    X[rng.random(T) < 0.2, 2:] = 0.0
+    W = np.abs(rng.standard_normal((3, P)))[rng.integers(0, 3, T)]
+    y = np.matmul(X, W[:, :, None])[:, :, 0] + 0.2 * rng.standard_normal((T, 6)) * X.any(axis=2)
+    data = TaskDataset.from_arrays(list(X), list(y))
+    tolerance = 1e-9 if solver == "newton" else 1e-6
+    result = fit(data, fusion_strength=strength, n_neighbors=5, solver=solver, tolerance=tolerance)
+    assert_sound(result, tolerance)
+    instance = Instance(tuple(X), tuple(y), result.graph, strength)
+    expected = instance.objective(interior_point(instance))
+    assert expected * (1 - 1e-8) <= result.report.objective <= expected * (1 + 1e-12 + tolerance)
 
 
 @pytest.mark.parametrize("seed", [0, 3, 4, 9, 10, 12, 22, 27])
