@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from ccmtl_core._types import FloatArray
 from ccmtl_core.certificate import Certifier
 from ccmtl_core.clusters import Clusters, MergedProblem
 from ccmtl_core.objective import FusionProblem
 from ccmtl_core.solver.newton_step import FUSED, NewtonState
 from ccmtl_core.solver.outcome import Recorder
+from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
 
 _STEPS = 3  # at most, where the tolerance is loose: groups that are still wrong are not worth more
 _TIGHT, _TIGHT_STEPS = 1e-6, 6  # and below this tolerance
@@ -46,7 +49,7 @@ def fuse(problem: FusionProblem, plain: Candidate, smoothing: float, tolerance: 
     merged = MergedProblem(problem, clusters)
     flows, w = plain.flows.copy(), problem.radius / smoothing
     if len(merged.problem.head) == 0:
-        return Candidate(merged.problem.statistics.least_squares.weights[clusters.label], flows, w)
+        return Candidate(_alone(merged.problem, clusters.mean(plain.weights))[clusters.label], flows, w)
     state = NewtonState.start(merged.problem, clusters.mean(plain.weights))
     for _ in range(steps):
         state.step(smoothing, _INNER_TOLERANCE)
@@ -58,6 +61,14 @@ def fuse(problem: FusionProblem, plain: Candidate, smoothing: float, tolerance: 
     flows[between] = (problem.radius * merged.sign)[between, None] * state.u[edge]
     w[between] = problem.radius[between] * (state.w / merged.problem.radius)[edge]
     return Candidate(state.W[clusters.label], flows, w)
+
+
+def _alone(problem: FusionProblem, W: FloatArray) -> FloatArray:
+    """Least squares of each task, which stays at W along the directions in which it has no data."""
+    n_tasks = problem.statistics.n_tasks
+    step = problem.statistics.least_squares.weights - W
+    PooledSpectrum.of(problem.statistics.gram, np.arange(n_tasks), n_tasks).remove_null(step)
+    return W + step
 
 
 def fuse_further(problem: FusionProblem, plain: Candidate, smoothing: float, recorder: Recorder) -> None:

@@ -50,8 +50,14 @@ class PooledSpectrum:
         scale = np.where(length > 0, length, 1.0)
         values, vectors = np.linalg.eigh(pooled / (scale[:, :, None] * scale[:, None, :]))
         empty = values <= _STILL * values[:, -1:]
-        certain = values - P * _ROUNDING * values[:, -1:]
+        certain = _certain(values)
         kept = np.where(certain > 0.0, certain, np.inf).min(axis=1)
+        faint = _faint(gram, component, scale)
+        kept = np.where(
+            (faint > 0.0).sum(axis=1) > (certain > 0.0).sum(axis=1),
+            np.where(faint > 0.0, faint, np.inf).min(axis=1),
+            kept,
+        )
         shortest = np.where(length > 0, length, np.inf).min(axis=1)
         finite = np.isfinite(kept)
         smallest = np.where(finite, kept * np.where(finite, shortest, 1.0) ** 2, np.inf)
@@ -81,3 +87,19 @@ def _projector(vectors: FloatArray, empty: BoolArray, scale: FloatArray) -> Floa
         basis, _ = np.linalg.qr(vectors[c][:, empty[c]] / scale[c][:, None])
         null[c] = basis @ basis.T
     return null
+
+
+def _certain(values: FloatArray) -> FloatArray:
+    """Eigenvalues (C, P) lowered by what rounding can have added."""
+    return values - values.shape[1] * _ROUNDING * values[:, -1:]
+
+
+def _faint(gram: FloatArray, component: IntArray, scale: FloatArray) -> FloatArray:
+    """Lower bounds (C, P) on the scaled eigenvalues that show directions which only faint tasks know."""
+    S = gram / (scale[:, :, None] * scale[:, None, :])[component]
+    size = np.trace(S, axis1=1, axis2=2)
+    even = np.zeros((len(scale), *gram.shape[1:]))
+    kernels.sum_blocks(component, S / np.where(size > 0.0, size, 1.0)[:, None, None], even)
+    least = np.full(len(scale), np.inf)
+    np.minimum.at(least, component, np.where(size > 0.0, size, np.inf))
+    return _certain(np.linalg.eigvalsh(even)) * np.where(np.isfinite(least), least, 0.0)[:, None]
