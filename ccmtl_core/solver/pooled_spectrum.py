@@ -91,7 +91,8 @@ def _projector(vectors: FloatArray, empty: BoolArray, scale: FloatArray) -> Floa
 
 def _certain(values: FloatArray) -> FloatArray:
     """Eigenvalues (C, P) lowered by what rounding can have added."""
-    return values - values.shape[1] * _ROUNDING * values[:, -1:]
+    lowered: FloatArray = values - values.shape[1] * _ROUNDING * values[:, -1:]
+    return lowered
 
 
 def _faint(gram: FloatArray, component: IntArray, scale: FloatArray) -> FloatArray:

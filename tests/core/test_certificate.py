@@ -64,7 +64,7 @@ def test_two_tasks_on_scales_far_apart_do_not_make_it_false(seed: int, at_zero: 
     feature_scale = 10.0 ** rng.uniform(-4, 4, P)
     X, y = [], []
     for n in rng.integers(1, 3, 2):
-        X.append(rng.standard_normal((n, P)) * feature_scale * 10.0 ** rng.uniform(-3, 3))
+        X.append(rng.standard_normal((n, P)) * feature_scale * 10.0 ** rng.uniform(-5, 5))
         y.append(10.0 ** rng.uniform(-2, 4) * rng.standard_normal(n))
     instance = Instance(tuple(X), tuple(y), TaskGraph([[0, 1]], [1], 2), 10.0 ** rng.uniform(-7, 5))
     least, W = optimum(instance)

@@ -499,3 +499,17 @@ def test_refuses_other_unusable_arguments() -> None:
         fit(instance.statistics, fusion_strength=1.0, n_neighbors=0)
     with pytest.raises(DataError, match="the graph has 4 tasks, the data 3"):
         fit(instance.statistics, fusion_strength=1.0, graph=chain(4))
+
+
+@every_solver
+@pytest.mark.parametrize("strength", [1.0, 1e6])
+def test_a_component_without_any_data_keeps_the_pooled_weights(strength: float, solver: str) -> None:
+    instance = regular(np.random.default_rng(0), chain(8), 2)
+    X = [x if t < 4 else x[:0] for t, x in enumerate(instance.X)]
+    y = [v if t < 4 else v[:0] for t, v in enumerate(instance.y)]
+    statistics = SufficientStatistics.from_dataset(TaskDataset.from_arrays(X, y))
+    graph = TaskGraph([[0, 1], [1, 2], [2, 3], [4, 5], [5, 6], [6, 7]], np.ones(6), 8)
+    result = fit(statistics, fusion_strength=strength, graph=graph, solver=solver)
+    assert_sound(result)
+    pooled = np.tile(pooled_weights(statistics), (4, 1))
+    assert result.model.weights[4:] == pytest.approx(pooled, rel=1e-12)
