@@ -50,6 +50,8 @@ class Certificate:
         J(W).
     gap : float
         J(W) minus the lower bound, absolute and not negative.
+    rounding : float
+        What rounding can have moved J(W) by; it is part of the gap.
     flows : (E, P) float64
         The feasible U that proves it.
     cg_iterations : int
@@ -58,6 +60,7 @@ class Certificate:
 
     objective: float
     gap: float
+    rounding: float
     flows: FloatArray
     cg_iterations: int = 0
 
@@ -68,13 +71,13 @@ class Certificate:
 
     @property
     def relative_gap(self) -> float:
-        """Gap over objective; the gap itself where the objective is zero."""
-        return relative(self.gap, self.objective)
+        """Gap over objective; the gap itself where the objective cannot be told from zero."""
+        return relative(self.gap, self.objective, self.rounding)
 
 
-def relative(gap: float, objective: float) -> float:
-    """Gap over objective; the gap itself where the objective is zero."""
-    return gap / objective if objective > 0 else gap
+def relative(gap: float, objective: float, rounding: float) -> float:
+    """Gap over objective; the gap itself where the objective is zero or no more than its rounding."""
+    return gap / objective if objective > rounding else gap
 
 
 class ScaledEigen(NamedTuple):
@@ -152,8 +155,9 @@ class Certifier:
         """
         objective = self.problem.objective(W)
         if not self.problem.radius.any():  # λ = 0, or no edge: each task alone, whose optimum is known
-            gap = max(objective - self._least_loss, 0.0) + self._rounding(W, 0.0)
-            return Certificate(objective, gap, np.zeros_like(flows))
+            rounding = self._rounding(W, 0.0)
+            gap = max(objective - self._least_loss, 0.0) + rounding
+            return Certificate(objective, gap, rounding, np.zeros_like(flows))
         bound = self._distance_bound(W, objective)
         U, iterations = flows.copy(), 0
         edge_kernels.project(self.problem.radius, U, self.problem.dims)
@@ -182,8 +186,8 @@ class Certifier:
             problem.head, problem.tail, W, U, problem.radius, problem.dims
         )
         unexplained = self._unexplained(self._residual(W, U), bound)
-        gap = max(slack, 0.0) + unexplained + self._rounding(W, penalty)
-        return Certificate(objective, gap, U)
+        rounding = self._rounding(W, penalty)
+        return Certificate(objective, max(slack, 0.0) + unexplained + rounding, rounding, U)
 
     def _rounding(self, W: FloatArray, penalty: float) -> float:
         """What rounding can have moved J(W) by: the quadratic part is a sum of terms of both signs."""

@@ -20,19 +20,14 @@ _PATIENCE = 30  # certificates without a better gap before rounding is taken for
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a solver found: weights (T, P), their objective and absolute gap, and how it went."""
+    """What a solver found: weights (T, P), their objective and relative gap, and how it went."""
 
     weights: FloatArray
     objective: float
-    gap: float
+    relative_gap: float
     status: SolveStatus
     cg_iterations: int
     history: tuple[Round, ...]
-
-    @property
-    def relative_gap(self) -> float:
-        """Certified gap over objective."""
-        return relative(self.gap, self.objective)
 
 
 class Recorder:
@@ -44,6 +39,7 @@ class Recorder:
         self._began = time.perf_counter()
         self._weights: FloatArray = np.empty((0, 0))
         self._objective, self._bound = np.inf, 0.0  # J is never negative
+        self._rounding = 0.0
         self._history: list[Round] = []
         self._cg_iterations = 0
         self._since_better = 0
@@ -56,13 +52,14 @@ class Recorder:
             self._weights, self._objective = W, objective
         if certificate is not None:
             self._bound = max(self._bound, certificate.lower_bound)
+            self._rounding = certificate.rounding
             self._is_certified = True
             self._since_better = 0 if self.gap < 0.9 * before else self._since_better + 1
 
     def prefer(self, W: FloatArray, objective: float) -> bool:
         """Take weights that are as good but for a thousandth of the tolerance; whether they were taken."""
         as_good = objective <= self._objective + 1e-3 * self.tolerance * abs(self._objective)
-        if not as_good or relative(objective - self._bound, objective) > self.tolerance:
+        if not as_good or self._relative(objective) > self.tolerance:
             return False
         self._weights, self._objective = W, objective
         return True
@@ -88,7 +85,10 @@ class Recorder:
     @property
     def relative_gap(self) -> float:
         """Gap over objective."""
-        return relative(self.gap, self._objective) if np.isfinite(self._objective) else np.inf
+        return self._relative(self._objective) if np.isfinite(self._objective) else np.inf
+
+    def _relative(self, objective: float) -> float:
+        return relative(max(objective - self._bound, self._rounding), objective, self._rounding)
 
     @property
     def finished(self) -> bool:
@@ -107,10 +107,11 @@ class Recorder:
         return None
 
     def outcome(self) -> Outcome:
-        """Return the result of a finished solve."""
+        """Return the result of a finished solve; an objective that cannot be told from zero is zero."""
         status = self.status or SolveStatus.ROUND_LIMIT
+        objective = self._objective if self._objective > self._rounding else 0.0
         return Outcome(
-            self._weights, self._objective, self.gap, status, self._cg_iterations, tuple(self._history)
+            self._weights, objective, self.relative_gap, status, self._cg_iterations, tuple(self._history)
         )
 
 

@@ -69,7 +69,7 @@ class SolveReport:
     solver : str
         What ran: "direct" (the start was the optimum), "alternating", "newton" or "alternating+newton".
     objective : float
-        J of the returned weights.
+        J of the returned weights; zero where rounding leaves nothing of it.
     gap : float
         (J − lower bound) / J, certified; absolute where J = 0.
     tolerance : float

@@ -59,8 +59,9 @@ def test_suspended_child_is_seen_as_such_until_it_goes_on(tmp_path: Path) -> Non
 
 
 SIGNALS_PROGRAM = """
-import os, subprocess, sys, time
+import os, signal, subprocess, sys, time
 from app.lifeline import Signals
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signals = Signals()
 started = time.monotonic()
 subprocess.Popen([sys.executable, "-c", ""])

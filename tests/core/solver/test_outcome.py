@@ -21,8 +21,8 @@ def weights(value: float) -> np.ndarray:
     return np.array([[value]])
 
 
-def certificate(objective: float, gap: float) -> Certificate:
-    return Certificate(objective, gap, np.empty((0, 1)))
+def certificate(objective: float, gap: float, rounding: float = 0.0) -> Certificate:
+    return Certificate(objective, gap, rounding, np.empty((0, 1)))
 
 
 def test_keeps_the_best_weights_and_the_best_bound_of_different_rounds() -> None:
@@ -70,6 +70,17 @@ def test_an_objective_of_zero_has_converged() -> None:
     record.consider(weights(0), 0.0, certificate(0.0, 0.0))
     assert record.outcome().status == SolveStatus.CONVERGED
     assert record.outcome().relative_gap == 0.0
+
+
+def test_an_objective_no_larger_than_its_rounding_has_a_gap_of_that_rounding() -> None:
+    record, _ = recorder(tolerance=1e-4)
+    record.consider(weights(0), 1e-13, certificate(1e-13, 2e-13, rounding=2e-13))
+    assert record.outcome().status == SolveStatus.CONVERGED
+    assert (record.outcome().objective, record.outcome().relative_gap) == (0.0, 2e-13)
+    record, _ = recorder(tolerance=1e-4)
+    record.consider(weights(0), 0.01, certificate(0.01, 0.02, rounding=0.02))
+    assert not record.finished
+    assert record.relative_gap == 0.02
 
 
 def test_certificates_that_no_longer_help_are_the_limit_of_precision() -> None:
