@@ -19,6 +19,7 @@ that have outgrown their balls are scaled back cell by cell.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -135,6 +136,12 @@ class Certifier:
         self._largest = np.zeros(problem.graph.n_components)
         np.add.at(self._largest, problem.graph.component, self._eigen.largest())
         self._least_loss = 0.5 * float(problem.statistics.least_squares.residual.sum())
+
+    def at(self, problem: FusionProblem) -> Certifier:
+        """For the same statistics and graph at another strength; what does not depend on it is shared."""
+        other = copy(self)
+        other.problem = problem
+        return other
 
     def certify(
         self, W: FloatArray, flows: FloatArray, tolerance: float, conductance: FloatArray | None = None

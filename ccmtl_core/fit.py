@@ -5,32 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import numpy as np
-from threadpoolctl import threadpool_limits
-
-from ccmtl_core._types import FloatArray
-from ccmtl_core.certificate import Certifier
 from ccmtl_core.clusters import Clusters
-from ccmtl_core.exceptions import ParameterError
+from ccmtl_core.fusion_solver import FusionSolver, check_solver
 from ccmtl_core.knn_graph import TaskGraph, nearest_neighbour_graph
 from ccmtl_core.model import CCMTLModel
-from ccmtl_core.objective import FusionProblem
+from ccmtl_core.objective import check_strength
 from ccmtl_core.single_task import Statistics, start_weights
-from ccmtl_core.solver.alternating import alternate
-from ccmtl_core.solver.multigrid import Multigrid
-from ccmtl_core.solver.newton import newton
-from ccmtl_core.solver.outcome import Outcome, Recorder
-from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
+from ccmtl_core.solver.outcome import Outcome
 from ccmtl_core.solver.report import Progress, ProgressCallback, Round, SolveReport
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.task_dataset import TaskDataset
-
-SOLVERS = {"alternating": alternate, "newton": newton}
-_ALTERNATE_FROM = 1e-6  # tolerance; the alternation is the faster of the two above it, Newton's method below
-_ALTERNATE_ROUNDS = 24  # after which "auto" goes on with Newton's method
-_MAX_ROUNDS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,10 +103,8 @@ def fit(
     >>> result.report.status.value, result.model.weights.shape
     ('converged', (12, 2))
     """
-    if not (np.isfinite(tolerance) and tolerance > 0):
-        raise ParameterError(f"tolerance must be a finite number above 0, not {tolerance}")
-    if solver not in ("auto", *SOLVERS):
-        raise ParameterError(f"solver must be one of {', '.join(['auto', *SOLVERS])}; not {solver!r}")
+    check_solver(solver, tolerance)
+    check_strength(fusion_strength)
     clock = _Clock(on_progress)
     with clock.phase("statistics"):
         statistics = SufficientStatistics.from_dataset(data) if isinstance(data, TaskDataset) else data
@@ -128,68 +112,20 @@ def fit(
         W = start_weights(statistics)
     with clock.phase("graph"):
         graph = nearest_neighbour_graph(W, n_neighbors) if graph is None else graph
-        problem = FusionProblem(statistics, graph, float(fusion_strength))
-    with clock.phase("solve"), threadpool_limits(limits=1, user_api="blas"):
-        name, outcome = _solve(problem, W, solver, Recorder(tolerance, _MAX_ROUNDS, clock.round))
+    with clock.phase("solve"):
+        outcome = FusionSolver(statistics, graph).solve(
+            fusion_strength, W, tolerance=tolerance, solver=solver, on_round=clock.round
+        )
     model = CCMTLModel(outcome.weights, statistics.task_ids, statistics.feature_names)
     note = statistics.least_squares.precision_note(statistics.task_ids)
-    report = _report(name, outcome, tolerance, clock, () if note is None else (note,))
+    report = _report(outcome, tolerance, clock, () if note is None else (note,))
     return FitResult(model, report, graph)
 
 
-def _solve(problem: FusionProblem, W: FloatArray, solver: str, recorder: Recorder) -> tuple[str, Outcome]:
-    """Solve with the tasks renumbered so that neighbours are close in memory; return name and outcome."""
-    order = problem.graph.locality_order()
-    problem, W = problem.reordered(order), W[order]
-    graph, gram = problem.graph, problem.statistics.gram
-    spectrum = PooledSpectrum.of(gram, graph.component, graph.n_components)
-    multigrid = Multigrid(graph.edges, gram, spectrum)
-    certifier = Certifier(problem, multigrid, spectrum)
-    if problem.penalty(W) <= 0.5 * recorder.tolerance * problem.objective(W):
-        name, outcome = "direct", _direct(W, certifier, recorder)
-    else:
-        name, outcome = _iterate(problem, W, solver, recorder, certifier, multigrid)
-    weights = np.empty_like(W)
-    weights[order] = outcome.weights
-    return name, replace(outcome, weights=weights)
-
-
-def _iterate(
-    problem: FusionProblem,
-    W: FloatArray,
-    solver: str,
-    recorder: Recorder,
-    certifier: Certifier,
-    multigrid: Multigrid,
-) -> tuple[str, Outcome]:
-    """Run the solver asked for; "auto" alternates first where that may be enough, then takes Newton steps."""
-    if solver != "auto":
-        return solver, SOLVERS[solver](problem, W, recorder, certifier, multigrid)
-    names = []
-    if recorder.tolerance >= _ALTERNATE_FROM:
-        names.append("alternating")
-        alternate(problem, W, recorder, certifier, multigrid, max_rounds=_ALTERNATE_ROUNDS)
-    if not recorder.finished:
-        names.append("newton")
-        newton(problem, W, recorder, certifier, multigrid)
-    return "+".join(names), recorder.outcome()
-
-
-def _direct(W: FloatArray, certifier: Certifier, recorder: Recorder) -> Outcome:
-    """The start itself, where the penalty is too small to move it (as for λ = 0, or without edges)."""
-    flows = np.zeros((len(certifier.problem.head), W.shape[1]))
-    certificate = certifier.certify(W, flows, recorder.tolerance)
-    recorder.consider(W, certificate.objective, certificate)
-    recorder.end_round(certificate.objective, 0.0, 0)
-    return recorder.outcome()
-
-
-def _report(
-    name: str, outcome: Outcome, tolerance: float, clock: _Clock, notes: tuple[str, ...]
-) -> SolveReport:
+def _report(outcome: Outcome, tolerance: float, clock: _Clock, notes: tuple[str, ...]) -> SolveReport:
     return SolveReport(
         status=outcome.status,
-        solver=name,
+        solver=outcome.solver,
         objective=outcome.objective,
         gap=outcome.relative_gap,
         tolerance=tolerance,

@@ -59,16 +59,19 @@ class FusionProblem:
     def __post_init__(self) -> None:
         if self.graph.n_tasks != self.statistics.n_tasks:
             raise DataError(f"the graph has {self.graph.n_tasks} tasks, the data {self.statistics.n_tasks}")
-        if not (np.isfinite(self.fusion_strength) and self.fusion_strength >= 0):
-            raise ParameterError(
-                f"fusion_strength must be a finite number from 0 up, not {self.fusion_strength}"
-            )
+        check_strength(self.fusion_strength)
 
     def reordered(self, order: IntArray) -> FusionProblem:
         """The same problem with the tasks renumbered: the new task t is the old ``order[t]``."""
         return FusionProblem(
             self.statistics.reordered(order), self.graph.reordered(order), self.fusion_strength
         )
+
+    def at(self, fusion_strength: float) -> FusionProblem:
+        """The same problem at another strength; what does not depend on it is shared."""
+        other = FusionProblem(self.statistics, self.graph, fusion_strength)
+        other.__dict__.update(head=self.head, tail=self.tail, dims=self.dims)
+        return other
 
     @cached_property
     def head(self) -> IntArray:
@@ -124,6 +127,12 @@ class FusionProblem:
         """G_t W_t − c_t, (T, P)."""
         gradient: FloatArray = np.matmul(self.statistics.gram, W[:, :, None])[:, :, 0] - self.statistics.xty
         return gradient
+
+
+def check_strength(fusion_strength: float) -> None:
+    """Refuse a strength that is negative or not finite."""
+    if not (np.isfinite(fusion_strength) and fusion_strength >= 0):
+        raise ParameterError(f"fusion_strength must be a finite number from 0 up, not {fusion_strength}")
 
 
 def row_norms(A: FloatArray) -> FloatArray:

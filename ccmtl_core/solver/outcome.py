@@ -28,14 +28,15 @@ class Outcome:
     status: SolveStatus
     cg_iterations: int
     history: tuple[Round, ...]
+    solver: str = ""
 
 
 class Recorder:
     """Keeps the best weights, the best lower bound and the history of one solve."""
 
-    def __init__(self, tolerance: float, max_rounds: int, on_round: RoundCallback) -> None:
+    def __init__(self, tolerance: float, max_rounds: int, on_round: RoundCallback | None = None) -> None:
         self.tolerance, self.max_rounds = tolerance, max_rounds
-        self._on_round = on_round
+        self._on_round = on_round or (lambda this, number: None)
         self._began = time.perf_counter()
         self._weights: FloatArray = np.empty((0, 0))
         self._objective, self._bound = np.inf, 0.0  # J is never negative

@@ -1,0 +1,38 @@
+"""One solver for many strengths: the same answers as a fit of each alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ccmtl_core import ParameterError, fit
+from ccmtl_core.fusion_solver import FusionSolver
+from ccmtl_core.single_task import start_weights
+
+from .fusion_problems import random_graph, regular
+
+
+def test_each_strength_gives_what_a_fit_of_its_own_gives() -> None:
+    instance = regular(np.random.default_rng(0), random_graph(np.random.default_rng(1), 30, 0.2), 3)
+    solver, start = FusionSolver(instance.statistics, instance.graph), start_weights(instance.statistics)
+    for strength in (3.0, 0.0, 0.3, 30.0, 3.0):
+        outcome = solver.solve(strength, start, tolerance=1e-9)
+        alone = fit(instance.statistics, fusion_strength=strength, graph=instance.graph, tolerance=1e-9)
+        assert outcome.weights.tobytes() == alone.model.weights.tobytes()
+        assert (outcome.objective, outcome.relative_gap) == (alone.report.objective, alone.report.gap)
+
+
+def test_a_start_at_the_optimum_ends_where_it_began() -> None:
+    instance = regular(np.random.default_rng(2), random_graph(np.random.default_rng(3), 30, 0.2), 3)
+    solver = FusionSolver(instance.statistics, instance.graph)
+    best = solver.solve(2.0, start_weights(instance.statistics), tolerance=1e-10)
+    again = solver.solve(2.0, best.weights, tolerance=1e-10)
+    assert again.objective == pytest.approx(best.objective, rel=1e-10)
+    np.testing.assert_allclose(again.weights, best.weights, atol=1e-4)
+
+
+@pytest.mark.parametrize("strength", [-1.0, np.nan, np.inf])
+def test_strengths_that_do_not_exist_are_refused(strength: float) -> None:
+    instance = regular(np.random.default_rng(0), random_graph(np.random.default_rng(1), 5, 0.5), 2)
+    with pytest.raises(ParameterError, match="fusion_strength must be a finite number"):
+        FusionSolver(instance.statistics, instance.graph).solve(strength, np.zeros((5, 2)))
