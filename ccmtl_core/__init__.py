@@ -15,6 +15,7 @@ from ccmtl_core.model import CCMTLModel
 from ccmtl_core.single_task import pooled_weights, single_task_weights
 from ccmtl_core.solver.report import Progress, SolveReport, SolveStatus
 from ccmtl_core.statistics import SufficientStatistics
+from ccmtl_core.strength import FusingStrength, fused_weights, fusing_strength, strength_grid
 from ccmtl_core.task_dataset import TaskDataset
 from ccmtl_core.triangular_statistics import TriangularStatistics
 
@@ -24,6 +25,7 @@ __all__ = [
     "ConvergenceError",
     "DataError",
     "FitResult",
+    "FusingStrength",
     "ModelFileError",
     "ParameterError",
     "Progress",
@@ -35,8 +37,11 @@ __all__ = [
     "TriangularStatistics",
     "UnknownTaskError",
     "fit",
+    "fused_weights",
+    "fusing_strength",
     "nearest_neighbour_graph",
     "pooled_weights",
     "single_task_weights",
+    "strength_grid",
     "training_folds",
 ]

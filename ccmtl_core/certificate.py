@@ -24,10 +24,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import breadth_first_order, connected_components
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
-from ccmtl_core._types import BoolArray, FloatArray, IndexArray, IntArray
+from ccmtl_core._types import BoolArray, FloatArray, IntArray
+from ccmtl_core.forest import spanning_forest
 from ccmtl_core.objective import FusionProblem, row_norms
 from ccmtl_core.solver import edge_kernels
 from ccmtl_core.solver.cg import flexible_cg
@@ -131,7 +132,7 @@ class Certifier:
         self.problem, self._multigrid, self._spectrum = problem, multigrid, spectrum
         self._eigen = ScaledEigen.of(problem.statistics.gram)
         absorbing = _absorbing(self._eigen.smallest())
-        self._forest = _forest(problem, absorbing)
+        self._forest = spanning_forest(problem.graph, absorbing)
         self._n_cells, self._cell = _cells(problem, absorbing)
         self._largest = np.zeros(problem.graph.n_components)
         np.add.at(self._largest, problem.graph.component, self._eigen.largest())
@@ -281,34 +282,3 @@ def _cells(problem: FusionProblem, absorbing: BoolArray) -> tuple[int, IntArray]
     cell = np.where(absorbing[head], label[tail], label[head]).astype(np.int64)
     cell[free] = count + np.arange(int(free.sum()))
     return int(count + free.sum()), cell
-
-
-Forest = tuple[IndexArray, IndexArray, IndexArray, FloatArray]
-
-
-def _forest(problem: FusionProblem, absorbing: BoolArray) -> Forest:
-    """A breadth-first forest rooted at the tasks that can absorb, or at one task of a component without.
-
-    Returns the tasks in breadth-first order, and for each task its parent (−1 at a root), the edge to it
-    and the sign of a flow from task to parent on that edge.
-    """
-    T = problem.graph.n_tasks
-    is_root = absorbing.copy()
-    by_component = np.lexsort((~absorbing, problem.graph.component))
-    first = np.r_[True, np.diff(problem.graph.component[by_component]) > 0]
-    is_root[by_component[first]] = True
-    roots = np.flatnonzero(is_root)
-    rows = np.concatenate([problem.head, problem.tail, np.full(len(roots), T)])
-    columns = np.concatenate([problem.tail, problem.head, roots])
-    adjacency = csr_array((np.ones(len(rows)), (rows, columns)), shape=(T + 1, T + 1))
-    order, parent = breadth_first_order(adjacency, T, directed=True)
-    order = order[order != T].astype(np.int64)
-    parent = np.where(parent[:T] == T, -1, parent[:T]).astype(np.int64)
-
-    child = np.flatnonzero(parent >= 0)
-    low, high = np.minimum(child, parent[child]), np.maximum(child, parent[child])
-    key = problem.graph.edges[:, 0] * T + problem.graph.edges[:, 1]
-    edge, sign = np.zeros(T, dtype=np.int64), np.zeros(T)
-    edge[child] = np.searchsorted(key, low * T + high)
-    sign[child] = np.where(child == low, 1.0, -1.0)
-    return order, parent, edge, sign

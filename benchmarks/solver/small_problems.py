@@ -14,13 +14,19 @@ from statistics import median
 
 import numpy as np
 
-from benchmarks.solver.fusing_strength import fusing_strength
 from benchmarks.solver.references import admm, clarabel_cone, scs_cone
 from benchmarks.solver.references.attempt import Attempt, Ladder
 from benchmarks.solver.references.cone_program import ConeProgram
 from benchmarks.solver.report import Bar, Row, Section
 from benchmarks.solver.stopwatch import Seconds, best
-from ccmtl_core import FitResult, SufficientStatistics, TaskGraph, fit, nearest_neighbour_graph
+from ccmtl_core import (
+    FitResult,
+    SufficientStatistics,
+    TaskGraph,
+    fit,
+    fusing_strength,
+    nearest_neighbour_graph,
+)
 from ccmtl_core._types import FloatArray
 from ccmtl_core.objective import FusionProblem
 from ccmtl_core.single_task import start_weights
@@ -138,7 +144,7 @@ def _admm(kind: admm.SplittingKind, settings: Sequence[admm.Setting], cap: float
 def _cases(kind: str, seed: int, n_tasks: int, repeats: int) -> Iterator[Case]:
     statistics = _statistics(kind, seed, n_tasks)
     graph = nearest_neighbour_graph(start_weights(statistics))
-    whole = fusing_strength(statistics, graph)
+    whole = fusing_strength(statistics, graph, ratio=1.02).bracket[1]
     for share in SHARES:
         prepare = partial(_prepared, statistics, graph, share * whole)
         result, seconds = best(repeats, prepare)

@@ -13,12 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.solver.fusing_strength import fused_weights
 from benchmarks.solver.references.pyamg_alternation import Alternated, alternate_with_pyamg
 from benchmarks.solver.report import Bar, Row, Section
 from benchmarks.solver.stopwatch import best
 from benchmarks.ta_feng import lagged_panel
-from ccmtl_core import FitResult, SolveReport, SufficientStatistics, fit
+from ccmtl_core import FitResult, SolveReport, SufficientStatistics, fit, fused_weights
 from ccmtl_core.forecasting import LaggedPanel
 from ccmtl_core.objective import FusionProblem
 from ccmtl_core.single_task import start_weights

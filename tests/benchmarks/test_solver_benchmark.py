@@ -13,7 +13,6 @@ import pytest
 
 from benchmarks.solver import __main__ as command
 from benchmarks.solver import bandwidth, roofline, school, small_problems, ta_feng
-from benchmarks.solver.fusing_strength import fusing_strength
 from benchmarks.solver.references import admm, clarabel_cone, scs_cone
 from benchmarks.solver.references.attempt import Attempt, Ladder
 from benchmarks.solver.references.cone_program import ConeProgram
@@ -21,7 +20,7 @@ from benchmarks.solver.references.pyamg_alternation import alternate_with_pyamg
 from benchmarks.solver.report import Bar, Section
 from benchmarks.solver.stopwatch import Seconds
 from benchmarks.ta_feng import lagged_panel
-from ccmtl_core import SufficientStatistics, TaskDataset, TaskGraph, fit, nearest_neighbour_graph
+from ccmtl_core import SufficientStatistics, fit, nearest_neighbour_graph
 from ccmtl_core.forecasting import SeriesPanel, lag_dataset
 from ccmtl_core.objective import FusionProblem
 from ccmtl_core.single_task import start_weights
@@ -102,22 +101,6 @@ def test_ladder_reports_the_loosest_that_reaches_and_starts_there() -> None:
     needed = 1e-9
     assert not ladder.climb("other", solve, cap=1.0).reached
     assert asked == [1e-1], "an attempt that took all the time is the last"
-
-
-def test_fusing_strength_of_two_tasks_is_exact() -> None:
-    data = TaskDataset.from_arrays([[[1.0]], [[1.0]]], [[0.0], [2.0]])
-    graph = TaskGraph([[0, 1]], [2], n_tasks=2)
-    assert fusing_strength(SufficientStatistics.from_dataset(data), graph) == pytest.approx(1.0)
-
-
-def test_from_the_fusing_strength_on_all_tasks_share_a_model(problem: FusionProblem) -> None:
-    strength = fusing_strength(problem.statistics, problem.graph)
-    fused = fit(problem.statistics, fusion_strength=strength, graph=problem.graph, tolerance=1e-8)
-    apart = fit(problem.statistics, fusion_strength=0.5 * strength, graph=problem.graph, tolerance=1e-8)
-    assert [len(group) for group in fused.clusters] == sorted(
-        np.bincount(problem.graph.component).tolist(), reverse=True
-    )
-    assert len(apart.clusters[0]) < len(fused.clusters[0]), "a bound twice too large would tell nothing"
 
 
 def test_small_problems_compare_all_solvers() -> None:

@@ -11,6 +11,7 @@ CORE = [
     "ConvergenceError",
     "DataError",
     "FitResult",
+    "FusingStrength",
     "ModelFileError",
     "ParameterError",
     "Progress",
@@ -22,9 +23,12 @@ CORE = [
     "TriangularStatistics",
     "UnknownTaskError",
     "fit",
+    "fused_weights",
+    "fusing_strength",
     "nearest_neighbour_graph",
     "pooled_weights",
     "single_task_weights",
+    "strength_grid",
     "training_folds",
 ]
 

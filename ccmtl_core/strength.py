@@ -1,0 +1,289 @@
+"""Statistics and a graph in, the scale of the fusion strength out: where tasks begin to fuse, where all are.
+
+A component of the graph is wholly fused from λ_fuse on, the least λ for which flows U exist with
+
+    DᵀU = g,  2 ‖U_e‖ / m_e ≤ λ on every edge,        g_t = c_t − G_t w,                             (balance)
+
+where w are the weights of the component's pooled rows: g are the forces that its tasks exert on them. Any
+balanced flow gives an upper bound, its largest load 2 ‖U_e‖ / m_e; any φ (T, P) a lower bound, since
+⟨g, φ⟩ = ⟨U, D φ⟩ ≤ λ/2 Σ m_e ‖(D φ)_e‖. Both come from one Laplacian flow U = m ρ D φ, whose conductances ρ
+are raised where the load is small. Neither bound needs the flow to be exact: what the solve leaves
+unbalanced is carried along a tree, and what rounding can hide is added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.exceptions import ParameterError
+from ccmtl_core.forest import send_to_roots, spanning_forest
+from ccmtl_core.knn_graph import TaskGraph
+from ccmtl_core.least_squares import least_squares_from_gram
+from ccmtl_core.objective import FusionProblem, row_norms
+from ccmtl_core.single_task import Statistics
+from ccmtl_core.solver import kernels
+from ccmtl_core.solver.cg import flexible_cg
+from ccmtl_core.solver.multigrid import Multigrid
+from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
+
+RATIO = 1.1
+_MOST_STEPS = 100
+_SOLVE_TOLERANCE = 1e-3
+_LEAST_SHARE = 1e-6  # of the largest load: an idle edge must not become infinitely wide in one step
+_WIDEST = 1e8  # conductance, nor in many
+_EPS = float(np.finfo(np.float64).eps)
+_DECADES = 1e-3  # of λ_fuse: a grid begins there at the latest
+_ROUNDING = 100.0  # times what rounding can hide: a smaller bound cannot be told from zero
+
+
+@dataclass(frozen=True, eq=False)
+class FusingStrength:
+    """Proved bounds on the strength from which each component has one model.
+
+    Parameters
+    ----------
+    lower, upper : (C,) float64
+        For each of the C components, in the numbering of ``graph.component``.
+    flows : (E, P) float64
+        The balanced flows U whose largest load is ``upper``.
+    weights : (T, P) float64
+        The fused weights themselves.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    flows: FloatArray
+    weights: FloatArray
+
+    @property
+    def bracket(self) -> tuple[float, float]:
+        """Bounds on the strength from which every component has one model."""
+        return float(self.lower.max()), float(self.upper.max())
+
+
+def fused_weights(statistics: Statistics, graph: TaskGraph) -> FloatArray:
+    """Return the limit of a large strength: minimum-norm least squares of each component's pooled rows.
+
+    Returns
+    -------
+    (T, P) float64
+        The same in all tasks of a component.
+
+    Examples
+    --------
+    >>> from ccmtl_core import SufficientStatistics, TaskDataset
+    >>> data = TaskDataset.from_arrays([[[1.0]], [[1.0]], [[1.0]]], [[0.0], [2.0], [5.0]])
+    >>> graph = TaskGraph([[0, 1]], [2], n_tasks=3)
+    >>> fused_weights(SufficientStatistics.from_dataset(data), graph).ravel()
+    array([1., 1., 5.])
+    """
+    component, C, P = graph.component, graph.n_components, statistics.n_features
+    gram, xty, yty = np.zeros((C, P, P)), np.zeros((C, P)), np.zeros(C)
+    kernels.sum_blocks(component, np.ascontiguousarray(statistics.gram), gram)
+    np.add.at(xty, component, statistics.xty)
+    np.add.at(yty, component, statistics.yty)
+    n_samples = np.zeros(C, dtype=np.int64)
+    np.add.at(n_samples, component, statistics.n_samples)
+    weights: FloatArray = least_squares_from_gram(gram, xty, yty, n_samples).weights[component]
+    return weights
+
+
+def single_task_cuts(statistics: Statistics, graph: TaskGraph) -> FloatArray:
+    """Return 2 ‖g_t‖ / Σ_{e ∋ t} m_e: below it, task t has weights of its own where all others are fused.
+
+    Returns
+    -------
+    (T,) float64
+        Zero for a task without edges.
+
+    Examples
+    --------
+    >>> from ccmtl_core import SufficientStatistics, TaskDataset
+    >>> data = TaskDataset.from_arrays([[[1.0]], [[1.0]]], [[0.0], [2.0]])
+    >>> single_task_cuts(SufficientStatistics.from_dataset(data), TaskGraph([[0, 1]], [2], n_tasks=2))
+    array([1., 1.])
+    """
+    problem = FusionProblem(statistics, graph, 0.0)
+    return _cuts(problem, -problem.loss_gradient(fused_weights(statistics, graph)))
+
+
+def fusing_strength(statistics: Statistics, graph: TaskGraph, *, ratio: float = RATIO) -> FusingStrength:
+    """Bound, from both sides, the strength from which each component of the graph has one model.
+
+    Parameters
+    ----------
+    statistics : SufficientStatistics or TriangularStatistics
+        T tasks with P features.
+    graph : TaskGraph
+        On the same T tasks.
+    ratio : float
+        Of upper to lower bound, at which to stop; above 1. Bounds that rounding leaves nothing of, as where
+        tasks agree already, stay as they are: lower 0, upper tiny.
+
+    Raises
+    ------
+    ParameterError
+        A ratio of 1 or less.
+
+    Examples
+    --------
+    >>> from ccmtl_core import SufficientStatistics, TaskDataset
+    >>> data = TaskDataset.from_arrays([[[1.0]], [[1.0]]], [[0.0], [2.0]])
+    >>> bounds = fusing_strength(SufficientStatistics.from_dataset(data), TaskGraph([[0, 1]], [2], n_tasks=2))
+    >>> np.round(bounds.bracket, 6)
+    array([1., 1.])
+    """
+    if not ratio > 1.0:
+        raise ParameterError(f"ratio must be above 1, not {ratio}")
+    order = graph.locality_order()
+    bounds = _Bounds(FusionProblem(statistics, graph, 0.0).reordered(order))
+    bounds.tighten(ratio)
+    return bounds.restored(graph, order)
+
+
+def strength_grid(statistics: Statistics, graph: TaskGraph, n: int = 21) -> FloatArray:
+    """Return strengths that span from each task alone to everything fused.
+
+    After zero, a geometric grid up to the upper bound on λ_fuse. It begins at the median positive single-task
+    cut (a few tasks set λ_fuse, so that a few decades below it can miss where most fuse), or at a thousandth
+    of that bound if that is less (where tasks are alike, they fuse with neighbours long before with all).
+
+    Parameters
+    ----------
+    statistics, graph
+        As for :func:`fusing_strength`.
+    n : int
+        Number of strengths, 3 or more, zero included.
+
+    Returns
+    -------
+    (n,) float64
+        Increasing; shorter where no task differs from the fused weights: (0,) alone.
+
+    Raises
+    ------
+    ParameterError
+        Fewer than three strengths.
+
+    Examples
+    --------
+    >>> from ccmtl_core import SufficientStatistics, TaskDataset
+    >>> data = TaskDataset.from_arrays([[[1.0]]] * 3, [[0.0], [2.0], [30.0]])
+    >>> graph = TaskGraph([[0, 1], [1, 2]], [2, 2], n_tasks=3)
+    >>> strength_grid(SufficientStatistics.from_dataset(data), graph, 3).round(2)
+    array([ 0.  ,  0.02, 19.33])
+    """
+    if n < 3:
+        raise ParameterError(f"a grid needs at least 3 strengths, not {n}")
+    bounds = fusing_strength(statistics, graph)
+    cuts = single_task_cuts(statistics, graph)
+    most = bounds.bracket[1]
+    telling = cuts[cuts > _EPS * most]
+    if bounds.bracket[0] == 0.0 or not len(telling):
+        return np.zeros(1)
+    least = min(float(np.median(telling)), _DECADES * most)
+    return np.concatenate([[0.0], np.geomspace(least, most, n - 1)])
+
+
+class _Bounds:
+    """The bounds of one problem, better from step to step."""
+
+    def __init__(self, problem: FusionProblem) -> None:
+        statistics, graph = problem.statistics, problem.graph
+        self.problem, self.component = problem, graph.component
+        self.edge_component = graph.component[problem.head]
+        self.m = graph.multiplicity.astype(np.float64)
+        self.weights = fused_weights(statistics, graph)
+        forces = -problem.loss_gradient(self.weights)
+        size = np.sqrt(self._sum_tasks(np.einsum("tp,tp->t", forces, forces)))
+        self.size = np.where(size > 0.0, size, 1.0)  # components are solved together, each on its own scale
+        self.g = forces / self.size[self.component, None]
+        self.hidden = self._hidden() / self.size
+        self.lower = np.zeros(graph.n_components)
+        np.maximum.at(self.lower, self.component, _cuts(problem, self.g))
+        self.lower = np.where(self.lower > _ROUNDING * self.hidden, self.lower - 2.0 * self.hidden, 0.0)
+        self.upper = np.where(np.bincount(self.component) > 1, np.inf, 0.0)
+        self.flows = np.zeros((len(self.m), statistics.n_features))
+
+    def tighten(self, ratio: float) -> None:
+        """Take steps until the ratio of the bounds of each component is within ``ratio``."""
+        problem, forest = self.problem, spanning_forest(self.problem.graph)
+        no_data = np.zeros((problem.statistics.n_tasks, *[problem.statistics.n_features] * 2))
+        spectrum = PooledSpectrum.of(no_data, self.component, problem.graph.n_components)
+        multigrid = Multigrid(problem.graph.edges, no_data, spectrum)
+        rho, phi = np.ones(len(self.m)), np.zeros_like(self.g)
+        for _ in range(_MOST_STEPS):
+            if np.all((self.upper <= ratio * self.lower) | (self.upper <= _ROUNDING * self.hidden)):
+                break
+            conductance = self.m * rho
+            multigrid.update(conductance)
+            phi = flexible_cg(
+                multigrid.apply, multigrid.precondition, self.g, x0=phi, rtol=_SOLVE_TOLERANCE
+            ).x
+            D = problem.differences(phi)
+            self._raise_lower(phi, D)
+            U = conductance[:, None] * D
+            send_to_roots(*forest, self.g - problem.divergence(U), U)
+            share = self._lower_upper(U)
+            rho = np.minimum(rho / np.sqrt(np.maximum(share, _LEAST_SHARE)), _WIDEST)
+
+    def _raise_lower(self, phi: FloatArray, D: FloatArray) -> None:
+        """2 ⟨g, φ⟩ / Σ m ‖D φ‖, less what rounding can have added to the product."""
+        reach = np.zeros(len(self.lower))
+        np.maximum.at(reach, self.component, row_norms(phi))
+        gained = self._sum_tasks(np.einsum("tp,tp->t", self.g, phi)) - 2.0 * reach * self.hidden
+        lengths = np.bincount(self.edge_component, self.m * row_norms(D), len(self.lower))
+        bound = np.divide(2.0 * gained, lengths, out=np.zeros_like(gained), where=lengths > 0.0)
+        self.lower = np.maximum(self.lower, (1.0 - 1e-12) * bound)
+
+    def _lower_upper(self, U: FloatArray) -> FloatArray:
+        """The largest load of balanced flows; returns each edge's share of its component's, (E,)."""
+        load = 2.0 * row_norms(U) / self.m
+        most = np.zeros_like(self.upper)
+        np.maximum.at(most, self.edge_component, load)
+        bound = (1.0 + 1e-12) * most + 2.0 * self.hidden
+        better = bound < self.upper
+        self.upper = np.where(better, bound, self.upper)
+        np.copyto(self.flows, U, where=better[self.edge_component, None])
+        most = most[self.edge_component]
+        return np.divide(load, most, out=np.ones_like(load), where=most > 0.0)
+
+    def _hidden(self) -> FloatArray:
+        """(C,) What rounding can have moved the forces of a component by, and what they fail to cancel."""
+        statistics = self.problem.statistics
+        terms = np.matmul(np.abs(statistics.gram), np.abs(self.weights)[:, :, None])[:, :, 0]
+        terms += np.abs(statistics.xty)
+        rounding = 4.0 * (statistics.n_features + 2) * _EPS * self._sum_tasks(row_norms(terms))
+        left = np.zeros((len(rounding), statistics.n_features))
+        np.add.at(left, self.component, -self.problem.loss_gradient(self.weights))
+        return rounding + row_norms(left)
+
+    def _sum_tasks(self, values: FloatArray) -> FloatArray:
+        total = np.bincount(self.component, values, self.problem.graph.n_components)
+        return np.asarray(total, dtype=np.float64)
+
+    def restored(self, graph: TaskGraph, order: IntArray) -> FusingStrength:
+        """The bounds in the numbering of the graph before it was reordered."""
+        component = np.empty(graph.n_components, dtype=np.int64)
+        component[graph.component[order]] = self.component
+        weights, rank = np.empty_like(self.weights), np.empty_like(order)
+        weights[order], rank[order] = self.weights, np.arange(len(order))
+        i, j = rank[graph.edges].T
+        key = np.minimum(i, j) * len(order) + np.maximum(i, j)
+        edges = self.problem.graph.edges
+        edge = np.searchsorted(edges[:, 0] * len(order) + edges[:, 1], key)
+        sign = np.where(i < j, 1.0, -1.0)
+        flows = sign[:, None] * self.flows[edge] * self.size[self.edge_component[edge], None]
+        lower, upper = self.lower * self.size, self.upper * self.size
+        return FusingStrength(lower[component], upper[component], flows, weights)
+
+
+def _cuts(problem: FusionProblem, forces: FloatArray) -> FloatArray:
+    """2 ‖g_t‖ / Σ_{e ∋ t} m_e of each task, (T,)."""
+    T, m = problem.statistics.n_tasks, problem.graph.multiplicity
+    held = np.bincount(problem.head, m, T) + np.bincount(problem.tail, m, T)
+    cuts: FloatArray = np.divide(2.0 * row_norms(forces), held, out=np.zeros(T), where=held > 0.0)
+    return cuts
