@@ -75,8 +75,9 @@ def fit(
     tolerance : float
         The certified gap (J − lower bound) / J at which to stop.
     solver : str
-        "alternating" (the paper's method), "newton" (faster to many digits), or "auto": the first where a
-        few rounds of it are enough, then the second. Both end by fusing tasks exactly.
+        "dual" (fastest where every task alone is well determined, impossible elsewhere), "alternating" (the
+        paper's method), "newton" (faster to many digits), or "auto": the first of these that may be enough,
+        then the next. All end by fusing tasks exactly.
     graph : TaskGraph, optional
         Fuse along this graph instead of the nearest neighbours.
     on_progress : callable, optional

@@ -6,7 +6,9 @@ level of the multigrid depend on neither λ nor the weights.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cached_property, partial
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -18,12 +20,13 @@ from ccmtl_core.knn_graph import TaskGraph
 from ccmtl_core.objective import FusionProblem
 from ccmtl_core.single_task import Statistics
 from ccmtl_core.solver.alternating import alternate
+from ccmtl_core.solver.dual_ascent import Inverse, dual_ascent
 from ccmtl_core.solver.multigrid import Multigrid
 from ccmtl_core.solver.newton import newton
 from ccmtl_core.solver.outcome import Outcome, Recorder, RoundCallback
 from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
 
-SOLVERS = {"alternating": alternate, "newton": newton}
+SOLVERS = ("auto", "dual", "alternating", "newton")
 _ALTERNATE_FROM = 1e-6  # tolerance; the alternation is the faster of the two above it, Newton's method below
 _ALTERNATE_ROUNDS = 24  # after which "auto" goes on with Newton's method
 _MAX_ROUNDS = 200
@@ -56,10 +59,23 @@ class FusionSolver:
     def __init__(self, statistics: Statistics, graph: TaskGraph) -> None:
         self._order = graph.locality_order()
         self._problem = FusionProblem(statistics, graph, 0.0).reordered(self._order)
-        graph, gram = self._problem.graph, self._problem.statistics.gram
-        spectrum = PooledSpectrum.of(gram, graph.component, graph.n_components)
-        self._multigrid = Multigrid(graph.edges, gram, spectrum)
-        self._certifier = Certifier(self._problem, self._multigrid, spectrum)
+
+    @cached_property
+    def _inverse(self) -> Inverse | None:
+        return Inverse.of(self._problem)
+
+    @cached_property
+    def _spectrum(self) -> PooledSpectrum:
+        graph = self._problem.graph
+        return PooledSpectrum.of(self._problem.statistics.gram, graph.component, graph.n_components)
+
+    @cached_property
+    def _multigrid(self) -> Multigrid:
+        return Multigrid(self._problem.graph.edges, self._problem.statistics.gram, self._spectrum)
+
+    @cached_property
+    def _certifier(self) -> Certifier:
+        return Certifier(self._problem, self._multigrid, self._spectrum)
 
     def solve(
         self,
@@ -92,51 +108,53 @@ class FusionSolver:
         """
         check_solver(solver, tolerance)
         problem, W = self._problem.at(float(fusion_strength)), start[self._order]
-        certifier = self._certifier.at(problem)
-        recorder = Recorder(tolerance, _MAX_ROUNDS, on_round)
+        recorder, ran = Recorder(tolerance, _MAX_ROUNDS, on_round), []
         with threadpool_limits(limits=1, user_api="blas"):
-            if problem.penalty(W) <= 0.5 * tolerance * problem.objective(W):
-                outcome = _direct(W, certifier, recorder)
-            else:
-                outcome = _iterate(problem, W, solver, recorder, certifier, self._multigrid)
+            for name, method in self._methods(solver, problem, W, recorder):
+                ran.append(name)
+                method()
+                if recorder.finished:
+                    break
+        outcome = recorder.outcome()
         weights = np.empty_like(outcome.weights)
         weights[self._order] = outcome.weights
-        return replace(outcome, weights=weights)
+        return replace(outcome, weights=weights, solver="+".join(ran))
+
+    def _methods(
+        self, solver: str, problem: FusionProblem, W: FloatArray, recorder: Recorder
+    ) -> Iterator[tuple[str, Callable[[], object]]]:
+        """What to run, one after the other until the recorder has finished."""
+        if solver in ("auto", "dual"):
+            if self._inverse is not None:
+                yield "dual", partial(dual_ascent, problem, self._inverse, recorder)
+            elif solver == "dual":
+                raise ParameterError(
+                    "solver 'dual' needs more independent rows than features in every task; take 'auto'"
+                )
+        if solver == "dual":
+            return
+        certifier = self._certifier.at(problem)
+        if problem.penalty(W) <= 0.5 * recorder.tolerance * problem.objective(W):
+            yield "direct", partial(_direct, W, certifier, recorder)
+        rest = problem, W, recorder, certifier, self._multigrid
+        if solver == "alternating":
+            yield solver, partial(alternate, *rest)
+        elif solver != "newton" and recorder.tolerance >= _ALTERNATE_FROM:
+            yield "alternating", partial(alternate, *rest, max_rounds=_ALTERNATE_ROUNDS)
+        yield "newton", partial(newton, *rest)
 
 
 def check_solver(solver: str, tolerance: float) -> None:
     """Refuse a tolerance or a solver that does not exist."""
     if not (np.isfinite(tolerance) and tolerance > 0):
         raise ParameterError(f"tolerance must be a finite number above 0, not {tolerance}")
-    if solver not in ("auto", *SOLVERS):
-        raise ParameterError(f"solver must be one of {', '.join(['auto', *SOLVERS])}; not {solver!r}")
+    if solver not in SOLVERS:
+        raise ParameterError(f"solver must be one of {', '.join(SOLVERS)}; not {solver!r}")
 
 
-def _iterate(
-    problem: FusionProblem,
-    W: FloatArray,
-    solver: str,
-    recorder: Recorder,
-    certifier: Certifier,
-    multigrid: Multigrid,
-) -> Outcome:
-    """Run the solver asked for; "auto" alternates first where that may be enough, then takes Newton steps."""
-    if solver != "auto":
-        return replace(SOLVERS[solver](problem, W, recorder, certifier, multigrid), solver=solver)
-    names = []
-    if recorder.tolerance >= _ALTERNATE_FROM:
-        names.append("alternating")
-        alternate(problem, W, recorder, certifier, multigrid, max_rounds=_ALTERNATE_ROUNDS)
-    if not recorder.finished:
-        names.append("newton")
-        newton(problem, W, recorder, certifier, multigrid)
-    return replace(recorder.outcome(), solver="+".join(names))
-
-
-def _direct(W: FloatArray, certifier: Certifier, recorder: Recorder) -> Outcome:
+def _direct(W: FloatArray, certifier: Certifier, recorder: Recorder) -> None:
     """The start itself, where the penalty is too small to move it (as for λ = 0, or without edges)."""
     flows = np.zeros((len(certifier.problem.head), W.shape[1]))
     certificate = certifier.certify(W, flows, recorder.tolerance)
     recorder.consider(W, certificate.objective, certificate)
     recorder.end_round(certificate.objective, 0.0, 0)
-    return replace(recorder.outcome(), solver="direct")

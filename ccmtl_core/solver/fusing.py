@@ -41,11 +41,12 @@ def fused_groups(problem: FusionProblem, W: FloatArray, smoothing: float) -> Clu
     return Clusters.along(problem.graph, problem.lengths(W) <= FUSED * smoothing)
 
 
-def fuse(problem: FusionProblem, plain: Candidate, smoothing: float, tolerance: float) -> Candidate:
-    """Fuse the tasks of edges shorter than a few ε, and solve the problem of the groups to the tolerance."""
+def fuse(
+    problem: FusionProblem, plain: Candidate, clusters: Clusters, smoothing: float, tolerance: float
+) -> Candidate:
+    """Fuse the tasks of each group, and solve the problem of the groups, with ε falling quickly."""
     enough = _ENOUGH * tolerance * problem.objective(plain.weights)
     steps = _STEPS if tolerance >= _TIGHT else _TIGHT_STEPS
-    clusters = fused_groups(problem, plain.weights, smoothing)
     merged = MergedProblem(problem, clusters)
     flows, w = plain.flows.copy(), problem.radius / smoothing
     if len(merged.problem.head) == 0:
@@ -75,7 +76,8 @@ def fuse_further(problem: FusionProblem, plain: Candidate, smoothing: float, rec
     """Fuse longer edges too, as long as J does not rise: some that are zero at the optimum shrink slowly."""
     for _ in range(_LADDER):
         smoothing *= _RUNG
-        fused = fuse(problem, plain, smoothing, recorder.tolerance).weights
+        clusters = fused_groups(problem, plain.weights, smoothing)
+        fused = fuse(problem, plain, clusters, smoothing, recorder.tolerance).weights
         if not recorder.prefer(fused, problem.objective(fused)):
             return
 
@@ -91,7 +93,9 @@ def try_to_certify(
 ) -> int:
     """Certify the fused weights and, failing that, the plain ones; returns the CG iterations spent."""
     iterations = 0
-    for candidate in (fuse(problem, plain, smoothing, recorder.tolerance), plain)[: 1 if fused_only else 2]:
+    clusters = fused_groups(problem, plain.weights, smoothing)
+    fused = fuse(problem, plain, clusters, smoothing, recorder.tolerance)
+    for candidate in (fused, plain)[: 1 if fused_only else 2]:
         W, flows, w = candidate
         certificate = certifier.certify(W, flows, recorder.tolerance, w)
         recorder.consider(W, certificate.objective, certificate)

@@ -491,8 +491,13 @@ def test_refuses_an_unusable_tolerance(tolerance: float) -> None:
 
 def test_refuses_other_unusable_arguments() -> None:
     instance = regular(np.random.default_rng(0), chain(3), 1)
-    with pytest.raises(ParameterError, match="solver must be one of auto, alternating, newton; not 'magic'"):
+    with pytest.raises(
+        ParameterError, match="solver must be one of auto, dual, alternating, newton; not 'magic'"
+    ):
         fit(instance.statistics, fusion_strength=1.0, solver="magic")
+    short = regular(np.random.default_rng(0), chain(3), 4, n=3)
+    with pytest.raises(ParameterError, match="solver 'dual' needs more independent rows than features"):
+        fit(short.statistics, fusion_strength=1.0, solver="dual")
     with pytest.raises(ParameterError, match="fusion_strength"):
         fit(instance.statistics, fusion_strength=-1.0)
     with pytest.raises(ParameterError, match="n_neighbors"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ccmtl_core.objective import row_norms
-from ccmtl_core.solver.fusing import Candidate, fuse, try_to_certify
+from ccmtl_core.solver.fusing import Candidate, fuse, fused_groups, try_to_certify
 from ccmtl_core.solver.newton_step import NewtonState
 from ccmtl_core.solver.outcome import Recorder
 from tests.core.fusion_problems import Instance, random_graph, regular
@@ -27,7 +27,8 @@ def on_the_path(strength: float) -> tuple[Instance, Candidate]:
 @pytest.mark.parametrize("strength", [0.1, 2.0, 5.0])
 def test_what_the_optimum_fuses_comes_out_equal_and_the_rest_to_all_digits(strength: float) -> None:
     instance, plain = on_the_path(strength)
-    fused = fuse(instance.problem, plain, SMOOTHING, 1e-12)
+    groups = fused_groups(instance.problem, plain.weights, SMOOTHING)
+    fused = fuse(instance.problem, plain, groups, SMOOTHING, 1e-12)
     _, W = optimum(instance)
     i, j = instance.graph.edges.T
     at_optimum = np.linalg.norm(W[i] - W[j], axis=1) == 0
@@ -41,7 +42,8 @@ def test_what_the_optimum_fuses_comes_out_equal_and_the_rest_to_all_digits(stren
 
 def test_all_fused_is_the_pooled_fit() -> None:
     instance, plain = on_the_path(1e4)
-    fused = fuse(instance.problem, plain, 1e3, 1e-12)
+    groups = fused_groups(instance.problem, plain.weights, 1e3)
+    fused = fuse(instance.problem, plain, groups, 1e3, 1e-12)
     expected = np.linalg.lstsq(np.concatenate(instance.X), np.concatenate(instance.y), rcond=None)[0]
     assert fused.weights == pytest.approx(np.tile(expected, (12, 1)), rel=1e-12)
 

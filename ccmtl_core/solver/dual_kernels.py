@@ -1,0 +1,119 @@
+"""Loops of the dual ascent, compiled: blocks inverted once, then one pass over edges and tasks a step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ccmtl_core._types import FloatArray, IndexArray
+from ccmtl_core.compiled import kernel
+from ccmtl_core.least_squares import SAFE_PIVOT
+from ccmtl_core.solver.kernels import Dims, width
+
+
+@kernel
+def invert_definite(G: FloatArray, inverse: FloatArray, norm: FloatArray, dims: Dims) -> bool:
+    """Fill in G_t⁻¹ and an upper bound on ‖G_t⁻¹‖₂; stop and say so at a block not safely definite.
+
+    The bound is (tr G_t⁻⁸)^(1/8), at most P^(1/8) times the norm.
+    """
+    P = width(dims)
+    L = np.empty((P, P))
+    A = np.empty((P, P))
+    for t in range(G.shape[0]):
+        for a in range(P):
+            for b in range(a + 1):
+                s = G[t, a, b]
+                for k in range(b):
+                    s -= L[a, k] * L[b, k]
+                if a == b:
+                    if not s > SAFE_PIVOT * G[t, a, a]:
+                        return False
+                    L[a, a] = 1.0 / np.sqrt(s)
+                else:
+                    L[a, b] = s * L[b, b]
+        for a in range(P):  # L ← L⁻¹, whose diagonal is there already
+            for b in range(a):
+                s = 0.0
+                for k in range(b, a):
+                    s += L[a, k] * L[k, b]
+                L[a, b] = -s * L[a, a]
+        for a in range(P):
+            for b in range(a + 1):
+                s = 0.0
+                for k in range(a, P):
+                    s += L[k, a] * L[k, b]
+                inverse[t, a, b] = s
+                inverse[t, b, a] = s
+        size = 0.0
+        for a in range(P):
+            size = max(size, inverse[t, a, a])
+        for a in range(P):
+            for b in range(P):
+                s = 0.0
+                for k in range(P):
+                    s += inverse[t, a, k] * inverse[t, b, k]
+                A[a, b] = s / (size * size)
+        total = 0.0
+        for a in range(P):
+            for b in range(P):
+                s = 0.0
+                for k in range(P):
+                    s += A[a, k] * A[b, k]
+                total += s * s
+        norm[t] = size * total**0.125
+    return True
+
+
+@kernel
+def weights_of_flow(
+    inverse: FloatArray, center: FloatArray, outflow: FloatArray, W: FloatArray, dims: Dims
+) -> None:
+    """W_t = ŵ_t − G_t⁻¹ (DᵀU)_t, the minimiser for flows U."""
+    P = width(dims)
+    own = np.empty(P)
+    for t in range(W.shape[0]):
+        for p in range(P):
+            own[p] = outflow[t, p]
+        for p in range(P):
+            s = center[t, p]
+            for q in range(P):
+                s -= inverse[t, p, q] * own[q]
+            W[t, p] = s
+
+
+@kernel
+def ascend(
+    head: IndexArray,
+    tail: IndexArray,
+    r: FloatArray,
+    step: FloatArray,
+    W: FloatArray,
+    U: FloatArray,
+    V: FloatArray,
+    outflow: FloatArray,
+    momentum: float,
+    dims: Dims,
+) -> float:
+    """U ← V + step D W, back on the balls; V ← U + momentum (U − old U); outflow ← Dᵀ V.
+
+    Returns ⟨D W, U − old U⟩: below zero, the momentum leads away from the maximum.
+    """
+    P = width(dims)
+    outflow[:] = 0.0
+    along = 0.0
+    for e in range(head.size):
+        i, j = head[e], tail[e]
+        square = 0.0
+        for p in range(P):
+            V[e, p] += step[e] * (W[i, p] - W[j, p])
+            square += V[e, p] * V[e, p]
+        shrink = r[e] / np.sqrt(square) if square > r[e] * r[e] else 1.0
+        for p in range(P):
+            new = shrink * V[e, p]
+            change = new - U[e, p]
+            along += (W[i, p] - W[j, p]) * change
+            U[e, p] = new
+            V[e, p] = new + momentum * change
+            outflow[i, p] += V[e, p]
+            outflow[j, p] -= V[e, p]
+    return along
