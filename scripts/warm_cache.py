@@ -29,7 +29,8 @@ def train(n_tasks: int, n_features: int) -> None:
     fold = np.tile(np.arange(N_ROWS) % 2, n_tasks)
     training, _ = SufficientStatistics.by_fold(dataset, fold, 2)
     for data in (training, dataset):
-        fit(data, fusion_strength=1.0)
+        for solver in ("auto", "alternating", "newton"):
+            fit(data, fusion_strength=1.0, solver=solver)
 
 
 if __name__ == "__main__":

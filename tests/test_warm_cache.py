@@ -11,9 +11,9 @@ ROOT = Path(__file__).parents[1]
 FIRST_JOB = """
 import numpy as np
 from ccmtl_core import TaskDataset, fit
-for n_tasks, n_features in ((300, 7), (6000, 5)):
+for n_tasks, n_features, n_rows in ((300, 7, 8), (300, 7, 40), (6000, 5, 8), (6000, 5, 40)):
     random = np.random.default_rng(1)
-    task = np.repeat(np.arange(n_tasks), 8)
+    task = np.repeat(np.arange(n_tasks), n_rows)
     y = random.poisson(0.3, task.size)
     data = TaskDataset.from_long(random.poisson(0.3, (task.size, n_features)), y, [str(t) for t in task])
     fit(data, fusion_strength=3.0)
