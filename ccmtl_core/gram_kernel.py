@@ -1,4 +1,4 @@
-"""Grouped rows in, X_tᵀX_t, X_tᵀy_t and y_tᵀy_t added in place: the one pass over the data.
+"""Grouped rows in, X_tᵀX_t, X_tᵀy_t, y_tᵀy_t and sums added in place: the one pass over the data.
 
 Rows are turned, up to ``CHUNK`` at a time, into columns that stay in the cache; each entry of
 [X y]ᵀ[X y] then is a dot product of two contiguous columns. Sums over a chunk are added to sums
@@ -26,6 +26,8 @@ def accumulate_gram(
     gram: FloatArray,
     xty: FloatArray,
     yty: FloatArray,
+    x_sum: FloatArray,
+    y_sum: FloatArray,
 ) -> None:
     """Add the rows of each group to the statistics of its slot.
 
@@ -44,9 +46,11 @@ def accumulate_gram(
     gram : (T, P, P) float64, changed
     xty : (T, P) float64, changed
     yty : (T,) float64, changed
+    x_sum : (T, P) float64, changed
+    y_sum : (T,) float64, changed
     """
     rows = map(read_only, (X, y, order, offsets, slot))  # one combination of types: compiled once
-    _accumulate(*rows, gram, xty, yty)
+    _accumulate(*rows, gram, xty, yty, x_sum, y_sum)
 
 
 @kernel
@@ -59,19 +63,24 @@ def _accumulate(
     gram: FloatArray,
     xty: FloatArray,
     yty: FloatArray,
+    x_sum: FloatArray,
+    y_sum: FloatArray,
 ) -> None:
     P = X.shape[1]
     size = (P + 4) // 4 * 4  # whole tiles; the columns beyond y stay zero
     columns = np.zeros((size, CHUNK))
     products = np.zeros((size, size))
+    sums = np.zeros(P + 1)
     for s in range(len(slot)):
         if offsets[s] == offsets[s + 1]:
             continue
         products[:] = 0.0
+        sums[:] = 0.0
         for first in range(offsets[s], offsets[s + 1], CHUNK):
             m = min(CHUNK, offsets[s + 1] - first)
             load_columns(X, y, order, first, m, columns)
             _add_products(columns, P + 1, m, products)
+            _add_sums(columns, m, sums)
         t = slot[s]
         for p in range(P):
             for q in range(p):
@@ -79,7 +88,9 @@ def _accumulate(
                 gram[t, q, p] += products[p, q]
             gram[t, p, p] += products[p, p]
             xty[t, p] += products[P, p]
+            x_sum[t, p] += sums[p]
         yty[t] += products[P, P]
+        y_sum[t] += sums[P]
 
 
 @kernel
@@ -120,3 +131,13 @@ def _add_products(columns: FloatArray, used: int, m: int, products: FloatArray) 
             products[p + 1, q + 1] += b1
             products[p + 1, q + 2] += b2
             products[p + 1, q + 3] += b3
+
+
+@kernel
+def _add_sums(columns: FloatArray, m: int, sums: FloatArray) -> None:
+    """Add the sum of each column."""
+    for p in range(len(sums)):
+        total = 0.0
+        for i in range(m):
+            total += columns[p, i]
+        sums[p] += total

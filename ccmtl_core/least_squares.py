@@ -95,7 +95,11 @@ class LeastSquares:
 
 
 def least_squares_from_gram(
-    gram: FloatArray, xty: FloatArray, yty: FloatArray, n_samples: IntArray
+    gram: FloatArray,
+    xty: FloatArray,
+    yty: FloatArray,
+    n_samples: IntArray,
+    before: tuple[FloatArray, FloatArray] | None = None,
 ) -> LeastSquares:
     """From the Gram form: half of the digits of X decide the rank, and RSS is a difference.
 
@@ -109,6 +113,9 @@ def least_squares_from_gram(
         y_tᵀ y_t.
     n_samples : (T,) int64
         Rows of each task.
+    before : ((T, P), (T,)) float64, optional
+        Squared lengths of the columns of X and of y before means were taken out of them: rounding in
+        what is left is relative to these.
 
     Examples
     --------
@@ -118,28 +125,36 @@ def least_squares_from_gram(
     >>> start.weights, start.residual, start.rank
     (array([[0.5, 0.5]]), array([1.]), array([1]))
     """
-    scale = _lengths(np.sqrt(np.maximum(np.diagonal(gram, axis1=1, axis2=2), 0.0)))
+    square = np.diagonal(gram, axis1=1, axis2=2)
+    scale = _lengths(np.sqrt(np.maximum(square, 0.0)))
+    lost = np.ones_like(yty) if before is None else _largest_ratio(before[0], square)
     weights, explained = np.zeros_like(xty), np.zeros_like(yty)
     definite = _solve_cholesky(read_only(gram), read_only(xty), scale, weights, explained)
+    definite &= lost * EPS < 1e-3 * SAFE_PIVOT
     rank = np.where(definite, gram.shape[1], 0)
     for some in _batches(~definite, gram.shape[1]):
         D = scale[some]
         values, V = np.linalg.eigh(gram[some] / (D[:, :, None] * D[:, None, :]))
-        kept = values > values[:, -1:] * _noise(n_samples[some], gram.shape[1])
+        kept = values > values[:, -1:] * _noise(n_samples[some], gram.shape[1]) * lost[some, None]
         kept &= values > 0.0
         along = np.einsum("tpr,tp->tr", V, xty[some] / D)
         inverse = np.divide(1.0, values, out=np.zeros_like(values), where=kept)
         rank[some] = kept.sum(axis=1)
         explained[some] = (along**2 * inverse).sum(axis=1)
         weights[some] = _minimum_norm(V, along * inverse, D, rank[some])
-    size = yty + 2 * _dot(np.abs(weights), np.abs(xty)) + _quadratic(np.abs(gram), np.abs(weights))
+    if before is None:
+        size = yty + 2 * _dot(np.abs(weights), np.abs(xty)) + _quadratic(np.abs(gram), np.abs(weights))
+    else:
+        size = (np.sqrt(before[1]) + _dot(np.abs(weights), np.sqrt(before[0]))) ** 2
     exact = rank >= n_samples  # as many independent columns as rows: the fit passes through them
     residual = np.where(exact, 0.0, np.maximum(yty - explained, 0.0))
     error = np.where(exact, 0.0, EPS * (3 + np.sqrt(n_samples / 64)) * size)
     return LeastSquares(weights, residual, error, rank)
 
 
-def least_squares_from_factor(factor: FloatArray, n_samples: IntArray) -> LeastSquares:
+def least_squares_from_factor(
+    factor: FloatArray, n_samples: IntArray, before: FloatArray | None = None
+) -> LeastSquares:
     """From the triangular form, with all the digits of X.
 
     Parameters
@@ -148,6 +163,8 @@ def least_squares_from_factor(factor: FloatArray, n_samples: IntArray) -> LeastS
         Upper triangular R with Rᵀ R = [X_t y_t]ᵀ [X_t y_t].
     n_samples : (T,) int64
         Rows of each task.
+    before : (T, P + 1) float64, optional
+        Lengths of the columns of [X y] before means were taken out of them: rounding is relative to these.
 
     Examples
     --------
@@ -158,15 +175,19 @@ def least_squares_from_factor(factor: FloatArray, n_samples: IntArray) -> LeastS
     """
     P = factor.shape[1] - 1
     R, target = factor[:, :, :P], factor[:, :, P]
-    scale = _lengths(np.sqrt((R**2).sum(axis=1)))
+    lengths = column_lengths(factor)
+    before = lengths if before is None else before
+    lost = _largest_ratio(before[:, :P], lengths[:, :P])
+    scale = _lengths(lengths[:, :P])
     weights = np.zeros((len(factor), P))
     definite = _solve_triangular(read_only(factor), scale, weights)
+    definite &= lost * EPS < 1e-3 * np.sqrt(SAFE_PIVOT)
     rank = np.where(definite, P, 0)
     condition = np.ones(len(factor))  # of a safe task: of no weight below
     for some in _batches(~definite, P):
         D = scale[some]
         U, values, Vt = np.linalg.svd(R[some] / D[:, None, :], full_matrices=False)
-        kept = values > values[:, :1] * _noise(n_samples[some], P)
+        kept = values > values[:, :1] * _noise(n_samples[some], P) * lost[some, None]
         kept &= np.arange(P) < n_samples[some, None]
         along = np.einsum("tpr,tp->tr", U, target[some])
         inverse = np.divide(1.0, values, out=np.zeros_like(values), where=kept)
@@ -179,8 +200,8 @@ def least_squares_from_factor(factor: FloatArray, n_samples: IntArray) -> LeastS
     residual = np.where(exact, 0.0, (rest**2).sum(axis=1))
     # X and y are off by their rounding: to first order along the residual, to second across it
     rounding = EPS * (4 + np.sqrt(n_samples / 64))
-    shift = rounding * (np.sqrt((target**2).sum(axis=1)) + _dot(np.abs(weights), scale))
-    error = shift * (2 * np.sqrt(residual) + shift) + (rounding * condition) ** 2 * residual
+    shift = rounding * (before[:, P] + _dot(np.abs(weights), before[:, :P]))
+    error = shift * (2 * np.sqrt(residual) + shift) + (rounding * lost * condition) ** 2 * residual
     return LeastSquares(weights, residual, np.where(exact, 0.0, error), rank)
 
 
@@ -192,9 +213,21 @@ def _digits(value: FloatArray, error: FloatArray) -> FloatArray:
     return clipped
 
 
+def column_lengths(factor: FloatArray) -> FloatArray:
+    """Euclidean length of each column of [X y], (T, P + 1), from its triangular factor."""
+    lengths: FloatArray = np.sqrt((factor**2).sum(axis=1))
+    return lengths
+
+
 def _lengths(lengths: FloatArray) -> FloatArray:
     """Lengths of the columns, with 1 for columns of zeros."""
     return np.where(lengths > 0, lengths, 1.0)
+
+
+def _largest_ratio(before: FloatArray, after: FloatArray) -> FloatArray:
+    """How many times smaller the columns have become, the most of each task, (T,)."""
+    ratio: FloatArray = np.divide(before, after, out=np.ones_like(before), where=after > 0).max(axis=1)
+    return ratio
 
 
 def _noise(n_samples: IntArray, n_features: int) -> FloatArray:

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.arrays import all_finite, as_float64, as_id, checked_names, read_only
+from ccmtl_core.arrays import all_finite, as_float64, as_id, as_shape, checked_names, read_only
 from ccmtl_core.exceptions import DataError, ModelFileError, UnknownTaskError
 from ccmtl_core.model_file import read_model_file, write_model_file
 from ccmtl_core.near_matches import NearMatches
 
 ROWS_PER_STEP = 16_384
+_NO_INTERCEPT = np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +37,13 @@ class CCMTLModel:
         In the order of the columns of ``weights``.
     metadata : mapping
         Whatever JSON can hold; kept as a copy.
+    intercept : (T,) float64, optional
+        What each task adds to its products; zero by default.
 
     Raises
     ------
     DataError
-        Shapes that do not fit, weights that are not finite, metadata that JSON cannot hold.
+        Shapes that do not fit, weights or intercepts that are not finite, metadata that JSON cannot hold.
 
     Examples
     --------
@@ -53,6 +56,7 @@ class CCMTLModel:
     task_ids: tuple[str, ...]
     feature_names: tuple[str, ...]
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    intercept: FloatArray = field(default_factory=lambda: _NO_INTERCEPT)
 
     def __post_init__(self) -> None:
         weights = as_float64(self.weights, "weights")
@@ -62,13 +66,16 @@ class CCMTLModel:
             raise DataError(
                 f"weights must be ({len(task_ids)}, {len(feature_names)}) and not empty; got {weights.shape}"
             )
-        if not all_finite(weights):
-            raise DataError("weights hold values that are not finite")
+        intercept = np.zeros(len(task_ids)) if self.intercept is _NO_INTERCEPT else self.intercept
+        intercept = as_shape(intercept, (len(task_ids),), "intercept")
+        if not (all_finite(weights) and all_finite(intercept)):
+            raise DataError("weights or intercept hold values that are not finite")
         try:
             metadata = json.loads(json.dumps(dict(self.metadata), allow_nan=False))
         except (TypeError, ValueError) as error:
             raise DataError(f"metadata must be JSON: {error}") from error
         object.__setattr__(self, "weights", read_only(weights))
+        object.__setattr__(self, "intercept", intercept)
         object.__setattr__(self, "task_ids", task_ids)
         object.__setattr__(self, "feature_names", feature_names)
         object.__setattr__(self, "metadata", MappingProxyType(metadata))
@@ -132,7 +139,7 @@ class CCMTLModel:
             rows = np.repeat(rows, len(features))
         if len(rows) != len(features):
             raise DataError(f"{len(rows)} task ids for {len(features)} rows")
-        return predict_rows(self.weights, rows, features)
+        return predict_rows(self.weights, rows, features, self.intercept)
 
     def save(self, path: str | Path) -> None:
         """Write the model to one ``.npz`` file, without pickle, all of it or nothing.
@@ -147,7 +154,7 @@ class CCMTLModel:
             "feature_names": self.feature_names,
             "metadata": dict(self.metadata),
         }
-        write_model_file(Path(path), self.weights, header)
+        write_model_file(Path(path), self.weights, self.intercept, header)
 
     @classmethod
     def load(cls, path: str | Path) -> CCMTLModel:
@@ -160,15 +167,17 @@ class CCMTLModel:
         OSError
             The file cannot be read.
         """
-        weights, header = read_model_file(Path(path))
+        weights, intercept, header = read_model_file(Path(path))
         try:
-            return cls(weights, header["task_ids"], header["feature_names"], header["metadata"])
+            return cls(weights, header["task_ids"], header["feature_names"], header["metadata"], intercept)
         except (DataError, KeyError, TypeError) as error:
             raise ModelFileError(f"{path} does not hold a whole model: {error}") from error
 
 
-def predict_rows(weights: FloatArray, row: IntArray, X: FloatArray) -> FloatArray:
-    """The one arithmetic of prediction: w_0 x_0, then + w_1 x_1, then + w_2 x_2, ….
+def predict_rows(
+    weights: FloatArray, row: IntArray, X: FloatArray, intercept: FloatArray | None = None
+) -> FloatArray:
+    """The one arithmetic of prediction: w_0 x_0, then + w_1 x_1, then + w_2 x_2, …, at last + b.
 
     Products and sums are taken column by column, so that a row's result does not depend on the
     rows beside it: bit for bit equal for one row and for a million.
@@ -181,6 +190,8 @@ def predict_rows(weights: FloatArray, row: IntArray, X: FloatArray) -> FloatArra
         The row of ``weights`` for each row of X.
     X : (n, P) float64
         Features.
+    intercept : (T,) float64, optional
+        Added last; none is the same as zeros.
 
     Returns
     -------
@@ -201,4 +212,5 @@ def predict_rows(weights: FloatArray, row: IntArray, X: FloatArray) -> FloatArra
             total[:] = products[:, 0]
             for p in range(1, products.shape[1]):
                 total += products[:, p]
+            total += 0.0 if intercept is None else intercept[row[step]]
     return result

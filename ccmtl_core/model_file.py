@@ -1,7 +1,8 @@
-"""A model's weights and header to and from one ``.npz`` file: no pickle, atomic, with a digest.
+"""A model's weights, intercept and header to and from one ``.npz`` file: no pickle, atomic, with a digest.
 
-The archive holds three uncompressed arrays: ``weights`` (T, P) ``<f8``, ``header`` (JSON as
-bytes) and ``digest``, the SHA-256 of the other two. ``numpy.load`` opens it as well.
+The archive holds four uncompressed arrays: ``weights`` (T, P) ``<f8``, ``intercept`` (T,) ``<f8``,
+``header`` (JSON as bytes) and ``digest``, the SHA-256 of the others. ``numpy.load`` opens it as well.
+Files of the first format, from before there was an intercept, are read as well.
 """
 
 from __future__ import annotations
@@ -25,22 +26,27 @@ from numpy.typing import NDArray
 from ccmtl_core._types import FloatArray
 from ccmtl_core.exceptions import ModelFileError
 
-FORMAT = "ccmtl-model/1"
+FORMAT = "ccmtl-model/2"
 """First field of the header; a reader refuses what it does not know."""
 
+WITHOUT_INTERCEPT = "ccmtl-model/1"
 
 DAMAGE = (zipfile.BadZipFile, struct.error, ValueError, KeyError, EOFError, OSError, RuntimeError)
 """What reading an archive from memory raises when bytes of it are wrong."""
 
 
-def write_model_file(path: Path, weights: FloatArray, header: Mapping[str, Any]) -> None:
-    """Write weights and header; the file appears whole under its name, or not at all."""
+def write_model_file(
+    path: Path, weights: FloatArray, intercept: FloatArray, header: Mapping[str, Any]
+) -> None:
+    """Write weights, intercept and header; the file appears whole under its name, or not at all."""
     body = np.ascontiguousarray(weights, dtype="<f8")
+    added = np.ascontiguousarray(intercept, dtype="<f8")
     text = json.dumps({"format": FORMAT, **header}, allow_nan=False).encode("ascii")
     arrays: dict[str, NDArray[Any]] = {
         "weights": body,
+        "intercept": added,
         "header": np.frombuffer(text, dtype=np.uint8),
-        "digest": np.frombuffer(_digest(text, body), dtype=np.uint8),
+        "digest": np.frombuffer(_digest(text, body, added), dtype=np.uint8),
     }
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -55,8 +61,8 @@ def write_model_file(path: Path, weights: FloatArray, header: Mapping[str, Any])
         raise
 
 
-def read_model_file(path: Path) -> tuple[FloatArray, dict[str, Any]]:
-    """Weights (T, P) and header of a file whose digest is right.
+def read_model_file(path: Path) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
+    """Weights (T, P), intercept (T,) and header of a file whose digest is right.
 
     Raises
     ------
@@ -68,17 +74,21 @@ def read_model_file(path: Path) -> tuple[FloatArray, dict[str, Any]]:
     content = io.BytesIO(path.read_bytes())
     try:
         with zipfile.ZipFile(content) as archive:
-            weights = _read_array(archive, "weights", "<f8", 2)
+            arrays = [_read_array(archive, "weights", "<f8", 2)]
+            if "intercept.npy" in archive.namelist():
+                arrays.append(_read_array(archive, "intercept", "<f8", 1))
             text = _read_array(archive, "header", "|u1", 1).tobytes()
             digest = _read_array(archive, "digest", "|u1", 1).tobytes()
         header = json.loads(text)
     except DAMAGE as error:
         raise ModelFileError(f"{path} is damaged or not a model file: {error}") from error
-    if digest != _digest(text, weights):
+    if digest != _digest(text, *arrays):
         raise ModelFileError(f"{path} is damaged: its digest does not match")
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
+    expected = (FORMAT, WITHOUT_INTERCEPT)[2 - len(arrays)]
+    if not isinstance(header, dict) or header.get("format") != expected:
         raise ModelFileError(f"{path} is not a model file of the format {FORMAT!r}")
-    return weights, header
+    weights, intercept = arrays if len(arrays) == 2 else (arrays[0], np.zeros(len(arrays[0])))
+    return weights, intercept, header
 
 
 def _read_array(archive: zipfile.ZipFile, name: str, dtype: str, ndim: int) -> NDArray[Any]:
@@ -98,10 +108,11 @@ def _read_array(archive: zipfile.ZipFile, name: str, dtype: str, ndim: int) -> N
     return np.frombuffer(data, dtype=found).reshape(shape)
 
 
-def _digest(text: bytes, weights: NDArray[Any]) -> bytes:
+def _digest(text: bytes, *arrays: NDArray[Any]) -> bytes:
     digest = hashlib.sha256(text)
-    digest.update(repr(weights.shape).encode("ascii"))
-    digest.update(weights.tobytes())
+    for array in arrays:
+        digest.update(repr(array.shape).encode("ascii"))
+        digest.update(array.tobytes())
     return digest.digest()
 
 

@@ -1,4 +1,4 @@
-"""Grouped rows in, the triangular factor of [X_t y_t] updated in place.
+"""Grouped rows in, the triangular factor of [X_t y_t] or [X_t y_t 1] updated in place.
 
 Householder reflections of a triangle with a rectangle below it (Elmroth and Gustavson, IBM J.
 Res. Dev. 2000; LAPACK's ``tpqrt``): rows arrive in any pieces, and the triangle of the whole is
@@ -24,8 +24,8 @@ def accumulate_factor(
     ----------
     X, y, order, offsets, slot
         As in ``accumulate_gram``.
-    factor : (T, P + 1, P + 1) float64, changed
-        Upper triangular.
+    factor : (T, P + 1, P + 1) or (T, P + 2, P + 2) float64, changed
+        Upper triangular, of [X y] or of [X y 1].
     """
     rows = map(read_only, (X, y, order, offsets, slot))  # one combination of types: compiled once
     _accumulate(*rows, factor)
@@ -35,11 +35,13 @@ def accumulate_factor(
 def _accumulate(
     X: FloatArray, y: FloatArray, order: IntArray, offsets: IntArray, slot: IntArray, factor: FloatArray
 ) -> None:
-    columns = np.zeros((X.shape[1] + 1, CHUNK))
+    Q = factor.shape[1]
+    columns = np.zeros((Q, CHUNK))
     for s in range(len(slot)):
         for first in range(offsets[s], offsets[s + 1], CHUNK):
             m = min(CHUNK, offsets[s + 1] - first)
             load_columns(X, y, order, first, m, columns)
+            columns[X.shape[1] + 1 :, :m] = 1.0
             _fold_in(columns, m, factor[slot[s]])
 
 

@@ -2,7 +2,7 @@
 
 Training, validation errors, merging of partial results, appended data and forgetting need
 nothing else (He et al., AAAI 2019, equation 2 depends on the data through them alone):
-T × (P² + P + 2) numbers, whatever the number of rows.
+T × (P² + P + 2) numbers, and P + 2 sums for an intercept, whatever the number of rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,16 @@ from numpy.typing import ArrayLike
 
 from ccmtl_core._types import BoolArray, FloatArray, IntArray
 from ccmtl_core.arrays import all_finite, as_counts, as_shape, checked_names, refuse_each
-from ccmtl_core.exceptions import DataError, ParameterError
+from ccmtl_core.centring import (
+    Means,
+    centred_gram,
+    checked_factor,
+    checked_weights,
+    impossible_sums,
+    means_of,
+    refuse_unequal_sums,
+)
+from ccmtl_core.exceptions import DataError
 from ccmtl_core.gram_kernel import accumulate_gram
 from ccmtl_core.least_squares import LeastSquares, least_squares_from_gram
 from ccmtl_core.row_blocks import IN_PLACE, Block, group_by_fold, group_by_task, names_or_default
@@ -42,6 +51,12 @@ class SufficientStatistics:
         Distinct, not empty.
     feature_names : tuple of P str
         Distinct, not empty.
+    weight : (T,) float64, optional
+        Effective number of rows: ``n_samples`` as :meth:`scaled` scales them.
+    x_sum : (T, P) float64, optional
+        Sum of the rows of X_t.
+    y_sum : (T,) float64, optional
+        Sum of y_t. All three or none; an intercept needs them.
 
     Raises
     ------
@@ -62,6 +77,9 @@ class SufficientStatistics:
     n_samples: IntArray
     task_ids: tuple[str, ...]
     feature_names: tuple[str, ...]
+    weight: FloatArray | None = None
+    x_sum: FloatArray | None = None
+    y_sum: FloatArray | None = None
 
     def __post_init__(self) -> None:
         task_ids = checked_names(self.task_ids, "task id")
@@ -77,6 +95,11 @@ class SufficientStatistics:
             "task_ids": task_ids,
             "feature_names": feature_names,
         }
+        sums = {"weight": (T,), "x_sum": (T, P), "y_sum": (T,)}
+        given = [name for name in sums if getattr(self, name) is not None]
+        if given and len(given) < len(sums):
+            raise DataError(f"weight, x_sum and y_sum go together; got {', '.join(given)} alone")
+        checked.update((name, as_shape(getattr(self, name), sums[name], name)) for name in given)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         self._refuse_impossible()
@@ -95,6 +118,9 @@ class SufficientStatistics:
             size = diagonal.max(axis=1, initial=0.0)[:, None, None]
             skew = np.abs(self.gram - transposed) > 1e-9 * size
             self._refuse_tasks(skew.any(axis=(1, 2)), "gram is not symmetric")
+        if self.weight is not None and self.x_sum is not None and self.y_sum is not None:
+            bad = impossible_sums(self.gram, self.yty, self.weight, self.x_sum, self.y_sum)
+            self._refuse_tasks(bad, "sums do not fit the number of rows and the sums of squares")
 
     def _refuse_tasks(self, bad: BoolArray, fault: str) -> None:
         refuse_each(np.flatnonzero(bad), lambda t: f"task {self.task_ids[t]!r}: {fault}")
@@ -102,10 +128,18 @@ class SufficientStatistics:
     @classmethod
     def from_dataset(cls, dataset: TaskDataset) -> SufficientStatistics:
         """Statistics of a dataset, in one pass over its rows."""
-        gram, xty, yty = _zeros(dataset.n_tasks, dataset.n_features)
+        totals = _zeros(dataset.n_tasks, dataset.n_features)
         slot = np.arange(dataset.n_tasks)
-        accumulate_gram(dataset.X, dataset.y, IN_PLACE, dataset.offsets, slot, gram, xty, yty)
-        return cls(gram, xty, yty, dataset.n_samples, dataset.task_ids, dataset.feature_names)
+        accumulate_gram(dataset.X, dataset.y, IN_PLACE, dataset.offsets, slot, *totals)
+        return cls._of_totals(totals, dataset.n_samples, dataset.task_ids, dataset.feature_names)
+
+    @classmethod
+    def _of_totals(
+        cls, totals: _Totals, n_samples: IntArray, task_ids: tuple[str, ...], names: tuple[str, ...]
+    ) -> SufficientStatistics:
+        gram, xty, yty, x_sum, y_sum = totals
+        weight = n_samples.astype(np.float64)
+        return cls(gram, xty, yty, n_samples, task_ids, names, weight, x_sum, y_sum)
 
     @classmethod
     def from_blocks(
@@ -141,15 +175,15 @@ class SufficientStatistics:
         >>> SufficientStatistics.from_blocks(blocks, n_tasks=2, n_features=1).xty.ravel()
         array([26., 15.])
         """
-        gram, xty, yty = _zeros(n_tasks, n_features)
+        totals = _zeros(n_tasks, n_features)
         n_samples = np.zeros(n_tasks, dtype=np.int64)
         slot = np.arange(n_tasks)
         for number, block in enumerate(blocks):
             X, y, order, offsets = group_by_task(number, block, n_tasks, n_features)
-            accumulate_gram(X, y, order, offsets, slot, gram, xty, yty)
+            accumulate_gram(X, y, order, offsets, slot, *totals)
             n_samples += np.diff(offsets)
         ids, names = names_or_default(task_ids, n_tasks, feature_names, n_features)
-        return cls(gram, xty, yty, n_samples, ids, names)
+        return cls._of_totals(totals, n_samples, ids, names)
 
     @classmethod
     def by_fold(cls, dataset: TaskDataset, fold: ArrayLike, n_folds: int) -> list[SufficientStatistics]:
@@ -171,71 +205,68 @@ class SufficientStatistics:
             (:func:`ccmtl_core.training_folds`), never the total minus one: that would cancel.
         """
         order, offsets, slot = group_by_fold(dataset, fold, n_folds)
-        gram, xty, yty = _zeros(len(slot), dataset.n_features)
-        accumulate_gram(dataset.X, dataset.y, order, offsets, slot, gram, xty, yty)
+        totals = _zeros(len(slot), dataset.n_features)
+        accumulate_gram(dataset.X, dataset.y, order, offsets, slot, *totals)
         n_samples = np.empty(len(slot), dtype=np.int64)
         n_samples[slot] = np.diff(offsets)
         T = dataset.n_tasks
         parts = [slice(f * T, (f + 1) * T) for f in range(n_folds)]
         names = dataset.task_ids, dataset.feature_names
-        return [cls(gram[s], xty[s], yty[s], n_samples[s], *names) for s in parts]
+        return [cls._of_totals(tuple(a[s] for a in totals), n_samples[s], *names) for s in parts]
 
     def __add__(self, other: SufficientStatistics) -> SufficientStatistics:
         if not isinstance(other, SufficientStatistics):
             return NotImplemented
         if self.task_ids != other.task_ids or self.feature_names != other.feature_names:
             raise DataError("only statistics of the same tasks and features, in the same order, add up")
-        return SufficientStatistics(
-            self.gram + other.gram,
-            self.xty + other.xty,
-            self.yty + other.yty,
+        refuse_unequal_sums(self.weight, other.weight)
+        return self._like(
+            [a + b for a, b in zip(self._sums(), other._sums(), strict=True)],
             self.n_samples + other.n_samples,
             self.task_ids,
-            self.feature_names,
         )
 
-    def scaled(self, factor: float) -> SufficientStatistics:
+    def scaled(self, factor: float | FloatArray) -> SufficientStatistics:
         """Statistics in which each row counts ``factor`` times (forgetting: factor < 1).
+
+        Parameters
+        ----------
+        factor : float or (T,) float64
+            One for all, or one per task.
 
         Raises
         ------
         ParameterError
             A factor that is negative or not finite.
         """
-        if not (np.isfinite(factor) and factor >= 0):
-            raise ParameterError(f"factor must be finite and not negative, not {factor}")
-        return SufficientStatistics(
-            self.gram * factor,
-            self.xty * factor,
-            self.yty * factor,
-            self.n_samples,
-            self.task_ids,
-            self.feature_names,
-        )
+        factors = checked_factor(factor, self.n_tasks)
+        sums = [(a.T * factors).T for a in self._sums()]
+        return self._like(sums, self.n_samples, self.task_ids)
 
     def pooled(self) -> SufficientStatistics:
         """All tasks as one, with the id "pooled"."""
-        return SufficientStatistics(
-            _sum_of_tasks(self.gram)[None],
-            _sum_of_tasks(self.xty)[None],
-            self.yty.sum(keepdims=True),
-            self.n_samples.sum(keepdims=True),
-            ("pooled",),
-            self.feature_names,
-        )
+        sums = [_sum_of_tasks(a)[None] for a in self._sums()]
+        return self._like(sums, self.n_samples.sum(keepdims=True), ("pooled",))
 
     def reordered(self, order: IntArray) -> SufficientStatistics:
         """The same tasks, renumbered: the new task t is the old ``order[t]``."""
-        new = SufficientStatistics(
-            self.gram[order],
-            self.xty[order],
-            self.yty[order],
-            self.n_samples[order],
-            tuple(self.task_ids[t] for t in order),
-            self.feature_names,
-        )
+        ids = tuple(self.task_ids[t] for t in order)
+        new = self._like([a[order] for a in self._sums()], self.n_samples[order], ids)
         new.__dict__["least_squares"] = self.least_squares.reordered(order)
         return new
+
+    def _sums(self) -> list[FloatArray]:
+        """All that adds up: gram, xty, yty and, where known, weight, x_sum, y_sum."""
+        return [
+            a for a in (self.gram, self.xty, self.yty, self.weight, self.x_sum, self.y_sum) if a is not None
+        ]
+
+    def _like(
+        self, sums: Sequence[FloatArray], n_samples: IntArray, task_ids: tuple[str, ...]
+    ) -> SufficientStatistics:
+        """Other sums of the kind of :meth:`_sums`, of the same features."""
+        gram, xty, yty, *rest = sums
+        return SufficientStatistics(gram, xty, yty, n_samples, task_ids, self.feature_names, *rest)
 
     @property
     def n_tasks(self) -> int:
@@ -257,24 +288,50 @@ class SufficientStatistics:
         """Minimum-norm least squares of each task alone."""
         return least_squares_from_gram(self.gram, self.xty, self.yty, self.n_samples)
 
-    def squared_error(self, weights: ArrayLike) -> FloatArray:
-        """Residual sum of squares ‖X_t w_t − y_t‖² of each task.
+    @cached_property
+    def means(self) -> Means:
+        """Weight, x̄ and ȳ of each task."""
+        return means_of(self.weight, self.x_sum, self.y_sum)
 
-        Computed as RSS_t + (w − ŵ_t)ᵀ G_t (w − ŵ_t) around the task's own least squares ŵ_t:
-        yᵀy − 2cᵀw + wᵀGw would cancel.
+    @cached_property
+    def centred(self) -> SufficientStatistics:
+        """The statistics of the centred rows: what is left for weights beside an intercept per task."""
+        means = self.means
+        rest = centred_gram(self.gram, self.xty, self.yty, means)
+        zeros = np.zeros_like(self.xty), np.zeros_like(self.yty)
+        new = self._like([rest.gram, rest.xty, rest.yty, means.weight, *zeros], self.n_samples, self.task_ids)
+        before = np.diagonal(self.gram, axis1=1, axis2=2), self.yty
+        freedom = np.maximum(self.n_samples - 1, 0)  # rows that centring leaves
+        new.__dict__["least_squares"] = least_squares_from_gram(
+            rest.gram, rest.xty, rest.yty, freedom, before
+        )
+        return new
+
+    def squared_error(self, weights: ArrayLike, intercept: ArrayLike | None = None) -> FloatArray:
+        """Residual sum of squares ‖X_t w_t + b_t − y_t‖² of each task.
+
+        Computed as RSS_t + (w − ŵ_t)ᵀ G_t (w − ŵ_t) around the task's own least squares ŵ_t, with an
+        intercept from the centred rows: yᵀy − 2cᵀw + wᵀGw would cancel.
 
         Parameters
         ----------
         weights : (T, P) or (P,)
             One model per task, or one for all.
+        intercept : (T,) or float, optional
+            b; none by default.
 
         Returns
         -------
         (T,) float64
+
+        Raises
+        ------
+        DataError
+            Wrong shapes; an intercept, and the statistics have no sums.
         """
-        W = np.asarray(weights, dtype=np.float64)
-        if W.shape not in {(self.n_tasks, self.n_features), (self.n_features,)}:
-            raise DataError(f"weights must be ({self.n_tasks}, {self.n_features}); got {W.shape}")
+        W = checked_weights(weights, self.n_tasks, self.n_features)
+        if intercept is not None:
+            return self.centred.squared_error(W) + self.means.offset_error(W, intercept)
         start = self.least_squares
         D = W - start.weights
         quadratic: FloatArray = np.matmul(np.matmul(D[:, None, :], self.gram), D[:, :, None])[:, 0, 0]
@@ -282,8 +339,13 @@ class SufficientStatistics:
         return error
 
 
-def _zeros(n_tasks: int, n_features: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    return np.zeros((n_tasks, n_features, n_features)), np.zeros((n_tasks, n_features)), np.zeros(n_tasks)
+_Totals = tuple[FloatArray, ...]
+"""gram, xty, yty, x_sum, y_sum: what the pass adds to."""
+
+
+def _zeros(n_tasks: int, n_features: int) -> _Totals:
+    T, P = n_tasks, n_features
+    return np.zeros((T, P, P)), np.zeros((T, P)), np.zeros(T), np.zeros((T, P)), np.zeros(T)
 
 
 def _sum_of_tasks(array: FloatArray) -> FloatArray:

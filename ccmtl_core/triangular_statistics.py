@@ -17,8 +17,16 @@ from numpy.typing import ArrayLike
 
 from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.arrays import all_finite, as_counts, as_shape, checked_names, read_only, refuse_each
-from ccmtl_core.exceptions import DataError, ParameterError
-from ccmtl_core.least_squares import LeastSquares, least_squares_from_factor
+from ccmtl_core.centring import (
+    Means,
+    centred_factor,
+    checked_factor,
+    checked_weights,
+    means_of,
+    refuse_unequal_sums,
+)
+from ccmtl_core.exceptions import DataError
+from ccmtl_core.least_squares import LeastSquares, column_lengths, least_squares_from_factor
 from ccmtl_core.qr_kernel import accumulate_factor
 from ccmtl_core.row_blocks import IN_PLACE, Block, group_by_fold, group_by_task, names_or_default
 from ccmtl_core.task_dataset import TaskDataset
@@ -40,6 +48,8 @@ class TriangularStatistics:
         Distinct, not empty.
     feature_names : tuple of P str
         Distinct, not empty.
+    ones : (T, P + 2) float64, optional
+        The column that continues R_t to the factor of [X_t y_t 1]; an intercept needs it.
 
     Raises
     ------
@@ -62,6 +72,7 @@ class TriangularStatistics:
     n_samples: IntArray
     task_ids: tuple[str, ...]
     feature_names: tuple[str, ...]
+    ones: FloatArray | None = None
 
     def __post_init__(self) -> None:
         task_ids = checked_names(self.task_ids, "task id")
@@ -74,6 +85,7 @@ class TriangularStatistics:
             "n_samples": as_counts(self.n_samples, T),
             "task_ids": task_ids,
             "feature_names": feature_names,
+            "ones": None if self.ones is None else as_shape(self.ones, (T, Q + 1), "ones"),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -82,6 +94,7 @@ class TriangularStatistics:
     def _refuse_impossible(self) -> None:
         with np.errstate(over="ignore"):
             size = np.einsum("tpq,tpq->t", self.factor, self.factor)
+            size += 0.0 if self.ones is None else self.weight
         if not all_finite(size):
             bad = np.flatnonzero(~np.isfinite(size))
             fault = "its statistics are not finite; do squares overflow?"
@@ -99,7 +112,14 @@ class TriangularStatistics:
         factor = _zeros(dataset.n_tasks, dataset.n_features)
         slot = np.arange(dataset.n_tasks)
         accumulate_factor(dataset.X, dataset.y, IN_PLACE, dataset.offsets, slot, factor)
-        return cls(factor, dataset.n_samples, dataset.task_ids, dataset.feature_names)
+        return cls._of_lifted(factor, dataset.n_samples, dataset.task_ids, dataset.feature_names)
+
+    @classmethod
+    def _of_lifted(
+        cls, lifted: FloatArray, n_samples: IntArray, task_ids: tuple[str, ...], names: tuple[str, ...]
+    ) -> TriangularStatistics:
+        """From the factors (T, P + 2, P + 2) of [X y 1]."""
+        return cls(lifted[:, :-1, :-1], n_samples, task_ids, names, lifted[:, :, -1])
 
     @classmethod
     def from_blocks(
@@ -120,7 +140,7 @@ class TriangularStatistics:
             accumulate_factor(X, y, order, offsets, slot, factor)
             n_samples += np.diff(offsets)
         ids, names = names_or_default(task_ids, n_tasks, feature_names, n_features)
-        return cls(factor, n_samples, ids, names)
+        return cls._of_lifted(factor, n_samples, ids, names)
 
     @classmethod
     def by_fold(cls, dataset: TaskDataset, fold: ArrayLike, n_folds: int) -> list[TriangularStatistics]:
@@ -132,47 +152,68 @@ class TriangularStatistics:
         n_samples[slot] = np.diff(offsets)
         T = dataset.n_tasks
         parts = [slice(f * T, (f + 1) * T) for f in range(n_folds)]
-        return [cls(factor[s], n_samples[s], dataset.task_ids, dataset.feature_names) for s in parts]
+        names = dataset.task_ids, dataset.feature_names
+        return [cls._of_lifted(factor[s], n_samples[s], *names) for s in parts]
 
     def __add__(self, other: TriangularStatistics) -> TriangularStatistics:
         if not isinstance(other, TriangularStatistics):
             return NotImplemented
         if self.task_ids != other.task_ids or self.feature_names != other.feature_names:
             raise DataError("only statistics of the same tasks and features, in the same order, add up")
-        factor = self.factor.copy()
-        Q = factor.shape[1]
-        offsets = np.arange(self.n_tasks + 1) * Q
-        accumulate_factor(*other._factor_rows(), IN_PLACE, offsets, np.arange(self.n_tasks), factor)
-        return TriangularStatistics(
-            factor, self.n_samples + other.n_samples, self.task_ids, self.feature_names
-        )
+        refuse_unequal_sums(self.ones, other.ones)
+        factor = self._lifted()
+        offsets = np.arange(self.n_tasks + 1) * factor.shape[1]
+        accumulate_factor(*other._rows(), IN_PLACE, offsets, np.arange(self.n_tasks), factor)
+        return self._like(factor, self.n_samples + other.n_samples, self.task_ids)
 
-    def scaled(self, factor: float) -> TriangularStatistics:
+    def scaled(self, factor: float | FloatArray) -> TriangularStatistics:
         """Statistics in which each row counts ``factor`` times (forgetting: factor < 1).
+
+        Parameters
+        ----------
+        factor : float or (T,) float64
+            One for all, or one per task.
 
         Raises
         ------
         ParameterError
             A factor that is negative or not finite.
         """
-        if not (np.isfinite(factor) and factor >= 0):
-            raise ParameterError(f"factor must be finite and not negative, not {factor}")
-        R = self.factor * np.sqrt(factor)
-        return TriangularStatistics(R, self.n_samples, self.task_ids, self.feature_names)
+        root = np.sqrt(checked_factor(factor, self.n_tasks))
+        ones = None if self.ones is None else self.ones * root[:, None]
+        R = self.factor * root[:, None, None]
+        return TriangularStatistics(R, self.n_samples, self.task_ids, self.feature_names, ones)
 
     def pooled(self) -> TriangularStatistics:
         """All tasks as one, with the id "pooled"."""
-        factor = _zeros(1, self.n_features)
-        X, y = self._factor_rows()
+        X, y = self._rows()
+        Q = X.shape[1] + 1
+        factor = np.zeros((1, Q, Q))
         accumulate_factor(X, y, IN_PLACE, np.array([0, len(y)]), np.array([0]), factor)
-        return TriangularStatistics(
-            factor, self.n_samples.sum(keepdims=True), ("pooled",), self.feature_names
-        )
+        return self._like(factor, self.n_samples.sum(keepdims=True), ("pooled",))
 
-    def _factor_rows(self) -> tuple[FloatArray, FloatArray]:
+    def _lifted(self) -> FloatArray:
+        """New factors of [X y 1], or of [X y] where the ones are not known."""
+        if self.ones is None:
+            return self.factor.copy()
+        T, Q = self.ones.shape
+        lifted = np.zeros((T, Q, Q))
+        lifted[:, :-1, :-1], lifted[:, :, -1] = self.factor, self.ones
+        return lifted
+
+    def _rows(self) -> tuple[FloatArray, FloatArray]:
         """The rows of all factors, as if they were samples: they have the same statistics."""
-        rows = self.factor.reshape(-1, self.n_features + 1)
+        lifted = self._lifted()
+        rows = lifted.reshape(-1, lifted.shape[2])
         return np.ascontiguousarray(rows[:, :-1]), np.ascontiguousarray(rows[:, -1])
+
+    def _like(
+        self, factor: FloatArray, n_samples: IntArray, task_ids: tuple[str, ...]
+    ) -> TriangularStatistics:
+        """From what :meth:`_lifted` gives."""
+        if self.ones is None:
+            return TriangularStatistics(factor, n_samples, task_ids, self.feature_names)
+        return self._of_lifted(factor, n_samples, task_ids, self.feature_names)
 
     def reordered(self, order: IntArray) -> TriangularStatistics:
         """The same tasks, renumbered: the new task t is the old ``order[t]``."""
@@ -181,6 +222,7 @@ class TriangularStatistics:
             self.n_samples[order],
             tuple(self.task_ids[t] for t in order),
             self.feature_names,
+            None if self.ones is None else self.ones[order],
         )
         new.__dict__["least_squares"] = self.least_squares.reordered(order)
         return new
@@ -211,6 +253,25 @@ class TriangularStatistics:
         """y_tᵀ y_t, (T,)."""
         return read_only((self.factor[:, :, -1] ** 2).sum(axis=1))
 
+    @cached_property
+    def weight(self) -> FloatArray | None:
+        """Effective number of rows, (T,), or None."""
+        return None if self.ones is None else read_only((self.ones**2).sum(axis=1))
+
+    @cached_property
+    def x_sum(self) -> FloatArray | None:
+        """Sum of the rows of X_t, (T, P), or None."""
+        if self.ones is None:
+            return None
+        return read_only(np.einsum("trp,tr->tp", self.factor[:, :, :-1], self.ones[:, :-1]))
+
+    @cached_property
+    def y_sum(self) -> FloatArray | None:
+        """Sum of y_t, (T,), or None."""
+        if self.ones is None:
+            return None
+        return read_only(np.einsum("tr,tr->t", self.factor[:, :, -1], self.ones[:, :-1]))
+
     @property
     def total_yty(self) -> float:
         """Σ_t y_tᵀ y_t."""
@@ -221,21 +282,43 @@ class TriangularStatistics:
         """Minimum-norm least squares of each task alone, with all the digits of X."""
         return least_squares_from_factor(self.factor, self.n_samples)
 
-    def squared_error(self, weights: ArrayLike) -> FloatArray:
-        """Residual sum of squares ‖X_t w_t − y_t‖² = ‖R_t (w_t, −1)‖² of each task.
+    @cached_property
+    def means(self) -> Means:
+        """Weight, x̄ and ȳ of each task."""
+        return means_of(self.weight, self.x_sum, self.y_sum)
+
+    @cached_property
+    def centred(self) -> TriangularStatistics:
+        """The statistics of the centred rows: what is left for weights beside an intercept per task."""
+        means = self.means
+        assert self.ones is not None  # without them there are no means
+        ones = np.zeros_like(self.ones)
+        ones[:, -1] = np.sqrt(means.weight)
+        factor = centred_factor(self.factor, self.ones)
+        new = TriangularStatistics(factor, self.n_samples, self.task_ids, self.feature_names, ones)
+        freedom = np.maximum(self.n_samples - 1, 0)  # rows that centring leaves
+        new.__dict__["least_squares"] = least_squares_from_factor(
+            factor, freedom, column_lengths(self.factor)
+        )
+        return new
+
+    def squared_error(self, weights: ArrayLike, intercept: ArrayLike | None = None) -> FloatArray:
+        """Residual sum of squares ‖X_t w_t + b_t − y_t‖² of each task, = ‖R_t (w_t, −1)‖² without b.
 
         Parameters
         ----------
         weights : (T, P) or (P,)
             One model per task, or one for all.
+        intercept : (T,) or float, optional
+            b; none by default.
 
         Returns
         -------
         (T,) float64
         """
-        W = np.asarray(weights, dtype=np.float64)
-        if W.shape not in {(self.n_tasks, self.n_features), (self.n_features,)}:
-            raise DataError(f"weights must be ({self.n_tasks}, {self.n_features}); got {W.shape}")
+        W = checked_weights(weights, self.n_tasks, self.n_features)
+        if intercept is not None:
+            return self.centred.squared_error(W) + self.means.offset_error(W, intercept)
         W = np.broadcast_to(W, (self.n_tasks, self.n_features))
         rest = np.matmul(self.factor[:, :, :-1], W[:, :, None])[:, :, 0] - self.factor[:, :, -1]
         error: FloatArray = np.einsum("tr,tr->t", rest, rest)
@@ -243,4 +326,4 @@ class TriangularStatistics:
 
 
 def _zeros(n_tasks: int, n_features: int) -> FloatArray:
-    return np.zeros((n_tasks, n_features + 1, n_features + 1))
+    return np.zeros((n_tasks, n_features + 2, n_features + 2))

@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ccmtl_core._types import FloatArray
-from ccmtl_core.arrays import as_float64
+from ccmtl_core.arrays import as_float64, as_shape
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.model import predict_rows
 
 
-def recursive_forecast(weights_rows: ArrayLike, lags: ArrayLike, h: int) -> FloatArray:
+def recursive_forecast(
+    weights_rows: ArrayLike, lags: ArrayLike, h: int, intercept: ArrayLike | None = None
+) -> FloatArray:
     """Forecast h periods ahead for m series.
 
     Parameters
@@ -22,6 +24,8 @@ def recursive_forecast(weights_rows: ArrayLike, lags: ArrayLike, h: int) -> Floa
         Each series' last L values, newest first; a row with NaN gives NaN.
     h : int
         Periods, at least 1.
+    intercept : (m,) float64, optional
+        Each series' own; none is the same as zeros.
 
     Returns
     -------
@@ -44,12 +48,13 @@ def recursive_forecast(weights_rows: ArrayLike, lags: ArrayLike, h: int) -> Floa
     W, window = as_float64(weights_rows, "weights_rows"), as_float64(lags, "lags").copy()
     if W.ndim != 2 or W.shape != window.shape:
         raise DataError(f"weights_rows and lags must both be (m, L); got {W.shape} and {window.shape}")
+    added = None if intercept is None else as_shape(intercept, (len(W),), "intercept")
     if h < 1:
         raise ParameterError(f"h must be at least 1, not {h}")
     every_row = np.arange(len(W))
     forecast = np.empty((len(W), h))
     for step in range(h):
-        forecast[:, step] = predict_rows(W, every_row, window)
+        forecast[:, step] = predict_rows(W, every_row, window, added)
         window[:, 1:] = window[:, :-1].copy()
         window[:, 0] = forecast[:, step]
     return forecast

@@ -46,6 +46,28 @@ def test_the_arithmetic_is_plain_left_to_right() -> None:
         assert predict_rows(weights, row, X)[i] == total
 
 
+def test_the_intercept_is_added_last() -> None:
+    rng = np.random.default_rng(0)
+    weights, X, b = rng.standard_normal((5, 3)), rng.standard_normal((50, 3)), rng.standard_normal(5)
+    row = rng.integers(0, 5, 50)
+    without = predict_rows(weights, row, X)
+    assert predict_rows(weights, row, X, b).tobytes() == (without + b[row]).tobytes()
+    assert predict_rows(weights, row, X, np.zeros(5)).tobytes() == without.tobytes()
+    model = CCMTLModel(weights, tuple("abcde"), ("p", "q", "r"), intercept=b)
+    assert model.predict(X, ["abcde"[t] for t in row]).tobytes() == (without + b[row]).tobytes()
+    one_by_one = [model.predict(X[i : i + 1], ["abcde"[row[i]]])[0] for i in range(50)]
+    assert one_by_one == (without + b[row]).tolist()
+
+
+def test_an_intercept_is_one_finite_number_per_task() -> None:
+    assert CCMTLModel([[1.0]], ("a",), ("x",)).intercept.tolist() == [0.0]
+    for wrong in ([1.0, 2.0], [[1.0]], []):
+        with pytest.raises(DataError, match=r"intercept must be \(1,\)"):
+            CCMTLModel([[1.0]], ("a",), ("x",), intercept=np.array(wrong))
+    with pytest.raises(DataError, match="not finite"):
+        CCMTLModel([[1.0]], ("a",), ("x",), intercept=np.array([np.nan]))
+
+
 def test_batches_longer_than_one_step_are_whole() -> None:
     n = 2 * ROWS_PER_STEP + 3
     X = np.random.default_rng(0).standard_normal((n, 2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -34,11 +35,13 @@ def test_a_file_brings_back_every_bit(data: st.DataObject, tmp_path_factory: pyt
     ids, features = data.draw(names), data.draw(names)
     shape = (len(ids), len(features))
     weights = data.draw(hnp.arrays(np.float64, shape, elements=st.floats(-1e300, 1e300)))
-    before = CCMTLModel(weights, tuple(ids), tuple(features), {"note": data.draw(st.text())})
+    intercept = data.draw(hnp.arrays(np.float64, len(ids), elements=st.floats(-1e300, 1e300)))
+    before = CCMTLModel(weights, tuple(ids), tuple(features), {"note": data.draw(st.text())}, intercept)
     path = tmp_path_factory.mktemp("model") / "m.npz"
     before.save(path)
     after = CCMTLModel.load(path)
     assert after.weights.tobytes() == before.weights.tobytes()
+    assert after.intercept.tobytes() == before.intercept.tobytes()
     assert (after.task_ids, after.feature_names) == (before.task_ids, before.feature_names)
     assert after.metadata == before.metadata
 
@@ -158,11 +161,37 @@ def test_weights_of_another_kind_are_refused(tmp_path: Path, array: np.ndarray) 
         CCMTLModel.load(tmp_path / "m.npz")
 
 
-@pytest.mark.parametrize("header", [{"format": "ccmtl-model/2"}, {"task_ids": 5}, {"feature_names": ["f0"]}])
+@pytest.mark.parametrize("header", [{"format": "ccmtl-model/3"}, {"task_ids": 5}, {"feature_names": ["f0"]}])
 def test_a_header_that_does_not_fit_is_refused(
     model: CCMTLModel, tmp_path: Path, header: dict[str, object]
 ) -> None:
     parts: dict[str, object] = {"task_ids": IDS, "feature_names": model.feature_names, "metadata": {}}
-    write_model_file(tmp_path / "m.npz", model.weights, {**parts, **header})
+    write_model_file(tmp_path / "m.npz", model.weights, model.intercept, {**parts, **header})
     with pytest.raises(ModelFileError, match=r"format|whole model"):
         CCMTLModel.load(tmp_path / "m.npz")
+
+
+def test_a_file_from_before_there_was_an_intercept_is_read(model: CCMTLModel, tmp_path: Path) -> None:
+    header = {"task_ids": IDS, "feature_names": model.feature_names, "metadata": {}}
+    text = json.dumps({"format": "ccmtl-model/1", **header}).encode()
+    digest = hashlib.sha256(text)
+    digest.update(repr(model.weights.shape).encode())
+    digest.update(model.weights.tobytes())
+    path = tmp_path / "old.npz"
+    arrays = {"weights": model.weights, "header": np.frombuffer(text, np.uint8)}
+    np.savez(path, allow_pickle=False, **arrays, digest=np.frombuffer(digest.digest(), np.uint8))
+    old = CCMTLModel.load(path)
+    assert old.weights.tobytes() == model.weights.tobytes()
+    assert old.intercept.tolist() == [0.0] * len(IDS)
+    np.savez(path, allow_pickle=False, **arrays, digest=np.zeros(32, np.uint8))
+    with pytest.raises(ModelFileError, match="digest"):
+        CCMTLModel.load(path)
+
+
+def test_a_file_that_lost_its_intercept_is_refused(model: CCMTLModel, tmp_path: Path) -> None:
+    model.save(tmp_path / "m.npz")
+    with np.load(tmp_path / "m.npz") as archive:
+        arrays = {name: archive[name] for name in archive.files if name != "intercept"}
+    np.savez(tmp_path / "less.npz", allow_pickle=False, **arrays)
+    with pytest.raises(ModelFileError, match="digest"):
+        CCMTLModel.load(tmp_path / "less.npz")

@@ -32,6 +32,19 @@ def test_the_first_step_is_the_models_prediction_bit_for_bit() -> None:
     assert recursive_forecast(W, lags, 3)[:, 0].tobytes() == model.predict(lags, model.task_ids).tobytes()
 
 
+def test_an_intercept_enters_at_every_step() -> None:
+    assert recursive_forecast([[0.5], [2.0]], [[4.0], [1.0]], 3, [1.0, 0.0]).tolist() == [
+        [3.0, 2.5, 2.25],
+        [2.0, 4.0, 8.0],
+    ]
+    rng = np.random.default_rng(0)
+    W, lags, b = rng.standard_normal((50, 5)), rng.standard_normal((50, 5)), rng.standard_normal(50)
+    model = CCMTLModel(W, tuple(map(str, range(50))), tuple(map(str, range(5))), intercept=b)
+    assert recursive_forecast(W, lags, 3, b)[:, 0].tobytes() == model.predict(lags, model.task_ids).tobytes()
+    with pytest.raises(DataError, match=r"intercept must be \(50,\)"):
+        recursive_forecast(W, lags, 3, b[:5])
+
+
 def test_a_row_does_not_depend_on_the_others_or_on_the_horizon() -> None:
     rng = np.random.default_rng(0)
     W, lags = rng.standard_normal((20, 3)), rng.standard_normal((20, 3))
