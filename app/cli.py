@@ -10,7 +10,7 @@ import typer
 from pydantic import ValidationError
 from sqlalchemy.exc import DBAPIError
 
-from app.database import Database
+from app.database import Database, DatabaseUnsuitable
 from app.fit_command import fit_command
 from app.jobs.worker import run_worker
 from app.logs import configure_logging
@@ -89,7 +89,7 @@ def _explained() -> Iterator[None]:
             name = "CCMTL_" + "_".join(map(str, fault["loc"])).upper()
             typer.echo(f"{name}: {fault['msg']} (given: {fault['input']!r})", err=True)
         raise typer.Exit(1) from None
-    except SchemaOutOfDate as error:
+    except (SchemaOutOfDate, DatabaseUnsuitable) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     except DBAPIError as error:

@@ -31,6 +31,10 @@ def _postgresql_now(element: DatabaseNow, compiler: Any, **kw: Any) -> str:
     return "extract(epoch from clock_timestamp())"
 
 
+class DatabaseUnsuitable(Exception):
+    """The database answers, but cannot hold what this program stores."""
+
+
 class Database:
     """One engine; sessions come from :meth:`read` and :meth:`write` and from nowhere else."""
 
@@ -41,7 +45,7 @@ class Database:
         self.engine: Engine = create_engine(
             settings.resolved_database_url,
             pool_pre_ping=not settings.is_sqlite,
-            connect_args={} if settings.is_sqlite else {"connect_timeout": 10},
+            connect_args={} if settings.is_sqlite else {"connect_timeout": 10, "client_encoding": "utf8"},
             # Together one connection for each of the 40 threads that endpoints run on.
             pool_size=10,
             max_overflow=30,
@@ -50,6 +54,8 @@ class Database:
             event.listen(self.engine, "connect", _configure_sqlite)
             event.listen(self.engine, "begin", _begin_sqlite)
         else:
+            # First of all: the dialect's own look at the server fails where text arrives as bytes.
+            event.listen(self.engine, "connect", _require_utf8, insert=True)
             event.listen(self.engine, "connect", _configure_postgresql)
         self._writer = self.engine.execution_options(sqlite_begin="BEGIN IMMEDIATE")
 
@@ -75,6 +81,16 @@ def _configure_sqlite(connection: Any, record: Any) -> None:
     connection.isolation_level = None
     for pragma in ("busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _require_utf8(connection: Any, record: Any) -> None:
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise DatabaseUnsuitable(
+            f"The database {connection.info.dbname!r} has the encoding {encoding}, which cannot hold every "
+            "product's name. Create one with the encoding UTF8, for example "
+            "`createdb --encoding=UTF8 --template=template0 ccmtl`, and name it in CCMTL_DATABASE_URL."
+        )
 
 
 def _configure_postgresql(connection: Any, record: Any) -> None:

@@ -7,12 +7,14 @@ AppError (500)
 ├── PayloadTooLarge (413)
 ├── UnsupportedMediaType (415)
 ├── InvalidContent (422)        every fault of the request in ``errors``
-└── ServiceUnavailable (503)
+├── ServiceUnavailable (503)
+└── InsufficientStorage (507)
 """
 
 from __future__ import annotations
 
 import difflib
+import errno
 import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -134,6 +136,12 @@ class ServiceUnavailable(AppError):
     status, title = 503, "Service unavailable"
 
 
+class InsufficientStorage(AppError):
+    """The disk is full; the same request works once there is room."""
+
+    status, title = 507, "Insufficient storage"
+
+
 def _respond(problem: Problem, headers: dict[str, str] | None = None) -> JSONResponse:
     return JSONResponse(
         problem.model_dump(mode="json"), problem.status, media_type=MEDIA_TYPE, headers=headers
@@ -164,6 +172,23 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_UNUSABLE = {errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
+
+
+def _storage_full() -> InsufficientStorage:
+    return InsufficientStorage(
+        "storage_full",
+        "The service's disk is full. Nothing of this request was stored; send it again when there is room.",
+    )
+
+
+def _is_full(error: SQLAlchemyError) -> bool:
+    driver = getattr(error, "orig", None)
+    name, state = getattr(driver, "sqlite_errorname", None), getattr(driver, "sqlstate", None)
+    return name == "SQLITE_FULL" or state == "53100"
+
+
 def install_error_handlers(app: FastAPI) -> None:
     """Make every error of ``app`` a problem document of the one shape."""
 
@@ -192,10 +217,26 @@ def install_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(PoolTimeout)
     async def _database_away(request: Request, error: SQLAlchemyError) -> JSONResponse:
         logger.error("the database failed in %s %s: %s", request.method, request.url.path, error)
+        if _is_full(error):
+            return _respond(_storage_full().problem)
         problem = ServiceUnavailable(
             "database_unavailable", "The database does not answer; try again."
         ).problem
         return _respond(problem, {"Retry-After": "5"})
+
+    @app.exception_handler(OSError)
+    async def _storage_failed(request: Request, error: OSError) -> JSONResponse:
+        if error.errno not in _FULL | _UNUSABLE:
+            raise error
+        logger.error("the data folder failed in %s %s: %s", request.method, request.url.path, error)
+        if error.errno in _FULL:
+            return _respond(_storage_full().problem)
+        return _respond(
+            ServiceUnavailable(
+                "storage_unavailable",
+                "The service cannot use its data folder; the operator's log says why. Nothing was stored.",
+            ).problem
+        )
 
     @app.exception_handler(Exception)
     async def _unexpected(request: Request, error: Exception) -> JSONResponse:

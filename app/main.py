@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
@@ -61,6 +63,15 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.database.dispose()
 
 
+class _Server(uvicorn.Server):
+    """A server for which a signal to stop is an order that was carried out, and not a cause of death."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop; a second interrupt does not wait for answers under way."""
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
+
+
 def run_api(settings: Settings, listener: socket.socket | None = None) -> None:
     """Serve the API until SIGTERM or SIGINT, on ``listener`` or else on the settings' host and port."""
     configure_logging("api", settings.log_level)
@@ -75,7 +86,7 @@ def run_api(settings: Settings, listener: socket.socket | None = None) -> None:
         server_header=False,
         timeout_graceful_shutdown=STOP_SECONDS,
     )
-    uvicorn.Server(config).run(sockets=None if listener is None else [listener])
+    _Server(config).run(sockets=None if listener is None else [listener])
 
 
 if __name__ == "__main__":

@@ -108,10 +108,10 @@ def database(settings: Settings) -> Iterator[Database]:
 
 
 @contextmanager
-def postgres_database(server: str, template: str) -> Iterator[str]:
+def postgres_database(server: str, template: str, options: str = "") -> Iterator[str]:
     """Yield the URL of a new database made from ``template``; drop it in the end."""
     name = f"ccmtl_test_{secrets.token_hex(6)}"
-    _execute(server, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
+    _execute(server, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY {options}")
     yield _sibling(server, name)
     _execute(server, f"DROP DATABASE {name} WITH (FORCE)")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,7 +30,14 @@ def read_segments(storage: Storage, digests: Sequence[str]) -> pl.DataFrame:
 
 def write_segment(frame: pl.DataFrame, path: Path) -> None:
     """Write ``frame`` to ``path`` as Parquet; the same frame always gives the same bytes."""
-    frame.write_parquet(path, compression="zstd")
+    try:
+        frame.write_parquet(path, compression="zstd")
+    except pl.exceptions.ComputeError as error:
+        # The writer wraps the system's refusal, a full disk for one, and keeps its number only in the text.
+        number = re.search(r"\(os error (\d+)\)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1])), str(path)) from error
 
 
 def sweep(database: Database, storage: Storage) -> int:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 from app.database import Database
 from app.schema import require_current
 from app.settings import Settings
+from tests.conftest import postgres_database
 
 
 def ccmtl(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -69,3 +71,30 @@ def test_a_taken_port_is_found_out_at_once(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "Address already in use" in done.stderr
     assert port in done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+@pytest.mark.parametrize("command", ["serve", "api", "worker", "migrate"])
+def test_a_database_that_is_not_utf8_is_refused_with_the_remedy(
+    postgres_url: str, encoding: str, command: str, tmp_path: Path
+) -> None:
+    with postgres_database(postgres_url, "template0", f"ENCODING '{encoding}'") as url:
+        done = ccmtl(command, CCMTL_DATABASE_URL=url, CCMTL_DATA_DIR=str(tmp_path))
+    assert done.returncode == 1
+    assert f"encoding {encoding}" in done.stderr
+    assert "createdb --encoding=UTF8" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_an_api_that_is_told_to_stop_ends_well(stop: signal.Signals, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "app.cli", "api", "--port", "0"]
+    environment = {**os.environ, "CCMTL_DATA_DIR": str(tmp_path)}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert any("Uvicorn running" in line for line in process.stderr)
+        process.send_signal(stop)
+        rest = process.stderr.read()
+        assert process.wait(20) == 0, rest
+    assert "Traceback" not in rest
