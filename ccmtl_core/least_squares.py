@@ -148,7 +148,8 @@ def least_squares_from_gram(
         size = (np.sqrt(before[1]) + _dot(np.abs(weights), np.sqrt(before[0]))) ** 2
     exact = rank >= n_samples  # as many independent columns as rows: the fit passes through them
     residual = np.where(exact, 0.0, np.maximum(yty - explained, 0.0))
-    error = np.where(exact, 0.0, EPS * (3 + np.sqrt(n_samples / 64)) * size)
+    steps = 3 if before is None else 10  # sums, products and differences that round
+    error = np.where(exact, 0.0, EPS * (steps + np.sqrt(n_samples / 64)) * size)
     return LeastSquares(weights, residual, error, rank)
 
 
