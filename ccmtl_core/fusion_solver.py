@@ -57,7 +57,7 @@ class FusionSolver:
     """
 
     def __init__(self, statistics: Statistics, graph: TaskGraph) -> None:
-        self._order = graph.locality_order()
+        self._graph, self._order = graph, graph.locality_order()
         self._problem = FusionProblem(statistics, graph, 0.0).reordered(self._order)
 
     @cached_property
@@ -84,6 +84,7 @@ class FusionSolver:
         *,
         tolerance: float = 1e-4,
         solver: str = "auto",
+        flows: FloatArray | None = None,
         on_round: RoundCallback | None = None,
     ) -> Outcome:
         """Minimise at one strength.
@@ -98,6 +99,9 @@ class FusionSolver:
             The certified gap (J − lower bound) / J at which to stop.
         solver : str
             As in :func:`ccmtl_core.fit`.
+        flows : (E, P) float64, optional
+            Edge flows U that may prove the start optimal, as those of :class:`ccmtl_core.FusingStrength` do
+            for the fused weights; where they do, the start is the answer.
         on_round : callable, optional
             Called with each round and its number.
 
@@ -110,7 +114,7 @@ class FusionSolver:
         problem, W = self._problem.at(float(fusion_strength)), start[self._order]
         recorder, ran = Recorder(tolerance, _MAX_ROUNDS, on_round), []
         with threadpool_limits(limits=1, user_api="blas"):
-            for name, method in self._methods(solver, problem, W, recorder):
+            for name, method in self._methods(solver, problem, W, flows, recorder):
                 ran.append(name)
                 method()
                 if recorder.finished:
@@ -121,9 +125,17 @@ class FusionSolver:
         return replace(outcome, weights=weights, solver="+".join(ran))
 
     def _methods(
-        self, solver: str, problem: FusionProblem, W: FloatArray, recorder: Recorder
+        self,
+        solver: str,
+        problem: FusionProblem,
+        W: FloatArray,
+        flows: FloatArray | None,
+        recorder: Recorder,
     ) -> Iterator[tuple[str, Callable[[], object]]]:
         """What to run, one after the other until the recorder has finished."""
+        if flows is not None:
+            U = self._renumbered(flows)
+            yield "direct", partial(_direct, W, U, self._certifier.at(problem), recorder)
         if solver in ("auto", "dual"):
             if self._inverse is not None:
                 yield "dual", partial(dual_ascent, problem, self._inverse, recorder)
@@ -135,13 +147,20 @@ class FusionSolver:
             return
         certifier = self._certifier.at(problem)
         if problem.penalty(W) <= 0.5 * recorder.tolerance * problem.objective(W):
-            yield "direct", partial(_direct, W, certifier, recorder)
+            none = np.zeros((len(problem.head), W.shape[1]))
+            yield "direct", partial(_direct, W, none, certifier, recorder)
         rest = problem, W, recorder, certifier, self._multigrid
         if solver == "alternating":
             yield solver, partial(alternate, *rest)
         elif solver != "newton" and recorder.tolerance >= _ALTERNATE_FROM:
             yield "alternating", partial(alternate, *rest, max_rounds=_ALTERNATE_ROUNDS)
         yield "newton", partial(newton, *rest)
+
+    def _renumbered(self, flows: FloatArray) -> FloatArray:
+        """The same flows on the edges as they are numbered here."""
+        edge, sign = self._graph.edges_in(self._order)
+        renumbered: FloatArray = sign[:, None] * flows[edge]
+        return renumbered
 
 
 def check_solver(solver: str, tolerance: float) -> None:
@@ -152,9 +171,8 @@ def check_solver(solver: str, tolerance: float) -> None:
         raise ParameterError(f"solver must be one of {', '.join(SOLVERS)}; not {solver!r}")
 
 
-def _direct(W: FloatArray, certifier: Certifier, recorder: Recorder) -> None:
-    """The start itself, where the penalty is too small to move it (as for λ = 0, or without edges)."""
-    flows = np.zeros((len(certifier.problem.head), W.shape[1]))
+def _direct(W: FloatArray, flows: FloatArray, certifier: Certifier, recorder: Recorder) -> None:
+    """The start itself, where the penalty is too small to move it (as for λ = 0), or flows prove it."""
     certificate = certifier.certify(W, flows, recorder.tolerance)
     recorder.consider(W, certificate.objective, certificate)
     recorder.end_round(certificate.objective, 0.0, 0)

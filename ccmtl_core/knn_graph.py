@@ -125,6 +125,20 @@ class TaskGraph:
         sorting = np.argsort(edges[:, 0] * self.n_tasks + edges[:, 1])
         return TaskGraph(edges[sorting], self.multiplicity[sorting], self.n_tasks, self.tie_rule)
 
+    def edges_in(self, order: IntArray) -> tuple[IntArray, IntArray]:
+        """For each edge of ``reordered(order)``, its number here, and −1 where its ends have changed places.
+
+        Examples
+        --------
+        >>> TaskGraph([[0, 1], [1, 2]], [1, 1], n_tasks=3).edges_in(np.array([2, 1, 0]))
+        (array([1, 0]), array([-1, -1]))
+        """
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        i, j = rank[self.edges].T
+        number: IntArray = np.argsort(np.minimum(i, j) * self.n_tasks + np.maximum(i, j))
+        return number, np.where(i < j, 1, -1)[number]
+
     def _adjacency(self) -> csr_array:
         i, j = self.edges.T
         entries = np.ones(2 * len(i), dtype=np.int8), (np.r_[i, j], np.r_[j, i])

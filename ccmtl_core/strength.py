@@ -269,14 +269,10 @@ class _Bounds:
         """The bounds in the numbering of the graph before it was reordered."""
         component = np.empty(graph.n_components, dtype=np.int64)
         component[graph.component[order]] = self.component
-        weights, rank = np.empty_like(self.weights), np.empty_like(order)
-        weights[order], rank[order] = self.weights, np.arange(len(order))
-        i, j = rank[graph.edges].T
-        key = np.minimum(i, j) * len(order) + np.maximum(i, j)
-        edges = self.problem.graph.edges
-        edge = np.searchsorted(edges[:, 0] * len(order) + edges[:, 1], key)
-        sign = np.where(i < j, 1.0, -1.0)
-        flows = sign[:, None] * self.flows[edge] * self.size[self.edge_component[edge], None]
+        weights, flows = np.empty_like(self.weights), np.empty_like(self.flows)
+        weights[order] = self.weights
+        edge, sign = graph.edges_in(order)
+        flows[edge] = (sign * self.size[self.edge_component])[:, None] * self.flows
         lower, upper = self.lower * self.size, self.upper * self.size
         return FusingStrength(lower[component], upper[component], flows, weights)
 

@@ -117,7 +117,12 @@ class Recorder:
 
 
 def typical_length(problem: FusionProblem, W: FloatArray) -> float:
-    """Median length of the edges of positive length: the scale on which smoothing is measured."""
+    """Median length of the edges of positive length: the scale on which smoothing is measured.
+
+    Where all tasks have the same weights, it is taken of each task's own least squares.
+    """
     lengths = problem.lengths(W)
+    if not lengths.any():
+        lengths = problem.lengths(problem.statistics.least_squares.weights)
     positive = lengths[lengths > 0]
     return float(np.median(positive)) if len(positive) else 1.0

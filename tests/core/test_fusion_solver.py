@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ccmtl_core import ParameterError, fit
+from ccmtl_core import ParameterError, SolveStatus, fit, fused_weights, fusing_strength
 from ccmtl_core.fusion_solver import FusionSolver
 from ccmtl_core.single_task import start_weights
 
@@ -29,6 +29,31 @@ def test_a_start_at_the_optimum_ends_where_it_began() -> None:
     again = solver.solve(2.0, best.weights, tolerance=1e-10)
     assert again.objective == pytest.approx(best.objective, rel=1e-10)
     np.testing.assert_allclose(again.weights, best.weights, atol=1e-4)
+
+
+@pytest.mark.parametrize("strength", [0.02, 2.0, 200.0])
+def test_a_start_whose_tasks_are_all_alike_is_no_answer_by_itself(strength: float) -> None:
+    instance = regular(np.random.default_rng(4), random_graph(np.random.default_rng(5), 30, 0.2), 3)
+    solver = FusionSolver(instance.statistics, instance.graph)
+    fused = fused_weights(instance.statistics, instance.graph)
+    from_above = solver.solve(strength, fused, tolerance=1e-8)
+    from_below = solver.solve(strength, start_weights(instance.statistics), tolerance=1e-8)
+    assert from_above.status is SolveStatus.CONVERGED
+    assert from_above.objective == pytest.approx(from_below.objective, rel=1e-7)
+
+
+def test_flows_that_prove_the_fused_weights_spare_the_solve() -> None:
+    instance = regular(np.random.default_rng(6), random_graph(np.random.default_rng(7), 30, 0.2), 3)
+    solver = FusionSolver(instance.statistics, instance.graph)
+    bounds = fusing_strength(instance.statistics, instance.graph)
+    low, high = bounds.bracket
+    fused = solver.solve(high, bounds.weights, tolerance=1e-10, flows=bounds.flows)
+    assert (fused.solver, fused.status) == ("direct", SolveStatus.CONVERGED)
+    assert np.array_equal(fused.weights, bounds.weights)
+    below = solver.solve(0.5 * low, bounds.weights, tolerance=1e-8, flows=bounds.flows)
+    assert below.solver != "direct"
+    assert below.status is SolveStatus.CONVERGED
+    assert below.objective < instance.with_strength(0.5 * low).objective(bounds.weights)
 
 
 @pytest.mark.parametrize("strength", [-1.0, np.nan, np.inf])

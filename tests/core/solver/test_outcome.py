@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ccmtl_core import SolveStatus
 from ccmtl_core.certificate import Certificate
+from ccmtl_core.objective import FusionProblem
 from ccmtl_core.solver.outcome import Recorder, typical_length
 from ccmtl_core.solver.report import Round
 from tests.core.fusion_problems import chain, regular
@@ -116,4 +119,7 @@ def test_an_exception_of_the_listener_passes_through() -> None:
 def test_typical_length_is_the_median_of_edges_of_positive_length() -> None:
     instance = regular(np.random.default_rng(0), chain(5), 1)
     assert typical_length(instance.problem, np.array([[0.0], [0.0], [1.0], [3.0], [8.0]])) == 2.0
-    assert typical_length(instance.problem, np.zeros((5, 1))) == 1.0
+    alone = instance.statistics.least_squares.weights
+    assert typical_length(instance.problem, np.zeros((5, 1))) == np.median(instance.problem.lengths(alone))
+    silent = replace(instance.statistics, xty=np.zeros((5, 1)))
+    assert typical_length(FusionProblem(silent, instance.graph, 1.0), np.zeros((5, 1))) == 1.0
