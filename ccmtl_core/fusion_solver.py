@@ -101,7 +101,7 @@ class FusionSolver:
             As in :func:`ccmtl_core.fit`.
         flows : (E, P) float64, optional
             Edge flows U that may prove the start optimal, as those of :class:`ccmtl_core.FusingStrength` do
-            for the fused weights; where they do, the start is the answer.
+            for the fused weights; where they do, the start is the answer. The dual ascent begins from them.
         on_round : callable, optional
             Called with each round and its number.
 
@@ -133,12 +133,12 @@ class FusionSolver:
         recorder: Recorder,
     ) -> Iterator[tuple[str, Callable[[], object]]]:
         """What to run, one after the other until the recorder has finished."""
-        if flows is not None:
-            U = self._renumbered(flows)
+        U = None if flows is None else self._renumbered(flows)
+        if U is not None:
             yield "direct", partial(_direct, W, U, self._certifier.at(problem), recorder)
         if solver in ("auto", "dual"):
             if self._inverse is not None:
-                yield "dual", partial(dual_ascent, problem, self._inverse, recorder)
+                yield "dual", partial(dual_ascent, problem, self._inverse, recorder, U)
             elif solver == "dual":
                 raise ParameterError(
                     "solver 'dual' needs more independent rows than features in every task; take 'auto'"
