@@ -12,6 +12,7 @@ from ccmtl_core.fit import FitResult, fit
 from ccmtl_core.folds import training_folds
 from ccmtl_core.knn_graph import TaskGraph, nearest_neighbour_graph
 from ccmtl_core.model import CCMTLModel
+from ccmtl_core.path import FusionPath, PathPoint, fit_path
 from ccmtl_core.single_task import pooled_weights, single_task_weights
 from ccmtl_core.solver.report import Progress, SolveReport, SolveStatus
 from ccmtl_core.statistics import SufficientStatistics
@@ -26,8 +27,10 @@ __all__ = [
     "DataError",
     "FitResult",
     "FusingStrength",
+    "FusionPath",
     "ModelFileError",
     "ParameterError",
+    "PathPoint",
     "Progress",
     "SolveReport",
     "SolveStatus",
@@ -37,6 +40,7 @@ __all__ = [
     "TriangularStatistics",
     "UnknownTaskError",
     "fit",
+    "fit_path",
     "fused_weights",
     "fusing_strength",
     "nearest_neighbour_graph",

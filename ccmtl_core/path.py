@@ -1,0 +1,232 @@
+"""Data and strengths in, certified weights at each of them out: the solution path over λ.
+
+The path is walked upwards: each solve starts from the weights of the strength before, and what strengths
+share (statistics, graph, spectra, the order in memory) is computed once. From the proved λ_fuse on, the fused
+weights are the answer, and the flows that prove λ_fuse prove them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ccmtl_core._types import FloatArray
+from ccmtl_core.clusters import Clusters
+from ccmtl_core.exceptions import ParameterError
+from ccmtl_core.fusion_solver import FusionSolver, check_solver
+from ccmtl_core.knn_graph import TaskGraph, nearest_neighbour_graph
+from ccmtl_core.model import CCMTLModel
+from ccmtl_core.single_task import Statistics, start_weights
+from ccmtl_core.solver.outcome import Outcome
+from ccmtl_core.solver.report import SolveStatus
+from ccmtl_core.statistics import SufficientStatistics
+from ccmtl_core.strength import FusingStrength, fusing_strength, single_task_cuts, strength_grid
+from ccmtl_core.task_dataset import TaskDataset
+
+
+@dataclass(frozen=True, eq=False)
+class PathPoint:
+    """The solution at one strength.
+
+    Parameters
+    ----------
+    fusion_strength : float
+        λ.
+    weights : (T, P) float64
+        W.
+    n_groups : int
+        Groups of tasks that share one model exactly, single tasks included.
+    objective, gap : float
+        J, and its certified relative gap.
+    status : SolveStatus
+        How the solve ended.
+    solver : str
+        What ran.
+    rounds, cg_iterations : int
+        Effort.
+    seconds : float
+        Wall time.
+    """
+
+    fusion_strength: float
+    weights: FloatArray
+    n_groups: int
+    objective: float
+    gap: float
+    status: SolveStatus
+    solver: str
+    rounds: int
+    cg_iterations: int
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class FusionPath:
+    """Solutions in the order of the strengths asked for, and the graph that they were fused along.
+
+    Parameters
+    ----------
+    points : tuple of PathPoint
+        One for each strength.
+    graph : TaskGraph
+        The same for all.
+    task_ids, feature_names : tuple of str
+        What rows and columns of the weights stand for.
+    """
+
+    points: tuple[PathPoint, ...]
+    graph: TaskGraph
+    task_ids: tuple[str, ...]
+    feature_names: tuple[str, ...]
+
+    @property
+    def fusion_strengths(self) -> FloatArray:
+        """(L,) The strengths."""
+        return np.array([point.fusion_strength for point in self.points])
+
+    @property
+    def n_groups(self) -> tuple[int, ...]:
+        """Groups of tasks at each strength."""
+        return tuple(point.n_groups for point in self.points)
+
+    def model(self, number: int) -> CCMTLModel:
+        """The model of one point, by its place in ``points``."""
+        return CCMTLModel(self.points[number].weights, self.task_ids, self.feature_names)
+
+
+def fit_path(
+    data: TaskDataset | Statistics,
+    fusion_strengths: ArrayLike | None = None,
+    *,
+    n_neighbors: int = 10,
+    tolerance: float = 1e-4,
+    solver: str = "auto",
+    graph: TaskGraph | None = None,
+    on_point: Callable[[PathPoint], None] | None = None,
+) -> FusionPath:
+    """Fit at each of several strengths, for little more than the price of a few.
+
+    Parameters
+    ----------
+    data : TaskDataset or statistics
+        T tasks with P features.
+    fusion_strengths : array-like of float, optional
+        Any number of λ ≥ 0 in any order; by default :func:`ccmtl_core.strength_grid`.
+    n_neighbors, tolerance, solver, graph
+        As in :func:`ccmtl_core.fit`.
+    on_point : callable, optional
+        Called with each point as it is found, strengths rising.
+
+    Raises
+    ------
+    ParameterError
+        Strengths, a tolerance or a solver that do not exist.
+
+    Examples
+    --------
+    >>> data = TaskDataset.from_arrays([[[1.0]]] * 3, [[0.0], [1.0], [9.0]])
+    >>> fit_path(data, [12.0, 0.0, 1.0], n_neighbors=1).n_groups
+    (1, 3, 2)
+    """
+    check_solver(solver, tolerance)
+    statistics = SufficientStatistics.from_dataset(data) if isinstance(data, TaskDataset) else data
+    start = start_weights(statistics)
+    graph = nearest_neighbour_graph(start, n_neighbors) if graph is None else graph
+    if fusion_strengths is None:
+        fusion_strengths = strength_grid(statistics, graph)
+    asked = checked_strengths(fusion_strengths)
+    order = np.argsort(asked, kind="stable")
+    points: list[PathPoint] = []
+    for point in walk(statistics, graph, start, asked[order], tolerance=tolerance, solver=solver):
+        points.append(point)
+        if on_point is not None:
+            on_point(point)
+    place = np.argsort(order, kind="stable")
+    in_order = tuple(points[p] for p in place)
+    return FusionPath(in_order, graph, statistics.task_ids, statistics.feature_names)
+
+
+def walk(
+    statistics: Statistics,
+    graph: TaskGraph,
+    start: FloatArray,
+    strengths: FloatArray | Sequence[float],
+    *,
+    tolerance: float,
+    solver: str = "auto",
+) -> Iterator[PathPoint]:
+    """Solve at each strength, each from the weights of the one before.
+
+    Parameters
+    ----------
+    start : (T, P) float64
+        Where the first solve starts.
+    strengths : (L,) float64
+        Rising.
+    """
+    shared = FusionSolver(statistics, graph)
+    fused = _FusedLimit(statistics, graph)
+    W = start
+    for strength in map(float, strengths):
+        began = time.perf_counter()
+        if proof := fused.at(strength):
+            outcome = shared.solve(strength, proof.weights, tolerance=tolerance, flows=proof.flows)
+        else:
+            outcome = shared.solve(strength, W, tolerance=tolerance, solver=solver)
+        W = outcome.weights
+        yield _point(strength, outcome, graph, time.perf_counter() - began)
+
+
+def checked_strengths(fusion_strengths: ArrayLike) -> FloatArray:
+    """Refuse strengths that do not exist; (L,) float64.
+
+    Raises
+    ------
+    ParameterError
+        None at all, or some that are negative or not finite.
+    """
+    asked = np.asarray(fusion_strengths, dtype=np.float64)
+    if asked.ndim != 1 or not len(asked):
+        raise ParameterError("fusion_strengths must be a list of one or more numbers")
+    if not (np.isfinite(asked) & (asked >= 0)).all():
+        bad = asked[~(np.isfinite(asked) & (asked >= 0))][0]
+        raise ParameterError(f"fusion_strength must be a finite number from 0 up, not {bad}")
+    return asked
+
+
+class _FusedLimit:
+    """The fused weights, with the strength from which they are optimal; bounded when that can matter."""
+
+    def __init__(self, statistics: Statistics, graph: TaskGraph) -> None:
+        self._statistics, self._graph = statistics, graph
+        self._at_least = float(single_task_cuts(statistics, graph).max(initial=0.0))
+
+    @cached_property
+    def _bounds(self) -> FusingStrength:
+        return fusing_strength(self._statistics, self._graph)
+
+    def at(self, strength: float) -> FusingStrength | None:
+        """The proof that all is fused at this strength, if it is."""
+        if not len(self._graph.edges) or strength < self._at_least or strength < self._bounds.bracket[1]:
+            return None
+        return self._bounds
+
+
+def _point(strength: float, outcome: Outcome, graph: TaskGraph, seconds: float) -> PathPoint:
+    return PathPoint(
+        fusion_strength=strength,
+        weights=outcome.weights,
+        n_groups=Clusters.of_equal(graph, outcome.weights).n_clusters,
+        objective=outcome.objective,
+        gap=outcome.relative_gap,
+        status=outcome.status,
+        solver=outcome.solver,
+        rounds=len(outcome.history),
+        cg_iterations=outcome.cg_iterations,
+        seconds=seconds,
+    )
