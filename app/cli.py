@@ -1,4 +1,7 @@
-"""The ``ccmtl`` command: ``serve``, ``api``, ``worker``, ``migrate`` are the service; ``fit`` needs none."""
+"""The ``ccmtl`` command.
+
+``serve``, ``api``, ``worker`` and ``migrate`` are the service; ``fit`` and ``statistics-sql`` need none.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from app.logs import configure_logging
 from app.main import run_api
 from app.schema import SchemaOutOfDate, upgrade
 from app.settings import Settings
+from app.statistics_sql_command import statistics_sql_command
 from app.supervisor import supervise
 
 cli = typer.Typer(
@@ -68,6 +72,7 @@ def migrate() -> None:
 
 
 cli.command("fit")(fit_command)
+cli.command("statistics-sql")(statistics_sql_command)
 
 
 def main() -> None:

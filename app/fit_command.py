@@ -1,4 +1,6 @@
-"""``ccmtl fit``: a CSV or Parquet file and a fusion strength in, a model and its report out; no server.
+"""``ccmtl fit``: a file and a fusion strength in, a model and its report out; no server.
+
+The file holds samples, one a row, or with ``--statistics`` what a database made of them.
 
 Standard output carries the report alone (a table, or one JSON object with ``--json``); progress and
 messages go to standard error.
@@ -6,7 +8,6 @@ messages go to standard error.
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections.abc import Callable, Iterator
@@ -20,7 +21,18 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBar
 
-from ccmtl_core import CCMTLError, FitResult, ParameterError, Progress, SolveStatus, TaskDataset, fit
+from app.name_list import listed
+from ccmtl_core import (
+    CCMTLError,
+    FitResult,
+    ParameterError,
+    Progress,
+    SolveStatus,
+    SufficientStatistics,
+    TaskDataset,
+    fit,
+    read_statistics,
+)
 from ccmtl_core.tabular import read_task_dataset
 
 
@@ -32,11 +44,18 @@ class ExitCode(IntEnum):
     NOT_REACHED = 3
 
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV or Parquet, one sample per row.")]
-Task = Annotated[str, typer.Option(metavar="COL", help="Column with the id of each row's task.")]
-Target = Annotated[str, typer.Option(metavar="COL", help="Column to predict.")]
+File = Annotated[
+    Path | None, typer.Argument(metavar="FILE", help="CSV, Parquet or Arrow, one sample per row.")
+]
+Task = Annotated[str | None, typer.Option(metavar="COL", help="Column with the id of each row's task.")]
+Target = Annotated[str | None, typer.Option(metavar="COL", help="Column to predict.")]
 Features = Annotated[
-    str, typer.Option(metavar="COL,COL,…", help="Columns to predict from; quote a name that has a comma.")
+    str | None,
+    typer.Option(metavar="COL,COL,…", help="Columns to predict from; quote a name that has a comma."),
+]
+Statistics = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="In place of samples: the result of a query of ccmtl statistics-sql."),
 ]
 Strength = Annotated[float, typer.Option(help="λ from 0 up: how strongly similar tasks are pulled together.")]
 Neighbors = Annotated[int, typer.Option(help="Neighbours of each task in the graph.")]
@@ -47,11 +66,12 @@ Output = Annotated[Path | None, typer.Option(metavar="FILE.npz", help="Write the
 
 
 def fit_command(
-    file: File,
-    task: Task,
-    target: Target,
-    features: Features,
     fusion_strength: Strength,
+    file: File = None,
+    task: Task = None,
+    target: Target = None,
+    features: Features = None,
+    statistics: Statistics = None,
     n_neighbors: Neighbors = 10,
     tolerance: Tolerance = 1e-4,
     solver: Solver = "auto",
@@ -65,14 +85,14 @@ def fit_command(
     but its gap is above the tolerance.
     """
     messages = Console(stderr=True, highlight=False)
-    names = next(csv.reader([features], skipinitialspace=True), [])
+    _refuse_contradictions(file, statistics, [task, target, features])
     try:
         _refuse_unwritable(output)
         with _progress_bar(messages, tolerance) as show:
             show(Progress("reading", 0, None, None, 0.0))
-            dataset = read_task_dataset(file, task=task, target=target, features=names)
+            data = _read(file, statistics, task or "", target or "", features or "")
             result = fit(
-                dataset,
+                data,
                 fusion_strength=fusion_strength,
                 n_neighbors=n_neighbors,
                 tolerance=tolerance,
@@ -84,7 +104,7 @@ def fit_command(
     except (CCMTLError, OSError) as error:
         messages.print(str(error), style="red", markup=False, soft_wrap=True)
         raise typer.Exit(ExitCode.UNUSABLE) from None
-    summary = _summary(dataset, result, output)
+    summary = _summary(data, result, output)
     if as_json:
         typer.echo(json.dumps(summary, ensure_ascii=False, allow_nan=False))
     else:
@@ -92,6 +112,25 @@ def fit_command(
     if result.report.status is not SolveStatus.CONVERGED:
         messages.print(result.report.advice, style="yellow", markup=False, soft_wrap=True)
         raise typer.Exit(ExitCode.NOT_REACHED)
+
+
+def _refuse_contradictions(file: Path | None, statistics: Path | None, columns: list[str | None]) -> None:
+    """Samples need their columns named; statistics name their own."""
+    if (file is None) == (statistics is None):
+        raise typer.BadParameter("give either FILE or --statistics FILE")
+    if file is not None and None in columns:
+        raise typer.BadParameter("FILE needs --task, --target and --features")
+    if statistics is not None and columns != [None, None, None]:
+        raise typer.BadParameter("--statistics needs no --task, --target or --features")
+
+
+def _read(
+    file: Path | None, statistics: Path | None, task: str, target: str, features: str
+) -> TaskDataset | SufficientStatistics:
+    if statistics is not None:
+        return read_statistics(statistics)
+    assert file is not None
+    return read_task_dataset(file, task=task, target=target, features=listed(features))
 
 
 def _refuse_unwritable(output: Path | None) -> None:
@@ -138,12 +177,14 @@ def _state(progress: Progress) -> str:
     return f"round {progress.round}, objective {progress.objective:.6g}{gap}"
 
 
-def _summary(dataset: TaskDataset, result: FitResult, output: Path | None) -> dict[str, Any]:
+def _summary(
+    data: TaskDataset | SufficientStatistics, result: FitResult, output: Path | None
+) -> dict[str, Any]:
     report = result.report
     return {
-        "tasks": dataset.n_tasks,
-        "features": list(dataset.feature_names),
-        "samples": int(dataset.n_samples.sum()),
+        "tasks": data.n_tasks,
+        "features": list(data.feature_names),
+        "samples": int(data.n_samples.sum()),
         "edges": len(result.graph.edges),
         "status": report.status.value,
         "advice": report.advice,

@@ -11,11 +11,14 @@ from ccmtl_core.exceptions import (
 from ccmtl_core.fit import FitResult, fit
 from ccmtl_core.folds import training_folds
 from ccmtl_core.knn_graph import TaskGraph, nearest_neighbour_graph
+from ccmtl_core.merging import merge_statistics
 from ccmtl_core.model import CCMTLModel
 from ccmtl_core.path import FusionPath, PathPoint, fit_path
 from ccmtl_core.single_task import pooled_weights, single_task_weights
 from ccmtl_core.solver.report import Progress, SolveReport, SolveStatus
 from ccmtl_core.statistics import SufficientStatistics
+from ccmtl_core.statistics_table import read_statistics, read_statistics_folds, statistics_frame
+from ccmtl_core.streaming import statistics_from_files
 from ccmtl_core.strength import FusingStrength, fused_weights, fusing_strength, strength_grid
 from ccmtl_core.task_dataset import TaskDataset
 from ccmtl_core.triangular_statistics import TriangularStatistics
@@ -43,9 +46,14 @@ __all__ = [
     "fit_path",
     "fused_weights",
     "fusing_strength",
+    "merge_statistics",
     "nearest_neighbour_graph",
     "pooled_weights",
+    "read_statistics",
+    "read_statistics_folds",
     "single_task_weights",
+    "statistics_frame",
+    "statistics_from_files",
     "strength_grid",
     "training_folds",
 ]

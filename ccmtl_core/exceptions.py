@@ -44,6 +44,10 @@ class DataError(CCMTLError, ValueError):
         self.n_faults = max(len(self.faults), n_faults or 0)
         super().__init__(self._message())
 
+    def __reduce__(self) -> tuple[type[DataError], tuple[list[str], int]]:
+        """Keep every fault on the way from another process."""
+        return type(self), (self.faults, self.n_faults)
+
     def _message(self) -> str:
         if self.n_faults == 1:
             return self.faults[0]

@@ -17,6 +17,7 @@ CORE_DOORS = {
     "ccmtl_core.forecasting",
     "ccmtl_core.model",
     "ccmtl_core.near_matches",
+    "ccmtl_core.statistics_table",
     "ccmtl_core.tabular",
 }
 SLICES_MAY_USE = {

@@ -1,0 +1,16 @@
+"""Names with commas between them in, a list of names out."""
+
+from __future__ import annotations
+
+import csv
+
+
+def listed(names: str) -> list[str]:
+    """Split names as a line of CSV: one that has a comma itself is quoted.
+
+    Examples
+    --------
+    >>> listed('price, "sold, online"')
+    ['price', 'sold, online']
+    """
+    return next(csv.reader([names], skipinitialspace=True), [])

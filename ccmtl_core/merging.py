@@ -1,0 +1,156 @@
+"""Statistics of parts of the rows in, statistics of all of them out; each part may know other tasks.
+
+Rows of a task add up, wherever they are: files of different weeks or stores, warehouses, machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+import numpy as np
+
+from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.exceptions import DataError
+from ccmtl_core.gram_kernel import accumulate_gram
+from ccmtl_core.statistics import SufficientStatistics
+
+Array = TypeVar("Array", FloatArray, IntArray)
+
+
+def merge_statistics(parts: Iterable[SufficientStatistics]) -> SufficientStatistics:
+    """Add up statistics of the same features and any tasks.
+
+    Parameters
+    ----------
+    parts : iterable of SufficientStatistics
+        Read one after the other, and each let go, in the order in which they are to be added.
+
+    Returns
+    -------
+    SufficientStatistics
+        The union of the tasks, in order of first appearance.
+
+    Raises
+    ------
+    DataError
+        No parts; features that differ in name or order; parts with and without sums of x and y.
+
+    Examples
+    --------
+    >>> from ccmtl_core import TaskDataset
+    >>> north = TaskDataset.from_arrays([[[1.0]], [[2.0]]], [[1.0], [1.0]], task_ids=["a", "b"])
+    >>> south = TaskDataset.from_arrays([[[3.0]], [[4.0]]], [[1.0], [1.0]], task_ids=["c", "b"])
+    >>> merged = merge_statistics(map(SufficientStatistics.from_dataset, (north, south)))
+    >>> merged.task_ids, merged.gram.ravel()
+    (('a', 'b', 'c'), array([ 1., 20.,  9.]))
+    """
+    total: StatisticsSum | None = None
+    for part in parts:
+        total = total or StatisticsSum(part.feature_names)
+        total.add(part)
+    if total is None:
+        raise DataError("there are no statistics to merge")
+    return total.statistics()
+
+
+class StatisticsSum:
+    """A running sum of statistics in which tasks are numbered as they appear.
+
+    Parameters
+    ----------
+    feature_names : tuple of P str
+        The features of everything that will be added.
+    """
+
+    def __init__(self, feature_names: tuple[str, ...]) -> None:
+        self.feature_names = feature_names
+        self._number: dict[str, int] = {}
+        self._n_samples = np.zeros(0, dtype=np.int64)
+        self._sums = _sums(0, len(feature_names))
+
+    def add(self, part: SufficientStatistics) -> None:
+        """Add statistics of the same features.
+
+        Raises
+        ------
+        DataError
+            Other features, or statistics without the sums of x and y.
+        """
+        if part.feature_names != self.feature_names:
+            names = f"{', '.join(self.feature_names)} and {', '.join(part.feature_names)}"
+            raise DataError(f"statistics of different features do not add up: {names}")
+        if part.weight is None or part.x_sum is None or part.y_sum is None:
+            raise DataError("statistics without the sums of x and y cannot be merged")
+        task = self.numbers(part.task_ids)
+        parts = (part.gram, part.xty, part.yty, part.x_sum, part.y_sum, part.weight)
+        for total, summand in zip(self._sums, parts, strict=True):
+            total[task] += summand
+        self._n_samples[task] += part.n_samples
+
+    def add_rows(
+        self, X: FloatArray, y: FloatArray, order: IntArray, offsets: IntArray, task: IntArray
+    ) -> None:
+        """Add rows that are grouped by task, as :func:`~ccmtl_core.gram_kernel.accumulate_gram` takes them.
+
+        Parameters
+        ----------
+        X : (n, P) float64
+        y : (n,) float64
+        order : (n,) int64
+            Row numbers, group after group.
+        offsets : (S + 1,) int64
+            Bounds of the groups in ``order``.
+        task : (S,) int64
+            Numbers of their tasks, by :meth:`numbers`; none twice.
+        """
+        *products, weight = self._sums
+        accumulate_gram(X, y, order, offsets, task, *products)
+        n = np.diff(offsets)
+        weight[task] += n
+        self._n_samples[task] += n
+
+    def numbers(self, task_ids: Iterable[str]) -> IntArray:
+        """Return the number of each task; new ones are numbered on."""
+        number = self._number
+        found = [number.setdefault(name, len(number)) for name in task_ids]
+        self._make_room(len(number))
+        return np.array(found, dtype=np.int64)
+
+    def statistics(self) -> SufficientStatistics:
+        """Return the sum so far; nothing may be added afterwards.
+
+        Raises
+        ------
+        DataError
+            No tasks.
+        """
+        T = len(self._number)
+        gram, xty, yty, x_sum, y_sum, weight = (total[:T] for total in self._sums)
+        ids = tuple(self._number)
+        n_samples = self._n_samples[:T]
+        return SufficientStatistics(
+            gram, xty, yty, n_samples, ids, self.feature_names, weight=weight, x_sum=x_sum, y_sum=y_sum
+        )
+
+    def _make_room(self, n_tasks: int) -> None:
+        """Double the arrays when they are full; memory that is not used yet costs nothing."""
+        room = len(self._n_samples)
+        if n_tasks <= room:
+            return
+        room = max(2 * room, n_tasks, 1024)
+        self._n_samples = _enlarged(self._n_samples, np.zeros(room, dtype=np.int64))
+        new = _sums(room, len(self.feature_names))
+        self._sums = tuple(map(_enlarged, self._sums, new))
+
+
+def _sums(n_tasks: int, n_features: int) -> tuple[FloatArray, ...]:
+    """Zeros for gram, xty, yty, x_sum, y_sum and weight."""
+    T, P = n_tasks, n_features
+    shapes: list[tuple[int, ...]] = [(T, P, P), (T, P), (T,), (T, P), (T,), (T,)]
+    return tuple(map(np.zeros, shapes))
+
+
+def _enlarged(old: Array, new: Array) -> Array:
+    new[: len(old)] = old
+    return new

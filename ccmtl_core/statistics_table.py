@@ -1,0 +1,283 @@
+"""A table with one row for each task in, sufficient statistics out, and back.
+
+The table is what one ``GROUP BY`` computes where the rows are (``ccmtl statistics-sql`` writes the query), so
+that training needs no row. p and q count the features from 1:
+
+=============== ============== =====================================================================
+column          type           meaning
+=============== ============== =====================================================================
+``task_id``     text
+``fold``        whole number   only where the rows were split; counts from 0
+``features``    text           JSON list of the P feature names, the same in each row of the table
+``n_samples``   whole number   rows
+``n_null``      whole number   rows of these in which a value was missing; must be 0
+``weight``      number         rows as they count, where some were forgotten; otherwise left out
+``gram_p_q``    number         Σ x_p x_q for p ≤ q; ``gram_q_p``, where there is one, must agree
+``xty_p``       number         Σ x_p y
+``yty``         number         Σ y²
+``x_sum_p``     number         Σ x_p
+``y_sum``       number         Σ y
+=============== ============== =====================================================================
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import polars as pl
+
+from ccmtl_core._types import IntArray
+from ccmtl_core.arrays import MAX_FAULTS, Faults, checked_names, refuse_each
+from ccmtl_core.columns import ColumnReader
+from ccmtl_core.exceptions import DataError
+from ccmtl_core.id_codes import id_codes
+from ccmtl_core.statistics import SufficientStatistics
+from ccmtl_core.table_file import read_table, refuse_missing
+
+TASK, FOLD, FEATURES, N_SAMPLES, N_NULL = "task_id", "fold", "features", "n_samples", "n_null"
+WEIGHT, YTY, Y_SUM = "weight", "yty", "y_sum"
+_EXACT = 2**53  # whole numbers up to here survive as float64
+
+
+class ArrowStream(Protocol):
+    """Any table that hands out its columns as an Arrow C stream (of DuckDB, PyArrow, pandas, …)."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the stream, in a capsule."""
+
+
+Source = str | Path | pl.DataFrame | ArrowStream
+
+
+def gram_column(p: int, q: int) -> str:
+    """Return the name of the column of Σ x_p x_q; p and q count from 0."""
+    return f"gram_{p + 1}_{q + 1}"
+
+
+def xty_column(p: int) -> str:
+    """Return the name of the column of Σ x_p y; p counts from 0."""
+    return f"xty_{p + 1}"
+
+
+def x_sum_column(p: int) -> str:
+    """Return the name of the column of Σ x_p; p counts from 0."""
+    return f"x_sum_{p + 1}"
+
+
+def features_value(feature_names: tuple[str, ...]) -> str:
+    """Return the text of the column ``features``."""
+    return json.dumps(feature_names, ensure_ascii=False)
+
+
+def triangle(n_features: int) -> Iterator[tuple[int, int]]:
+    """Return the pairs (p, q), p ≤ q, of the upper triangle of the Gram matrix; they count from 0."""
+    return ((p, q) for p in range(n_features) for q in range(p, n_features))
+
+
+def read_statistics(source: Source) -> SufficientStatistics:
+    """Read statistics that were computed elsewhere; folds, where there are any, are added up.
+
+    Parameters
+    ----------
+    source : str, Path, polars DataFrame or Arrow stream
+        A table as the module describes it; a file may be CSV, Parquet or Arrow, told apart by content.
+
+    Returns
+    -------
+    SufficientStatistics
+        Tasks in the order of their text, whatever the order of the rows.
+
+    Raises
+    ------
+    DataError
+        Missing columns, a task twice, rows with missing values in the warehouse, numbers that no rows can
+        have as their statistics.
+    OSError
+        The file cannot be read.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"task_id": ["b", "a"], "features": '["x"]', "n_samples": [1, 2], "n_null": 0,
+    ...     "gram_1_1": [4.0, 5.0], "xty_1": [2.0, 3.0], "yty": [1.0, 2.0], "x_sum_1": [2.0, 3.0],
+    ...     "y_sum": [1.0, 2.0]})
+    >>> statistics = read_statistics(table)
+    >>> statistics.task_ids, statistics.xty.ravel()
+    (('a', 'b'), array([3., 2.]))
+    """
+    return reduce(add, read_statistics_folds(source))
+
+
+def read_statistics_folds(source: Source) -> list[SufficientStatistics]:
+    """Read statistics of each fold, as :meth:`SufficientStatistics.by_fold` computes them from rows.
+
+    Parameters
+    ----------
+    source : str, Path, polars DataFrame or Arrow stream
+        As in :func:`read_statistics`.
+
+    Returns
+    -------
+    list of SufficientStatistics
+        One for each fold, all with the same tasks; a single one for a table without folds.
+
+    Raises
+    ------
+    DataError, OSError
+        As :func:`read_statistics`.
+    """
+    frame, what = _frame(source)
+    names = _feature_names(frame, what)
+    refuse_missing(what, _needed(len(names)), frame.columns)
+    faults = Faults()
+    reader = ColumnReader(frame, faults)
+    _refuse_null(frame[TASK], _whole_numbers(reader, N_NULL))
+    ids, fold = reader.ids(TASK), _folds(reader)
+    faults.refuse()
+    task_ids, task = id_codes(ids, ordered=True)
+    n_folds = int(fold.max()) + 1
+    _refuse_repeated(task_ids, task, fold, n_folds)
+    return _assemble(reader, task_ids, names, (fold, task), n_folds)
+
+
+def statistics_frame(statistics: SufficientStatistics) -> pl.DataFrame:
+    """Lay statistics out as a table that :func:`read_statistics` reads.
+
+    Returns
+    -------
+    polars DataFrame
+        One row for each task.
+
+    Raises
+    ------
+    DataError
+        Statistics that were made without ``x_sum`` and ``y_sum``.
+
+    Examples
+    --------
+    >>> from ccmtl_core import TaskDataset
+    >>> data = TaskDataset.from_arrays([[[2.0], [1.0]]], [[3.0, 1.0]], task_ids=["a"])
+    >>> statistics_frame(SufficientStatistics.from_dataset(data)).row(0, named=True)["xty_1"]
+    7.0
+    """
+    P = statistics.n_features
+    if statistics.x_sum is None or statistics.y_sum is None:
+        raise DataError("these statistics lack the sums of x and y, which the table holds")
+    columns: dict[str, Any] = {
+        TASK: pl.Series(statistics.task_ids, dtype=pl.String),
+        FEATURES: features_value(statistics.feature_names),
+        N_SAMPLES: statistics.n_samples,
+        N_NULL: 0,
+        WEIGHT: statistics.weight,
+        YTY: statistics.yty,
+        Y_SUM: statistics.y_sum,
+    }
+    columns |= {gram_column(p, q): statistics.gram[:, p, q] for p, q in triangle(P)}
+    columns |= {xty_column(p): statistics.xty[:, p] for p in range(P)}
+    columns |= {x_sum_column(p): statistics.x_sum[:, p] for p in range(P)}
+    return pl.DataFrame(columns)
+
+
+def _frame(source: Source) -> tuple[pl.DataFrame, str]:
+    """Return the whole table, and what to call it in messages."""
+    if isinstance(source, str | Path):
+        return read_table(Path(source)), str(source)
+    frame = source if isinstance(source, pl.DataFrame) else pl.DataFrame(source)
+    if frame.is_empty():
+        raise DataError("the table of statistics has no rows")
+    return frame, "the table of statistics"
+
+
+def _needed(n_features: int) -> list[str]:
+    features = range(n_features)
+    gram = [gram_column(p, q) for p, q in triangle(n_features)]
+    sums = [*map(xty_column, features), YTY, *map(x_sum_column, features), Y_SUM]
+    return [TASK, N_SAMPLES, N_NULL, *gram, *sums]
+
+
+def _feature_names(frame: pl.DataFrame, what: str) -> tuple[str, ...]:
+    refuse_missing(what, [FEATURES], frame.columns)
+    values = frame[FEATURES].unique()
+    if len(values) > 1:
+        raise DataError(f"column {FEATURES!r} must be the same in each row; there are {len(values)} values")
+    try:
+        names = json.loads(values[0])
+    except (TypeError, ValueError):
+        names = None
+    if not (isinstance(names, list) and names and all(isinstance(name, str) for name in names)):
+        raise DataError(f"column {FEATURES!r} must hold a JSON list of names, not {values[0]!r}")
+    return checked_names(names, "feature name")
+
+
+def _whole_numbers(reader: ColumnReader, name: str) -> IntArray:
+    numbers = reader.numbers(name)
+    bad = (numbers != np.floor(numbers)) | (numbers < 0) | (numbers > _EXACT)
+    for row in np.flatnonzero(bad & np.isfinite(numbers))[:MAX_FAULTS]:
+        reader.faults.add(f"row {row + 1}, column {name!r}: {numbers[row]:g} is not a count")
+    return np.where(bad, 0.0, numbers).astype(np.int64)
+
+
+def _folds(reader: ColumnReader) -> IntArray:
+    n_rows = len(reader.frame)
+    if FOLD not in reader.frame.columns:
+        return np.zeros(n_rows, dtype=np.int64)
+    fold = _whole_numbers(reader, FOLD)
+    if fold.max() >= n_rows:
+        reader.faults.add(f"column {FOLD!r} must count from 0; it reaches {fold.max()} in {n_rows} rows")
+    return fold
+
+
+def _refuse_null(ids: pl.Series, n_null: IntArray) -> None:
+    """Refuse rows with missing values: sums skip them product by product, and no longer fit together."""
+    bad = np.flatnonzero(n_null)
+    if len(bad):
+        tasks = ", ".join(f"{ids[int(row)]!r} ({n_null[row]})" for row in bad[:5])
+        raise DataError(
+            f"{n_null.sum()} rows have NULL in the task, the target, a feature or the time: of task "
+            f"{tasks}{', …' if len(bad) > 5 else ''}; fill them or leave them out where the query runs"
+        )
+
+
+def _refuse_repeated(task_ids: tuple[str, ...], task: IntArray, fold: IntArray, n_folds: int) -> None:
+    count = np.bincount(task * n_folds + fold)
+    refuse_each(
+        np.flatnonzero(count > 1),
+        lambda i: f"task {task_ids[i // n_folds]!r} has {count[i]} rows; read parts one by one and merge",
+    )
+
+
+def _assemble(
+    reader: ColumnReader,
+    task_ids: tuple[str, ...],
+    names: tuple[str, ...],
+    place: tuple[IntArray, IntArray],
+    n_folds: int,
+) -> list[SufficientStatistics]:
+    """Put each number where its fold and task say; tasks without rows in a fold keep zeros there."""
+    K, T, P = n_folds, len(task_ids), len(names)
+    gram, xty, x_sum = np.zeros((K, T, P, P)), np.zeros((K, T, P)), np.zeros((K, T, P))
+    yty, y_sum, n_samples = np.zeros((K, T)), np.zeros((K, T)), np.zeros((K, T), dtype=np.int64)
+    for p, q in triangle(P):
+        gram[*place, p, q] = gram[*place, q, p] = reader.numbers(gram_column(p, q))
+        if p != q and gram_column(q, p) in reader.frame.columns:
+            gram[*place, q, p] = reader.numbers(gram_column(q, p))
+    for p in range(P):
+        xty[*place, p] = reader.numbers(xty_column(p))
+        x_sum[*place, p] = reader.numbers(x_sum_column(p))
+    yty[place], y_sum[place] = reader.numbers(YTY), reader.numbers(Y_SUM)
+    n_samples[place] = _whole_numbers(reader, N_SAMPLES)
+    weight = n_samples.astype(np.float64)
+    if WEIGHT in reader.frame.columns:
+        weight[place] = reader.numbers(WEIGHT)
+    reader.faults.refuse()
+    return [
+        SufficientStatistics(
+            gram[f], xty[f], yty[f], n_samples[f], task_ids, names, weight[f], x_sum[f], y_sum[f]
+        )
+        for f in range(n_folds)
+    ]

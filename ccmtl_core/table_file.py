@@ -1,0 +1,120 @@
+"""A CSV, Parquet or Arrow file in, its columns out: whole, or batch by batch with bounded memory.
+
+Kinds are told apart by content, not by name. CSV columns are text; ``columns.py`` makes ids and numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+from polars.exceptions import PanicException, PolarsError
+
+from ccmtl_core.arrays import refuse
+from ccmtl_core.exceptions import DataError
+from ccmtl_core.near_matches import NearMatches
+
+_UNREADABLE = (PolarsError, PanicException, UnicodeError, OSError)
+"""What polars raises for damaged files; a panic is no ``Exception`` and would end the process."""
+
+_MAGIC = {b"PAR1": "Parquet", b"ARROW1": "Arrow"}
+_COMPRESSED_MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, zstd
+
+
+def read_table(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """Read a file as a whole.
+
+    Parameters
+    ----------
+    path : Path
+        CSV with a header (comma, UTF-8, also gzip or zstd compressed), Parquet, or an Arrow file.
+    columns : sequence of str, optional
+        The columns to read; default all.
+
+    Raises
+    ------
+    DataError
+        A file that is none of these, damaged or without rows; columns that it does not have.
+    OSError
+        The file cannot be opened.
+    """
+    with _table(path, columns) as table:
+        frame = table.collect()
+    if frame.is_empty():
+        raise DataError(f"{path} has a header and no rows")
+    return frame
+
+
+def table_batches(path: Path, columns: Sequence[str], batch_rows: int) -> Iterator[pl.DataFrame]:
+    """Read a file piece by piece, in the order of its rows.
+
+    Parameters
+    ----------
+    path : Path
+        As :func:`read_table`.
+    columns : sequence of str
+        The columns to read.
+    batch_rows : int
+        Rows of a piece, at most.
+
+    Raises
+    ------
+    DataError, OSError
+        As :func:`read_table`; damage in the middle of a file shows when it is reached.
+    """
+    empty = True
+    with _table(path, columns) as table:
+        for batch in table.collect_batches(chunk_size=batch_rows, lazy=True, engine="streaming"):
+            empty = empty and batch.is_empty()
+            yield from batch.iter_slices(batch_rows)
+    if empty:
+        raise DataError(f"{path} has a header and no rows")
+
+
+@contextmanager
+def _table(path: Path, columns: Sequence[str] | None) -> Iterator[pl.LazyFrame]:
+    """Open a file; what goes wrong inside the block, because of the file, becomes a DataError."""
+    kind = _kind(path)
+    try:
+        table = _scan(path, kind)
+        if columns is not None:
+            refuse_missing(str(path), columns, table.collect_schema().names())
+            table = table.select(columns)
+        yield table
+    except _UNREADABLE as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise DataError(f"{path} cannot be read as {kind}: {reason}") from error
+
+
+def _kind(path: Path) -> str:
+    with path.open("rb") as stream:
+        start = stream.read(2**16)
+    if not start:
+        raise DataError(f"{path} is empty")
+    kind = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), "CSV")
+    if kind == "CSV" and b"\0" in start and not start.startswith(_COMPRESSED_MAGIC):
+        raise DataError(f"{path} is neither CSV nor Parquet nor an Arrow file")
+    return kind
+
+
+def _scan(path: Path, kind: str) -> pl.LazyFrame:
+    if kind == "Parquet":
+        return pl.scan_parquet(path, glob=False, hive_partitioning=False)
+    if kind == "Arrow":
+        return pl.scan_ipc(path, glob=False, hive_partitioning=False)
+    return pl.scan_csv(path, glob=False, infer_schema=False)
+
+
+def refuse_missing(what: str, columns: Sequence[str], present: Sequence[str]) -> None:
+    """Raise one DataError that names each column which is not there, with those like it."""
+    missing = sorted(set(columns) - set(present), key=list(columns).index)
+    refuse([f"{what} has no column {name!r}; {_hint(name, present)}" for name in missing])
+
+
+def _hint(name: str, present: Sequence[str]) -> str:
+    near = NearMatches(tuple(present)).find(name)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return f"there are {', '.join(repr(other[:60]) for other in present[:20])}"
