@@ -12,6 +12,7 @@ flow stays inside its ball join tasks with equal weights at the optimum.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -23,13 +24,15 @@ from ccmtl_core.solver import dual_kernels, edge_kernels
 from ccmtl_core.solver.fusing import Candidate, fuse
 from ccmtl_core.solver.outcome import Recorder
 from ccmtl_core.solver.report import SolveStatus
+from ccmtl_core.threads import WORTH_SHARING, sharing, slices
 
 _CHECK = 5  # steps from one certificate to the next, at first
 _PATIENCE = 40  # steps, after which those still to come are foretold
 _MOST_STEPS, _MOST_TIGHT_STEPS = 500, 1500  # the more digits, the dearer the other solvers
 _FORESEEN = 2  # times the most: momentum tends to do better than foretold
 _WIDEST = 64  # features; beyond, inverting the blocks takes longer than it saves
-_INSIDE = (1.0 - 1e-9, 0.4)  # of its radius: a shorter flow is taken for one that is not held by its ball
+_INSIDE = 0.5  # of its radius: a shorter flow is taken for one that its ball does not hold
+_INSIDE_TIGHT = (1.0 - 1e-9, _INSIDE)  # where flows are known to many digits
 _GROUP_SHARE = 0.05  # of the tolerance, to which the problem of the groups is solved
 _GROUP_CHECKS = 6  # at most
 _TIGHT = 1e-6  # tolerance, below which that takes Newton steps
@@ -63,41 +66,58 @@ class DualAscent:
         load = problem.graph.degree * inverse.norm
         self._step = 1.0 / (load[problem.head] + load[problem.tail])
         self._center = problem.statistics.least_squares.weights
-        self.flows = np.zeros((len(problem.head), self._center.shape[1])) if flows is None else flows.copy()
+        self._least_loss = 0.5 * float(problem.statistics.least_squares.residual.sum())
+        P = self._center.shape[1]
+        self.flows = np.zeros((len(problem.head), P)) if flows is None else flows.copy()
         edge_kernels.project(problem.radius, self.flows, problem.dims)
         self._ahead = self.flows.copy()
-        self._outflow = problem.divergence(self._ahead)
+        self._n_parts = 2 if self.flows.size >= WORTH_SHARING else 1
+        self._outflow = np.zeros((self._n_parts, *self._center.shape))
+        edge_kernels.add_divergence(problem.head, problem.tail, self._ahead, self._outflow[0], problem.dims)
         self._ahead_weights = np.empty_like(self._center)
         self._age = 1.0
 
     def climb(self, steps: int) -> None:
         """Take so many steps."""
-        p = self.problem
-        for _ in range(steps):
-            dual_kernels.weights_of_flow(
-                self.inverse.blocks, self._center, self._outflow, self._ahead_weights, p.dims
-            )
-            older, self._age = self._age, 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * self._age**2))
-            along = dual_kernels.ascend(
-                p.head, p.tail, p.radius, self._step, self._ahead_weights, self.flows, self._ahead,
-                self._outflow, (older - 1.0) / self._age, p.dims,
-            )  # fmt: skip
-            if along < 0.0:
-                self._age = 1.0
+        edges = list(enumerate(slices(len(self.flows), self._n_parts)))
+        tasks = slices(len(self._center), self._n_parts)
+        with sharing(self._n_parts) as share:
+            for _ in range(steps):
+                share(self._weigh, tasks)
+                older, self._age = self._age, 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * self._age**2))
+                momentum = (older - 1.0) / self._age
+                if sum(share(partial(self._ascend, momentum), edges)) < 0.0:
+                    self._age = 1.0
+
+    def _weigh(self, tasks: slice) -> None:
+        """The weights of the flows ahead, of some tasks."""
+        dual_kernels.weights_of_flow(
+            self.inverse.blocks, self._center, self._outflow, tasks.start, tasks.stop, self._ahead_weights,
+            self.problem.dims,
+        )  # fmt: skip
+
+    def _ascend(self, momentum: float, part: tuple[int, slice]) -> float:
+        """One step of the flows of some edges."""
+        p, (number, edges) = self.problem, part
+        along: float = dual_kernels.ascend(
+            p.head[edges], p.tail[edges], p.radius[edges], self._step[edges], self._ahead_weights,
+            self.flows[edges], self._ahead[edges], self._outflow[number], momentum, p.dims,
+        )  # fmt: skip
+        return along
 
     def certified(self) -> tuple[FloatArray, Certificate]:
-        """The weights of the flows, and their proof."""
+        """The weights of the flows, and their proof, whose flows change with the next step."""
         p, W = self.problem, np.empty_like(self._center)
         outflow = p.divergence(self.flows)
-        dual_kernels.weights_of_flow(self.inverse.blocks, self._center, outflow, W, p.dims)
+        dual_kernels.weights_of_flow(self.inverse.blocks, self._center, outflow[None], 0, len(W), W, p.dims)
         slack, penalty = edge_kernels.slack_and_penalty(p.head, p.tail, W, self.flows, p.radius, p.dims)
-        residual = p.loss_gradient(W) + outflow  # of rounding only
-        unexplained = float(np.einsum("tp,tp->t", residual, residual) @ self.inverse.norm)
-        D = np.abs(W - self._center)
-        terms = np.matmul(np.abs(p.statistics.gram), D[:, :, None])[:, :, 0]
-        rounding = 2.0 * _EPS * (float(np.vdot(D, terms)) + penalty)
+        quadratic, unexplained, terms = dual_kernels.loss_of_flow(
+            p.statistics.gram, self.inverse.norm, self._center, outflow, W, p.dims
+        )
+        rounding = 2.0 * _EPS * (terms + penalty)
+        objective = self._least_loss + quadratic + penalty
         gap = max(slack, 0.0) + unexplained + rounding
-        return W, Certificate(p.loss(W) + penalty, gap, rounding, self.flows.copy())
+        return W, Certificate(objective, gap, rounding, self.flows)
 
 
 def dual_ascent(
@@ -130,7 +150,7 @@ def dual_ascent(
             return
         state.climb(pace)
         steps += pace
-        pace = max(_CHECK, steps // 5)
+        pace = max(_CHECK, steps // 3)
 
 
 def _is_hopeless(gaps: dict[int, float], tolerance: float) -> bool:
@@ -151,22 +171,22 @@ def _fuse(state: DualAscent, W: FloatArray, recorder: Recorder) -> None:
     if not (lengths.any() and problem.radius.any()):
         return
     share_of_radius = row_norms(state.flows) / problem.radius
-    for inside in _INSIDE:
+    for inside in (_INSIDE,) if tolerance >= _TIGHT else _INSIDE_TIGHT:
         if not (share_of_radius < inside).any():
             return
         clusters = Clusters.along(problem.graph, share_of_radius < inside)
         if tolerance >= _TIGHT:
-            fused = _climb_groups(state, clusters, tolerance)
+            fused = _climb_groups(state, clusters, recorder)
         else:
             smoothing = _SMOOTHING * float(np.median(lengths[lengths > 0.0]))
             plain = Candidate(W, state.flows, problem.radius / np.hypot(lengths, smoothing))
             fused = fuse(problem, plain, clusters, smoothing, tolerance).weights
-        if recorder.prefer(fused, problem.objective(fused)):
+        if fused is not None and recorder.prefer(fused, problem.objective(fused)):
             return
 
 
-def _climb_groups(state: DualAscent, clusters: Clusters, tolerance: float) -> FloatArray:
-    """Weights of the groups, from a few steps of their own."""
+def _climb_groups(state: DualAscent, clusters: Clusters, recorder: Recorder) -> FloatArray | None:
+    """Weights of the groups after a few steps of their own; None once it is proved that they are worse."""
     problem = state.problem
     merged = MergedProblem(problem, clusters)
     inverse = Inverse.of(merged.problem)
@@ -176,9 +196,12 @@ def _climb_groups(state: DualAscent, clusters: Clusters, tolerance: float) -> Fl
     flows = np.zeros((len(merged.problem.head), problem.statistics.n_features))
     np.add.at(flows, merged.edge[between], (merged.sign[:, None] * state.flows)[between])
     groups = DualAscent(merged.problem, inverse, flows)
+    share = _GROUP_SHARE * recorder.tolerance if 2 * clusters.n_clusters < problem.graph.n_tasks else np.inf
     for _ in range(_GROUP_CHECKS):
         W, certificate = groups.certified()
-        if certificate.relative_gap <= _GROUP_SHARE * tolerance:
+        if certificate.lower_bound > recorder.good_enough:
+            return None
+        if certificate.objective <= recorder.good_enough and certificate.relative_gap <= share:
             break
         groups.climb(_CHECK)
     return W[clusters.label]

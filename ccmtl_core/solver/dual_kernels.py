@@ -66,14 +66,23 @@ def invert_definite(G: FloatArray, inverse: FloatArray, norm: FloatArray, dims: 
 
 @kernel
 def weights_of_flow(
-    inverse: FloatArray, center: FloatArray, outflow: FloatArray, W: FloatArray, dims: Dims
+    inverse: FloatArray,
+    center: FloatArray,
+    outflow: FloatArray,
+    first: int,
+    last: int,
+    W: FloatArray,
+    dims: Dims,
 ) -> None:
-    """W_t = ŵ_t − G_t⁻¹ (DᵀU)_t, the minimiser for flows U."""
+    """W_t = ŵ_t − G_t⁻¹ (DᵀU)_t for some tasks, the minimiser for flows U; DᵀU is the sum of ``outflow``."""
     P = width(dims)
     own = np.empty(P)
-    for t in range(W.shape[0]):
+    for t in range(first, last):
         for p in range(P):
-            own[p] = outflow[t, p]
+            own[p] = outflow[0, t, p]
+        for k in range(1, outflow.shape[0]):
+            for p in range(P):
+                own[p] += outflow[k, t, p]
         for p in range(P):
             s = center[t, p]
             for q in range(P):
@@ -117,3 +126,37 @@ def ascend(
             outflow[i, p] += V[e, p]
             outflow[j, p] -= V[e, p]
     return along
+
+
+@kernel
+def loss_of_flow(
+    G: FloatArray,
+    norm: FloatArray,
+    center: FloatArray,
+    outflow: FloatArray,
+    W: FloatArray,
+    dims: Dims,
+) -> tuple[float, float, float]:
+    """With D = W − ŵ: 1/2 Σ Dᵀ G D, a bound on 1/2 Σ ρᵀ G⁻¹ ρ for ρ = −(G D + Dᵀ U), and Σ |D|ᵀ |G| |D|.
+
+    The residual ρ is of rounding only; its bound, ‖G⁻¹‖ ‖ρ‖², has a factor of two to spare.
+    """
+    P = width(dims)
+    D = np.empty(P)
+    quadratic, unexplained, terms = 0.0, 0.0, 0.0
+    for t in range(W.shape[0]):
+        for p in range(P):
+            D[p] = W[t, p] - center[t, p]
+        square = 0.0
+        for p in range(P):
+            s, a = 0.0, 0.0
+            for q in range(P):
+                z = G[t, p, q] * D[q]
+                s += z
+                a += abs(z)
+            quadratic += D[p] * s
+            terms += abs(D[p]) * a
+            rest = s + outflow[t, p]
+            square += rest * rest
+        unexplained += norm[t] * square
+    return 0.5 * quadratic, unexplained, terms

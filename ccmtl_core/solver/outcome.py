@@ -57,10 +57,14 @@ class Recorder:
             self._is_certified = True
             self._since_better = 0 if self.gap < 0.9 * before else self._since_better + 1
 
+    @property
+    def good_enough(self) -> float:
+        """The best objective, raised by a thousandth of the tolerance."""
+        return self._objective * (1.0 + 1e-3 * self.tolerance)
+
     def prefer(self, W: FloatArray, objective: float) -> bool:
         """Take weights that are as good but for a thousandth of the tolerance; whether they were taken."""
-        as_good = objective <= self._objective + 1e-3 * self.tolerance * abs(self._objective)
-        if not as_good or self._relative(objective) > self.tolerance:
+        if objective > self.good_enough or self._relative(objective) > self.tolerance:
             return False
         self._weights, self._objective = W, objective
         return True

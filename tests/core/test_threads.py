@@ -1,0 +1,54 @@
+"""Parts of one pass: even, complete, and with the same result on any number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numba import config
+
+from ccmtl_core.solver import dual_ascent
+from ccmtl_core.solver.dual_ascent import DualAscent, Inverse
+from ccmtl_core.threads import sharing, slices
+from tests.core.fusion_problems import random_graph, regular
+
+
+@given(n=st.integers(0, 1000), n_parts=st.integers(1, 9))
+def test_parts_cover_everything_once_and_evenly(n: int, n_parts: int) -> None:
+    parts = slices(n, n_parts)
+    assert [i for part in parts for i in range(n)[part]] == list(range(n))
+    sizes = [part.stop - part.start for part in parts]
+    assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_results_come_in_order_and_errors_come_through(
+    n_threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(config, "NUMBA_NUM_THREADS", n_threads)
+    with sharing(3) as share:
+        assert share(lambda part: 10 * part, [3, 1, 2]) == [30, 10, 20]
+        with pytest.raises(ZeroDivisionError):
+            share(lambda part: 1 / part, [1, 0])
+
+
+def test_shared_steps_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = regular(np.random.default_rng(0), random_graph(np.random.default_rng(1), 40, 0.3), 3)
+    problem = instance.with_strength(2.0).problem
+    inverse = Inverse.of(problem)
+    assert inverse is not None
+
+    def climbed() -> DualAscent:
+        state = DualAscent(problem, inverse)
+        state.climb(20)
+        return state
+
+    alone = climbed()
+    monkeypatch.setattr(dual_ascent, "WORTH_SHARING", 1)
+    flows = []
+    for n_threads in (1, 2):
+        monkeypatch.setattr(config, "NUMBA_NUM_THREADS", n_threads)
+        flows.append(climbed().flows)
+    assert flows[0].tobytes() == flows[1].tobytes()
+    assert flows[0] == pytest.approx(alone.flows, rel=1e-9, abs=1e-12)
