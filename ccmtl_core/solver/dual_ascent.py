@@ -31,8 +31,7 @@ _PATIENCE = 40  # steps, after which those still to come are foretold
 _MOST_STEPS, _MOST_TIGHT_STEPS = 500, 1500  # the more digits, the dearer the other solvers
 _FORESEEN = 2  # times the most: momentum tends to do better than foretold
 _WIDEST = 64  # features; beyond, inverting the blocks takes longer than it saves
-_INSIDE = 0.5  # of its radius: a shorter flow is taken for one that its ball does not hold
-_INSIDE_TIGHT = (1.0 - 1e-9, _INSIDE)  # where flows are known to many digits
+_INSIDE = (1.0 - 1e-9, 0.5)  # of its radius: a shorter flow is taken for one that its ball does not hold
 _GROUP_SHARE = 0.05  # of the tolerance, to which the problem of the groups is solved
 _GROUP_CHECKS = 6  # at most
 _TIGHT = 1e-6  # tolerance, below which that takes Newton steps
@@ -171,7 +170,7 @@ def _fuse(state: DualAscent, W: FloatArray, recorder: Recorder) -> None:
     if not (lengths.any() and problem.radius.any()):
         return
     share_of_radius = row_norms(state.flows) / problem.radius
-    for inside in (_INSIDE,) if tolerance >= _TIGHT else _INSIDE_TIGHT:
+    for inside in _INSIDE:
         if not (share_of_radius < inside).any():
             return
         clusters = Clusters.along(problem.graph, share_of_radius < inside)
@@ -192,9 +191,8 @@ def _climb_groups(state: DualAscent, clusters: Clusters, recorder: Recorder) -> 
     inverse = Inverse.of(merged.problem)
     if inverse is None:
         raise AssertionError("sums of safely definite blocks are safely definite")
-    between = merged.edge >= 0
     flows = np.zeros((len(merged.problem.head), problem.statistics.n_features))
-    np.add.at(flows, merged.edge[between], (merged.sign[:, None] * state.flows)[between])
+    dual_kernels.sum_flows(merged.edge, merged.sign, state.flows, flows)
     groups = DualAscent(merged.problem, inverse, flows)
     share = _GROUP_SHARE * recorder.tolerance if 2 * clusters.n_clusters < problem.graph.n_tasks else np.inf
     for _ in range(_GROUP_CHECKS):

@@ -160,3 +160,12 @@ def loss_of_flow(
             square += rest * rest
         unexplained += norm[t] * square
     return 0.5 * quadratic, unexplained, terms
+
+
+@kernel
+def sum_flows(edge: IndexArray, sign: FloatArray, flows: FloatArray, merged: FloatArray) -> None:
+    """Add the flow of each edge to that of the edge between groups that it belongs to (−1: none)."""
+    for e in range(edge.size):
+        if edge[e] >= 0:
+            for p in range(flows.shape[1]):
+                merged[edge[e], p] += sign[e] * flows[e, p]
