@@ -14,6 +14,7 @@ from ccmtl_core.knn_graph import TaskGraph, nearest_neighbour_graph
 from ccmtl_core.merging import merge_statistics
 from ccmtl_core.model import CCMTLModel
 from ccmtl_core.path import FusionPath, PathPoint, fit_path
+from ccmtl_core.selection import Selection, SelectionProgress, select
 from ccmtl_core.single_task import pooled_weights, single_task_weights
 from ccmtl_core.solver.report import Progress, SolveReport, SolveStatus
 from ccmtl_core.statistics import SufficientStatistics
@@ -35,6 +36,8 @@ __all__ = [
     "ParameterError",
     "PathPoint",
     "Progress",
+    "Selection",
+    "SelectionProgress",
     "SolveReport",
     "SolveStatus",
     "SufficientStatistics",
@@ -51,6 +54,7 @@ __all__ = [
     "pooled_weights",
     "read_statistics",
     "read_statistics_folds",
+    "select",
     "single_task_weights",
     "statistics_frame",
     "statistics_from_files",

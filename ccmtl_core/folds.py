@@ -1,12 +1,20 @@
-"""Statistics of each fold in, statistics of each training part out, as sums and never as differences."""
+"""Rows in, the fold of each out; statistics of folds in, those of the training parts out, as sums.
+
+Training parts are never differences: the total minus a fold would cancel.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TypeVar
 
-from ccmtl_core.exceptions import ParameterError
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ccmtl_core._types import IntArray
+from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.statistics import SufficientStatistics
+from ccmtl_core.task_dataset import TaskDataset
 from ccmtl_core.triangular_statistics import TriangularStatistics
 
 Statistics = TypeVar("Statistics", SufficientStatistics, TriangularStatistics)
@@ -40,8 +48,7 @@ def training_folds(folds: Sequence[Statistics]) -> list[Statistics]:
     >>> [float(part.xty[0, 0]) for part in training_folds(folds)]
     [5.0, 4.0, 3.0]
     """
-    if len(folds) < 2:
-        raise ParameterError(f"at least two folds are needed, not {len(folds)}")
+    _check_number(len(folds))
     last = len(folds) - 1
     before, after = {1: folds[0]}, {last - 1: folds[-1]}
     for f in range(2, last + 1):
@@ -52,3 +59,102 @@ def training_folds(folds: Sequence[Statistics]) -> list[Statistics]:
     parts.extend(before[f] + after[f] for f in range(1, last))
     parts.append(before[last])
     return parts
+
+
+def rolling_origins(blocks: Sequence[Statistics]) -> list[Statistics]:
+    """For each block after the first, the statistics of all before it: K − 1 training parts, prefix sums.
+
+    Parameters
+    ----------
+    blocks : sequence of K statistics
+        Blocks of time, the oldest first; K ≥ 2.
+
+    Examples
+    --------
+    >>> data = TaskDataset.from_arrays([[[1.0], [2.0], [3.0]]], [[1.0, 1.0, 1.0]])
+    >>> blocks = SufficientStatistics.by_fold(data, [0, 1, 2], 3)
+    >>> [float(part.xty[0, 0]) for part in rolling_origins(blocks)]
+    [1.0, 3.0]
+    """
+    _check_number(len(blocks))
+    parts = [blocks[0]]
+    for block in blocks[1:-1]:
+        parts.append(parts[-1] + block)
+    return parts
+
+
+def random_folds(dataset: TaskDataset, n_folds: int, rng: np.random.Generator) -> IntArray:
+    """Draw the fold of each row: as many rows of each task in one fold as in another, but for one.
+
+    Returns
+    -------
+    (n,) int64
+        In [0, n_folds). Which folds get one more is drawn too, task by task.
+
+    Examples
+    --------
+    >>> data = TaskDataset.from_arrays([np.ones((4, 1))] * 2, [np.ones(4)] * 2)
+    >>> np.bincount(random_folds(data, 2, np.random.default_rng(0)))
+    array([4, 4])
+    """
+    _check_number(n_folds)
+    order = np.lexsort((rng.random(len(dataset.y)), dataset.task_index))
+    shift = rng.integers(0, n_folds, dataset.n_tasks)
+    fold = np.empty(len(order), dtype=np.int64)
+    fold[order] = (_place(dataset) + shift[dataset.task_index]) % n_folds
+    return fold
+
+
+def contiguous_folds(dataset: TaskDataset, n_folds: int, time: ArrayLike | None = None) -> IntArray:
+    """Cut the rows into blocks that follow each other, for contiguous folds and for rolling origins.
+
+    Parameters
+    ----------
+    dataset : TaskDataset
+        n rows.
+    n_folds : int
+        Blocks, 2 or more.
+    time : (n,) array of numbers, optional
+        When each row was: blocks then hold the same number of distinct times. Otherwise the rows of each task
+        are cut into equal parts in their order.
+
+    Returns
+    -------
+    (n,) int64
+        In [0, n_folds), the earliest 0.
+
+    Raises
+    ------
+    DataError
+        Times that are not one for each row, or fewer distinct ones than folds.
+
+    Examples
+    --------
+    >>> data = TaskDataset.from_arrays([np.ones((4, 1))], [np.ones(4)])
+    >>> contiguous_folds(data, 2)
+    array([0, 0, 1, 1])
+    >>> contiguous_folds(data, 2, [9, 1, 9, 9])
+    array([1, 0, 1, 1])
+    """
+    _check_number(n_folds)
+    if time is None:
+        return _place(dataset) * n_folds // np.maximum(dataset.n_samples, 1)[dataset.task_index]
+    when = np.asarray(time)
+    if when.shape != dataset.y.shape:
+        raise DataError(f"time must be {dataset.y.shape}, one for each row; got {when.shape}")
+    distinct, place = np.unique(when, return_inverse=True)
+    if len(distinct) < n_folds:
+        raise DataError(f"the rows have {len(distinct)} distinct times, too few for {n_folds} folds")
+    fold: IntArray = place * n_folds // len(distinct)
+    return fold
+
+
+def _place(dataset: TaskDataset) -> IntArray:
+    """The place of each row in its task, (n,)."""
+    place: IntArray = np.arange(len(dataset.y)) - dataset.offsets[:-1][dataset.task_index]
+    return place
+
+
+def _check_number(n_folds: int) -> None:
+    if n_folds < 2:
+        raise ParameterError(f"at least two folds are needed, not {n_folds}")

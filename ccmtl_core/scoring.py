@@ -1,0 +1,96 @@
+"""Squared errors of held-out rows in, one error out; errors of strengths by fold in, the chosen one out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.exceptions import DataError, ParameterError
+
+Score = Callable[[FloatArray, IntArray], float]
+"""From ‖X_t w_t − y_t‖² (T,) and the numbers of rows (T,) of the held-out part; the smaller, the better."""
+
+RULES = ("best", "one_standard_error")
+
+
+def mean_of_task_rmse(squared_error: FloatArray, n_samples: IntArray) -> float:
+    """Mean over tasks of each task's own root mean squared error; tasks without held-out rows do not count.
+
+    The error that He et al. (AAAI 2019) report for Sales and Ta-Feng.
+
+    Raises
+    ------
+    DataError
+        No task has held-out rows.
+
+    Examples
+    --------
+    >>> mean_of_task_rmse(np.array([4.0, 0.0, 9.0]), np.array([1, 0, 1]))
+    2.5
+    """
+    scored = n_samples > 0
+    if not scored.any():
+        raise DataError("a fold has no rows: there is nothing to score")
+    return float(np.sqrt(squared_error[scored] / n_samples[scored]).mean())
+
+
+def rmse_over_rows(squared_error: FloatArray, n_samples: IntArray) -> float:
+    """Root mean squared error over all held-out rows.
+
+    The error that He et al. (AAAI 2019) report for School.
+
+    Raises
+    ------
+    DataError
+        No task has held-out rows.
+
+    Examples
+    --------
+    >>> rmse_over_rows(np.array([4.0, 0.0, 14.0]), np.array([1, 0, 1]))
+    3.0
+    """
+    if not n_samples.any():
+        raise DataError("a fold has no rows: there is nothing to score")
+    return float(np.sqrt(squared_error.sum() / n_samples.sum()))
+
+
+def standard_error(errors: FloatArray) -> FloatArray:
+    """Standard error of the mean over folds, (L,), of errors (K, L)."""
+    error: FloatArray = errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
+    return error
+
+
+def choose(strengths: FloatArray, errors: FloatArray, rule: str) -> int:
+    """The place of the chosen strength.
+
+    Parameters
+    ----------
+    strengths : (L,) float64
+        λ.
+    errors : (K, L) float64
+        By fold and strength.
+    rule : str
+        "best": the least mean error, the larger strength where two are equal. "one_standard_error": the
+        largest strength, hence the fewest groups, whose mean error is within one standard error of the least
+        (Breiman, Friedman, Olshen & Stone, Classification and Regression Trees, 1984, section 3.4.3).
+
+    Raises
+    ------
+    ParameterError
+        A rule that does not exist.
+
+    Examples
+    --------
+    >>> errors = np.array([[1.0, 0.5, 0.6], [1.0, 0.7, 0.7]])
+    >>> [choose(np.array([0.0, 1.0, 2.0]), errors, rule) for rule in RULES]
+    [1, 2]
+    """
+    if rule not in RULES:
+        raise ParameterError(f"rule must be one of {', '.join(RULES)}; not {rule!r}")
+    mean = errors.mean(axis=0)
+    allowed = mean.min()
+    if rule == "one_standard_error":
+        allowed += standard_error(errors)[int(np.argmin(mean))]
+    return int(max(np.flatnonzero(mean <= allowed), key=lambda place: strengths[place]))

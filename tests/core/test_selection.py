@@ -1,0 +1,244 @@
+"""Selection: what it reports is what fits of each fold give, whatever the number of workers and the form."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+
+from ccmtl_core import (
+    DataError,
+    ParameterError,
+    SufficientStatistics,
+    TaskDataset,
+    TriangularStatistics,
+    fit,
+    nearest_neighbour_graph,
+    pooled_weights,
+    select,
+    single_task_weights,
+    strength_grid,
+    training_folds,
+)
+from ccmtl_core.folds import contiguous_folds, random_folds, rolling_origins
+from ccmtl_core.scoring import choose, mean_of_task_rmse, rmse_over_rows
+from ccmtl_core.selection import Selection, SelectionProgress
+
+STRENGTHS = [0.0, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0]
+
+
+def clustered(seed: int = 0, n_tasks: int = 30, noise: float = 1.0) -> TaskDataset:
+    """Tasks in three clusters, with few and ragged rows: fusing pays, one model for all does not."""
+    rng = np.random.default_rng(seed)
+    centres = 2.0 * rng.standard_normal((3, 2))
+    W = centres[np.arange(n_tasks) % 3] + 0.05 * rng.standard_normal((n_tasks, 2))
+    X = [rng.standard_normal((rng.integers(6, 12), 2)) for _ in W]
+    y = [x @ w + noise * rng.standard_normal(len(x)) for x, w in zip(X, W, strict=True)]
+    return TaskDataset.from_arrays(X, y)
+
+
+@pytest.fixture(scope="module")
+def dataset() -> TaskDataset:
+    return clustered()
+
+
+@pytest.fixture(scope="module")
+def folds(dataset: TaskDataset) -> list[SufficientStatistics]:
+    fold = random_folds(dataset, 4, np.random.default_rng(1))
+    return SufficientStatistics.by_fold(dataset, fold, 4)
+
+
+@pytest.fixture(scope="module")
+def selection(folds: list[SufficientStatistics]) -> Selection:
+    return select(folds, STRENGTHS, n_neighbors=4, path_tolerance=1e-7, tolerance=1e-8)
+
+
+def test_errors_are_those_of_fits_to_the_other_folds(
+    folds: list[SufficientStatistics], selection: Selection
+) -> None:
+    for f, training in enumerate(training_folds(folds)):
+        for place in (0, 3, 6):
+            model = fit(training, fusion_strength=STRENGTHS[place], n_neighbors=4, tolerance=1e-7).model
+            error = mean_of_task_rmse(folds[f].squared_error(model.weights), folds[f].n_samples)
+            assert selection.fold_errors[f, place] == pytest.approx(error, rel=1e-3)
+    assert (selection.gaps <= 1e-7).all()
+
+
+def test_errors_from_statistics_are_those_of_predicted_rows(
+    dataset: TaskDataset, folds: list[SufficientStatistics], selection: Selection
+) -> None:
+    fold = random_folds(dataset, 4, np.random.default_rng(1))
+    W = single_task_weights(training_folds(folds)[2])
+    off = (dataset.X * W[dataset.task_index]).sum(axis=1) - dataset.y
+    rmse = []
+    for t in range(dataset.n_tasks):
+        rows = (dataset.task_index == t) & (fold == 2)
+        if rows.any():
+            rmse.append(np.sqrt((off[rows] ** 2).mean()))
+    assert selection.fold_errors[2, 0] == pytest.approx(np.mean(rmse), rel=1e-9)
+    assert selection.rivals["single_task"][2] == pytest.approx(np.mean(rmse), rel=1e-9)
+
+
+def test_chooses_fused_clusters_and_fits_all_rows_with_them(
+    dataset: TaskDataset, folds: list[SufficientStatistics], selection: Selection
+) -> None:
+    assert selection.fusion_strength == STRENGTHS[int(np.argmin(selection.errors))]
+    assert 0.3 <= selection.fusion_strength <= 300.0
+    best = selection.errors.min()
+    assert best < 0.95 * selection.rivals["single_task"].mean()
+    assert best < 0.95 * selection.rivals["pooled"].mean()
+    again = fit(dataset, fusion_strength=selection.fusion_strength, n_neighbors=4, tolerance=1e-8)
+    assert selection.fit.report.objective == pytest.approx(again.report.objective, rel=1e-7)
+    assert selection.fit.report.gap <= 1e-8
+
+
+def test_ends_of_the_path_are_the_rivals(folds: list[SufficientStatistics], selection: Selection) -> None:
+    np.testing.assert_allclose(selection.fold_errors[:, 0], selection.rivals["single_task"], rtol=1e-9)
+    one_component = [
+        f
+        for f, part in enumerate(training_folds(folds))
+        if nearest_neighbour_graph(single_task_weights(part), 4).n_components == 1
+    ]
+    assert one_component
+    np.testing.assert_allclose(
+        selection.fold_errors[one_component, -1], selection.rivals["pooled"][one_component], rtol=1e-6
+    )
+    assert (selection.n_groups[:, 0] >= selection.n_groups[:, -1]).all()
+    assert (selection.n_groups[one_component, -1] == 1).all()
+
+
+@pytest.mark.parametrize(("n_jobs", "backend"), [(2, None), (3, None), (2, "loky")])
+def test_workers_change_no_bit(folds: list[SufficientStatistics], n_jobs: int, backend: str | None) -> None:
+    def run(n_jobs: int) -> Selection:
+        return select(folds, n_neighbors=4, n_jobs=n_jobs)
+
+    one = run(1)
+    if backend is None:
+        many = run(n_jobs)
+    else:
+        with parallel_config(backend=backend):
+            many = run(n_jobs)
+    for name in ("fusion_strengths", "fold_errors", "gaps", "n_groups", "errors"):
+        assert getattr(one, name).tobytes() == getattr(many, name).tobytes()
+    assert one.chosen == many.chosen
+    assert one.fit.model.weights.tobytes() == many.fit.model.weights.tobytes()
+
+
+def test_rows_and_statistics_of_folds_are_the_same_question(dataset: TaskDataset) -> None:
+    fold = random_folds(dataset, 3, np.random.default_rng(0))
+    parts = SufficientStatistics.by_fold(dataset, fold, 3)
+    from_rows = select(dataset, STRENGTHS, n_folds=3)
+    assert from_rows.fold_errors.tobytes() == select(dataset, STRENGTHS, folds=fold).fold_errors.tobytes()
+    assert from_rows.fold_errors.tobytes() == select(parts, STRENGTHS).fold_errors.tobytes()
+    triangular = select(TriangularStatistics.by_fold(dataset, fold, 3), STRENGTHS)
+    np.testing.assert_allclose(triangular.fold_errors, from_rows.fold_errors, rtol=0.02)
+
+
+def test_the_default_strengths_are_the_grid_of_all_rows(folds: list[SufficientStatistics]) -> None:
+    everything = folds[0] + folds[1] + folds[2] + folds[3]
+    graph = nearest_neighbour_graph(single_task_weights(everything), 10)
+    np.testing.assert_allclose(select(folds).fusion_strengths, strength_grid(everything, graph), rtol=1e-9)
+
+
+def test_rolling_origins_forecast_each_block_from_those_before(dataset: TaskDataset) -> None:
+    blocks = SufficientStatistics.by_fold(dataset, contiguous_folds(dataset, 4), 4)
+    result = select(dataset, [0.0, 10.0], folds="rolling", n_folds=3)
+    assert result.fold_errors.tobytes() == select(blocks, [0.0, 10.0], folds="rolling").fold_errors.tobytes()
+    for f in range(3):
+        training = blocks[0] if f == 0 else rolling_origins(blocks)[f]
+        error = mean_of_task_rmse(
+            blocks[f + 1].squared_error(pooled_weights(training)), blocks[f + 1].n_samples
+        )
+        assert result.rivals["pooled"][f] == pytest.approx(error, rel=1e-12)
+    assert result.fit.report.objective == pytest.approx(
+        fit(dataset, fusion_strength=result.fusion_strength).report.objective, rel=1e-4
+    )
+
+
+def test_another_score_can_choose(dataset: TaskDataset) -> None:
+    result = select(dataset, STRENGTHS, n_folds=3, score=rmse_over_rows)
+    assert result.fold_errors[0, 0] != select(dataset, STRENGTHS, n_folds=3).fold_errors[0, 0]
+    worst = select(dataset, STRENGTHS, n_folds=3, score=lambda e, n: -mean_of_task_rmse(e, n))
+    assert worst.fusion_strength in (0.0, STRENGTHS[-1])
+
+
+def test_one_standard_error_takes_the_most_fused_of_the_good_ones() -> None:
+    data = clustered(3, noise=2.0)
+    best = select(data, STRENGTHS, n_folds=3)
+    careful = select(data, STRENGTHS, n_folds=3, rule="one_standard_error")
+    assert careful.fusion_strength >= best.fusion_strength
+    allowed = best.errors[best.chosen] + best.standard_errors[best.chosen]
+    assert careful.errors[careful.chosen] <= allowed
+    assert (careful.errors[careful.chosen + 1 :] > allowed).all()
+
+
+def test_progress_tells_errors_as_strengths_are_done(folds: list[SufficientStatistics]) -> None:
+    seen: list[SelectionProgress] = []
+    result = select(folds, STRENGTHS, on_progress=seen.append)
+    assert [step.done for step in seen] == sorted(step.done for step in seen)
+    assert (seen[-1].done, seen[-1].total) == (37, 37)
+    assert seen[-1].fusion_strengths == tuple(STRENGTHS)
+    assert seen[-1].errors == tuple(result.errors)
+    assert 0 < len(seen[3].errors) < len(STRENGTHS)
+
+
+def test_an_error_in_the_caller_ends_it(folds: list[SufficientStatistics]) -> None:
+    def refuse(progress: SelectionProgress) -> None:
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        select(folds, STRENGTHS, n_jobs=2, on_progress=refuse)
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"folds": "leave-one-out"}, "folds must be one of random, contiguous, rolling"),
+        ({"rule": "two"}, "rule must be one of best, one_standard_error; not 'two'"),
+        ({"n_folds": 1}, "at least two folds are needed, not 1"),
+        ({"fusion_strengths": [-1.0]}, "finite number from 0 up"),
+        ({"solver": "magic"}, "solver must be one of"),
+        ({"path_tolerance": 0.0}, "tolerance must be"),
+    ],
+)
+def test_what_does_not_exist_is_refused(
+    dataset: TaskDataset, choices: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ParameterError, match=message):
+        select(dataset, **choices)  # type: ignore[arg-type]
+
+
+def test_a_fold_without_rows_is_refused(dataset: TaskDataset) -> None:
+    fold = np.zeros(len(dataset.y), dtype=np.int64)
+    fold[0] = 2
+    with pytest.raises(DataError, match="a fold has no rows"):
+        select(dataset, [0.0, 1.0], folds=fold)
+
+
+def test_random_folds_hold_equal_shares_of_each_task(dataset: TaskDataset) -> None:
+    fold = random_folds(dataset, 3, np.random.default_rng(5))
+    table = np.zeros((dataset.n_tasks, 3), dtype=np.int64)
+    np.add.at(table, (dataset.task_index, fold), 1)
+    assert (table.max(axis=1) - table.min(axis=1) <= 1).all()
+    other = random_folds(dataset, 3, np.random.default_rng(6))
+    assert not np.array_equal(fold, other)
+
+
+def test_contiguous_folds_follow_time(dataset: TaskDataset) -> None:
+    in_order = contiguous_folds(dataset, 3)
+    for t in range(dataset.n_tasks):
+        own = in_order[dataset.task_index == t]
+        assert (np.diff(own) >= 0).all()
+        assert set(own) == {0, 1, 2}
+    time = np.random.default_rng(0).integers(0, 9, len(dataset.y))
+    blocks = contiguous_folds(dataset, 3, time)
+    assert np.array_equal(blocks, np.unique(time, return_inverse=True)[1] * 3 // 9)
+    with pytest.raises(DataError, match="time must be"):
+        contiguous_folds(dataset, 3, time[:-1])
+    with pytest.raises(DataError, match="1 distinct times, too few for 3 folds"):
+        contiguous_folds(dataset, 3, np.zeros(len(dataset.y)))
+
+
+def test_of_equal_errors_the_larger_strength_is_chosen() -> None:
+    errors = np.array([[1.0, 0.5, 0.5, 2.0]] * 2)
+    assert choose(np.array([0.0, 1.0, 2.0, 3.0]), errors, "best") == 2
