@@ -13,9 +13,10 @@ from ccmtl_core.folds import training_folds
 from ccmtl_core.knn_graph import TaskGraph, nearest_neighbour_graph
 from ccmtl_core.merging import merge_statistics
 from ccmtl_core.model import CCMTLModel
+from ccmtl_core.model_choices import ModelChoices
 from ccmtl_core.path import FusionPath, PathPoint, fit_path
 from ccmtl_core.selection import Selection, SelectionProgress, select
-from ccmtl_core.single_task import pooled_weights, single_task_weights
+from ccmtl_core.single_task import pooled_weights, shrunk_weights, single_task_weights
 from ccmtl_core.solver.report import Progress, SolveReport, SolveStatus
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.statistics_table import read_statistics, read_statistics_folds, statistics_frame
@@ -32,6 +33,7 @@ __all__ = [
     "FitResult",
     "FusingStrength",
     "FusionPath",
+    "ModelChoices",
     "ModelFileError",
     "ParameterError",
     "PathPoint",
@@ -55,6 +57,7 @@ __all__ = [
     "read_statistics",
     "read_statistics_folds",
     "select",
+    "shrunk_weights",
     "single_task_weights",
     "statistics_frame",
     "statistics_from_files",

@@ -35,7 +35,7 @@ class Means:
     weight : (T,) float64
         Effective number of rows.
     x, y : (T, P), (T,) float64
-        x̄ and ȳ; zero for a task without rows.
+        x̄ and ȳ; those of all rows together for a task without rows.
     """
 
     weight: FloatArray
@@ -69,9 +69,10 @@ def means_of(weight: FloatArray | None, x_sum: FloatArray | None, y_sum: FloatAr
             "these statistics hold no sums of x and y, which an intercept needs; "
             "compute them from rows, or give weight, x_sum and y_sum"
         )
-    some = weight > 0
-    y = np.divide(y_sum, weight, out=np.zeros_like(y_sum), where=some)
-    x = np.divide(x_sum, weight[:, None], out=np.zeros_like(x_sum), where=some[:, None])
+    some, total = weight > 0, max(float(weight.sum()), float(np.finfo(np.float64).tiny))
+    y = np.divide(y_sum, weight, out=np.full_like(y_sum, y_sum.sum() / total), where=some)
+    overall = np.tile(x_sum.sum(axis=0) / total, (len(weight), 1))
+    x = np.divide(x_sum, weight[:, None], out=overall, where=some[:, None])
     return Means(weight, x, y)
 
 

@@ -11,8 +11,9 @@ from ccmtl_core.clusters import Clusters
 from ccmtl_core.fusion_solver import FusionSolver, check_solver
 from ccmtl_core.knn_graph import TaskGraph, nearest_neighbour_graph
 from ccmtl_core.model import CCMTLModel
+from ccmtl_core.model_choices import ModelChoices
 from ccmtl_core.objective import check_strength
-from ccmtl_core.single_task import Statistics, start_weights
+from ccmtl_core.single_task import Statistics
 from ccmtl_core.solver.outcome import Outcome
 from ccmtl_core.solver.report import Progress, ProgressCallback, Round, SolveReport
 from ccmtl_core.statistics import SufficientStatistics
@@ -47,7 +48,7 @@ class FitResult:
 
     @property
     def clusters(self) -> tuple[tuple[str, ...], ...]:
-        """Ids of the tasks of each group that shares one model exactly, largest group first."""
+        """Ids of the tasks of each group that shares its weights exactly, largest group first."""
         groups = Clusters.of_equal(self.graph, self.model.weights).members
         return tuple(tuple(self.model.task_ids[t] for t in group) for group in groups)
 
@@ -60,6 +61,9 @@ def fit(
     tolerance: float = 1e-4,
     solver: str = "auto",
     graph: TaskGraph | None = None,
+    fit_intercept: bool = False,
+    loss_scaling: str = "none",
+    start: str = "least_squares",
     on_progress: ProgressCallback | None = None,
 ) -> FitResult:
     """Fit one linear model per task, similar ones pulled together (He et al., AAAI 2019).
@@ -80,6 +84,13 @@ def fit(
         then the next. All end by fusing tasks exactly.
     graph : TaskGraph, optional
         Fuse along this graph instead of the nearest neighbours.
+    fit_intercept : bool
+        Give each task an intercept of its own, which the fusion leaves alone.
+    loss_scaling : {"none", "spread"}
+        "spread": divide each task's loss by the standard deviation of its y, so that tasks of large numbers
+        do not decide alone.
+    start : {"least_squares", "shrunk"}
+        What start and graph are made of: each task alone, as in the paper, or shrunk to the pooled weights.
     on_progress : callable, optional
         Called at each phase and round; an exception that it raises ends the fit and reaches the caller.
 
@@ -106,19 +117,22 @@ def fit(
     """
     check_solver(solver, tolerance)
     check_strength(fusion_strength)
+    choices = ModelChoices(fit_intercept, loss_scaling, start)
     clock = _Clock(on_progress)
     with clock.phase("statistics"):
         statistics = SufficientStatistics.from_dataset(data) if isinstance(data, TaskDataset) else data
     with clock.phase("start"):
-        W = start_weights(statistics)
+        prepared = choices.prepare(statistics)
     with clock.phase("graph"):
-        graph = nearest_neighbour_graph(W, n_neighbors) if graph is None else graph
+        graph = nearest_neighbour_graph(prepared.start, n_neighbors) if graph is None else graph
     with clock.phase("solve"):
-        outcome = FusionSolver(statistics, graph).solve(
-            fusion_strength, W, tolerance=tolerance, solver=solver, on_round=clock.round
+        outcome = FusionSolver(prepared.statistics, graph).solve(
+            fusion_strength, prepared.start, tolerance=tolerance, solver=solver, on_round=clock.round
         )
-    model = CCMTLModel(outcome.weights, statistics.task_ids, statistics.feature_names)
-    note = statistics.least_squares.precision_note(statistics.task_ids)
+    W = outcome.weights
+    b = prepared.intercept(W)
+    model = CCMTLModel(W, statistics.task_ids, statistics.feature_names, intercept=b)
+    note = prepared.statistics.least_squares.precision_note(statistics.task_ids)
     report = _report(outcome, tolerance, clock, () if note is None else (note,))
     return FitResult(model, report, graph)
 

@@ -148,7 +148,7 @@ def least_squares_from_gram(
         size = (np.sqrt(before[1]) + _dot(np.abs(weights), np.sqrt(before[0]))) ** 2
     exact = rank >= n_samples  # as many independent columns as rows: the fit passes through them
     residual = np.where(exact, 0.0, np.maximum(yty - explained, 0.0))
-    steps = 3 if before is None else 10  # sums, products and differences that round
+    steps = 3 if before is None else 32  # differences also bend the weights: a margin for the second order
     error = np.where(exact, 0.0, EPS * (steps + np.sqrt(n_samples / 64)) * size)
     return LeastSquares(weights, residual, error, rank)
 
