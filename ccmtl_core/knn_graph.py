@@ -29,6 +29,7 @@ TIE_RULE = (
 
 _BRUTE_FORCE_FROM = 17  # features; beyond, a k-d tree visits nearly every point
 _BLOCK_BYTES = 64 * 1024**2
+_MANY_POINTS = 50_000  # from which a search is spread over all cores; below, threads cost more than they give
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +208,8 @@ def _nearest_others(points: FloatArray, k: int) -> IntArray:
     if k < 1:
         return np.empty((n, 0), dtype=np.int64)
     if points.shape[1] < _BRUTE_FORCE_FROM:
-        found = np.asarray(KDTree(points, leafsize=32).query(points, k + 1)[1])
+        workers = -1 if n >= _MANY_POINTS else 1
+        found = np.asarray(KDTree(points, leafsize=32).query(points, k + 1, workers=workers)[1])
     else:
         found = np.concatenate(list(_brute_force(points, k + 1)))
     itself = found == np.arange(n)[:, None]
