@@ -15,6 +15,7 @@ from ccmtl_core.merging import merge_statistics
 from ccmtl_core.model import CCMTLModel
 from ccmtl_core.model_choices import ModelChoices
 from ccmtl_core.path import FusionPath, PathPoint, fit_path
+from ccmtl_core.refit import append_statistics, refit
 from ccmtl_core.selection import Selection, SelectionProgress, select
 from ccmtl_core.single_task import pooled_weights, shrunk_weights, single_task_weights
 from ccmtl_core.solver.report import Progress, SolveReport, SolveStatus
@@ -47,6 +48,7 @@ __all__ = [
     "TaskGraph",
     "TriangularStatistics",
     "UnknownTaskError",
+    "append_statistics",
     "fit",
     "fit_path",
     "fused_weights",
@@ -56,6 +58,7 @@ __all__ = [
     "pooled_weights",
     "read_statistics",
     "read_statistics_folds",
+    "refit",
     "select",
     "shrunk_weights",
     "single_task_weights",

@@ -1,0 +1,99 @@
+"""Blocks of rows in, certified weights of a million tasks out, with the time and the memory that it took.
+
+Run as a process of its own, whose peak memory is its own: ``python -m benchmarks.scale.million TASKS SHARE``
+prints one JSON object. Generating a block is not timed.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from benchmarks.scale.many_tasks import SHARES, SPREADS, TOLERANCE
+from benchmarks.solver.report import Bar, Row, Section
+from ccmtl_core import SufficientStatistics, fit
+from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.synthetic import scale_syn
+
+TASKS, BLOCK_TASKS, N_FEATURES = 1_000_000, 10_000, 10
+FUSING = 25.0  # about where clusters of this kind are wholly fused; many_tasks.py bounds it
+MAX_SECONDS, MAX_GIGABYTES = 90.0, 8.0
+
+
+def measure(n_tasks: int = TASKS) -> Section:
+    """Fit at each share of the fusing strength, each in a process of its own."""
+    rows = [_child(n_tasks, share) for share in SHARES]
+    bars = [
+        Bar("largest gap", max(row["gap"] for row in rows), TOLERANCE),
+        Bar("most seconds", max(row["wall seconds"] for row in rows), MAX_SECONDS),
+        Bar("most gigabytes", max(row["peak GB"] for row in rows), MAX_GIGABYTES),
+    ]
+    notes = [
+        "From streamed blocks of rows; generating them is not timed. Peak memory is the whole process's, "
+        "the blocks included.",
+    ]
+    return Section({f"{n_tasks:,} tasks of {N_FEATURES} features and 100 samples": rows}, bars, notes)
+
+
+def _child(n_tasks: int, share: float) -> Row:
+    command = [sys.executable, "-m", "benchmarks.scale.million", str(n_tasks), str(share)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    row: dict[str, Any] = json.loads(done.stdout)
+    return row
+
+
+class Source:
+    """Blocks of rows, and the seconds that making them took."""
+
+    def __init__(self, n_tasks: int) -> None:
+        self.n_tasks, self.seconds, self.cpu_seconds = n_tasks, 0.0, 0.0
+
+    def blocks(self) -> Iterator[tuple[FloatArray, FloatArray, IntArray]]:
+        """Yield features, targets and tasks, the tasks of a block together."""
+        for first in range(0, self.n_tasks, BLOCK_TASKS):
+            began, cpu = time.perf_counter(), time.process_time()
+            size = min(BLOCK_TASKS, self.n_tasks - first)
+            rng = np.random.default_rng([0, first])
+            data = scale_syn(rng, size, n_features=N_FEATURES, center_spread=SPREADS["apart"]).dataset
+            task = data.task_index + first
+            self.seconds += time.perf_counter() - began
+            self.cpu_seconds += time.process_time() - cpu
+            yield data.X, data.y, task
+
+
+def run(n_tasks: int, share: float) -> Row:
+    """Fit in this process."""
+    warm = scale_syn(np.random.default_rng(1), 500, n_features=N_FEATURES).dataset
+    fit(warm, fusion_strength=share * FUSING)  # load the compiled kernels
+    source = Source(n_tasks)
+    began, cpu = time.perf_counter(), time.process_time()
+    statistics = SufficientStatistics.from_blocks(source.blocks(), n_tasks, N_FEATURES)
+    streamed = time.perf_counter() - began - source.seconds
+    result = fit(statistics, fusion_strength=share * FUSING, tolerance=TOLERANCE)
+    report = result.report
+    return {
+        "share": f"{share:g}",
+        "seconds": time.process_time() - cpu - source.cpu_seconds,
+        "wall seconds": time.perf_counter() - began - source.seconds,
+        "peak GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT / 1e9,
+        "statistics": streamed,
+        "graph": report.seconds["graph"],
+        "solve": report.seconds["solve"],
+        "generating": source.seconds,
+        "solver": report.solver,
+        "rounds": report.rounds,
+        "gap": report.gap,
+    }
+
+
+_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes in what getrusage counts
+
+if __name__ == "__main__":
+    print(json.dumps(run(int(sys.argv[1]), float(sys.argv[2]))))
