@@ -92,7 +92,8 @@ def _explained() -> Iterator[None]:
     except ValidationError as error:
         for fault in error.errors():
             name = "CCMTL_" + "_".join(map(str, fault["loc"])).upper()
-            typer.echo(f"{name}: {fault['msg']} (given: {fault['input']!r})", err=True)
+            given = "" if "database_url" in fault["loc"] else f" (given: {fault['input']!r})"  # a password
+            typer.echo(f"{name}: {fault['msg']}{given}", err=True)
         raise typer.Exit(1) from None
     except (SchemaOutOfDate, DatabaseUnsuitable) as error:
         typer.echo(str(error), err=True)

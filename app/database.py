@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Float, create_engine, event
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.functions import FunctionElement
@@ -31,8 +32,14 @@ def _postgresql_now(element: DatabaseNow, compiler: Any, **kw: Any) -> str:
     return "extract(epoch from clock_timestamp())"
 
 
-class DatabaseUnsuitable(Exception):
-    """The database answers, but cannot hold what this program stores."""
+class DatabaseUnsuitable(OperationalError):
+    """The database answers, but cannot hold what this program stores: until that is mended, it is away."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(None, None, ValueError(reason))
+
+    def __str__(self) -> str:
+        return str(self.orig)
 
 
 class Database:

@@ -31,6 +31,7 @@ from starlette.exceptions import HTTPException
 logger = logging.getLogger(__name__)
 
 MAX_ERRORS = 100
+RETRY_SECONDS = "5"
 MEDIA_TYPE = "application/problem+json"
 
 
@@ -143,8 +144,12 @@ class InsufficientStorage(AppError):
 
 
 def _respond(problem: Problem, headers: dict[str, str] | None = None) -> JSONResponse:
+    retry = {"Retry-After": RETRY_SECONDS} if problem.status == ServiceUnavailable.status else {}
     return JSONResponse(
-        problem.model_dump(mode="json"), problem.status, media_type=MEDIA_TYPE, headers=headers
+        problem.model_dump(mode="json"),
+        problem.status,
+        media_type=MEDIA_TYPE,
+        headers={**retry, **(headers or {})},
     )
 
 
@@ -172,8 +177,12 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-_FULL = {errno.ENOSPC, errno.EDQUOT}
-_UNUSABLE = {errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_UNUSABLE = {
+    *(errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO),
+    *(errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ESTALE, errno.ETIMEDOUT),  # the folder is gone
+    *(errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN),  # the process or the machine is at its limit
+}
 
 
 def _storage_full() -> InsufficientStorage:
@@ -219,10 +228,11 @@ def install_error_handlers(app: FastAPI) -> None:
         logger.error("the database failed in %s %s: %s", request.method, request.url.path, error)
         if _is_full(error):
             return _respond(_storage_full().problem)
-        problem = ServiceUnavailable(
-            "database_unavailable", "The database does not answer; try again."
-        ).problem
-        return _respond(problem, {"Retry-After": "5"})
+        return _respond(
+            ServiceUnavailable(
+                "database_unavailable", "The database does not answer, or cannot be used; try again."
+            ).problem
+        )
 
     @app.exception_handler(OSError)
     async def _storage_failed(request: Request, error: OSError) -> JSONResponse:

@@ -6,8 +6,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError
+
+_DRIVERS = {"sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg"}
 
 
 class Settings(BaseSettings):
@@ -51,6 +55,19 @@ class Settings(BaseSettings):
     model_cache_bytes: Annotated[
         int, Field(ge=1, description="Memory for weights kept ready to predict, in bytes.")
     ] = 2 * 1024**3
+
+    @field_validator("database_url")
+    @classmethod
+    def _readable(cls, database_url: str | None) -> str | None:
+        try:
+            driver = make_url(database_url).drivername if database_url else "sqlite"
+        except (ArgumentError, ValueError):
+            driver = ""
+        if driver not in _DRIVERS:
+            raise ValueError(
+                "must be a URL such as sqlite:////folder/ccmtl.db or postgresql+psycopg://host/name"
+            )
+        return database_url
 
     @cached_property
     def resolved_database_url(self) -> str:

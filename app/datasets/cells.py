@@ -127,14 +127,14 @@ def _parse(role: Role, dtype: pl.DataType, formats: TimeFormat) -> pl.Expr:
     if role.kind is Kind.NUMBER:
         number = raw.cast(pl.String) if _is_text(dtype) else raw
         return number.cast(pl.Float64, strict=False).alias(role.name)
-    if _is_text(dtype):
-        moment = formats.parse(raw.cast(pl.String))
-    elif isinstance(dtype, pl.Datetime) and dtype.time_zone is not None:
-        moment = raw.dt.convert_time_zone("UTC").dt.replace_time_zone(None).cast(pl.Datetime("us"))
-    else:
-        moment = raw.cast(pl.Datetime("us"), strict=False)
+    moment = formats.parse(raw.cast(pl.String)) if _is_text(dtype) else _moment(raw)
     in_range = moment.dt.year().is_between(FIRST_YEAR, LAST_YEAR)
     return pl.when(in_range).then(moment).alias(role.name)
+
+
+def _moment(raw: pl.Expr) -> pl.Expr:
+    """Dates or times, those with a zone in UTC; null where they are beyond what has a calendar date."""
+    return raw.cast(pl.Datetime("us"), strict=False)
 
 
 def _checks(role: Role, dtype: pl.DataType, formats: TimeFormat) -> Iterator[_Check]:
@@ -168,7 +168,10 @@ def _report(bad: pl.DataFrame, checks: Sequence[_Check], faults: FaultList) -> N
 
 
 def _samples(found: pl.DataFrame, code: str, role: Role, message: str) -> Iterator[Fault]:
-    shown = found.head(MAX_ERRORS).select(ROW, pl.col(_raw(role)).cast(pl.String))
+    raw = pl.col(_raw(role))
+    if found.schema[_raw(role)].is_temporal():
+        raw = pl.when(_moment(raw).dt.year().is_not_null()).then(raw)  # others have no text
+    shown = found.head(MAX_ERRORS).select(ROW, raw.cast(pl.String))
     for row, value in shown.iter_rows():
         cut = None if value is None else value[:MAX_VALUE_CHARACTERS]
         yield Fault(code=code, message=message, row=row, column=role.column, value=cut)

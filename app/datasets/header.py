@@ -60,6 +60,10 @@ def check_header(table: UploadedTable, roles: Sequence[Role], faults: FaultList)
 
 
 def _alternatives(column: str, columns: Sequence[str]) -> str:
+    if not columns:
+        return "the file has no columns"
+    if not columns:
+        return "the file has no columns"
     only = columns[0] if len(columns) == 1 else ""
     for name, separator in {"semicolons": ";", "tabs": "\t", "bars": "|"}.items():
         if separator in only:

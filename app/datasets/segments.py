@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +9,9 @@ import polars as pl
 
 from app.database import Database
 from app.datasets import repository
-from app.storage import Storage
+from app.datasets.system_errors import naming_system_errors
+from app.errors import AppError
+from app.storage import SegmentDamaged, Storage
 
 
 def read_segments(storage: Storage, digests: Sequence[str]) -> pl.DataFrame:
@@ -22,22 +22,26 @@ def read_segments(storage: Storage, digests: Sequence[str]) -> pl.DataFrame:
     SegmentDamaged
         If a file is missing or was changed.
     """
-    return pl.concat(
-        pl.read_parquet(storage.verified_segment(digest), glob=False, hive_partitioning=False)
-        for digest in digests
+    with naming_system_errors():
+        return pl.concat(
+            pl.read_parquet(storage.verified_segment(digest), glob=False, hive_partitioning=False)
+            for digest in digests
+        )
+
+
+def unreadable(error: SegmentDamaged) -> AppError:
+    """Return the answer to a request that needs a damaged segment."""
+    return AppError(
+        "dataset_damaged",
+        f"The dataset version cannot be read: {error}. Restore the data folder from a backup, or upload the "
+        "data again in full.",
     )
 
 
 def write_segment(frame: pl.DataFrame, path: Path) -> None:
     """Write ``frame`` to ``path`` as Parquet; the same frame always gives the same bytes."""
-    try:
+    with naming_system_errors():
         frame.write_parquet(path, compression="zstd")
-    except pl.exceptions.ComputeError as error:
-        # The writer wraps the system's refusal, a full disk for one, and keeps its number only in the text.
-        number = re.search(r"\(os error (\d+)\)", str(error))
-        if number is None:
-            raise
-        raise OSError(int(number[1]), os.strerror(int(number[1])), str(path)) from error
 
 
 def sweep(database: Database, storage: Storage) -> int:

@@ -14,7 +14,7 @@ from app.datasets.frames import definition_of
 from app.datasets.ingest import FileType, Ingested, ingest
 from app.datasets.lookup import lock, require
 from app.datasets.schemas import Definition, UploadMode, UploadOutcome, UploadReport
-from app.datasets.segments import discard, read_segments, write_segment
+from app.datasets.segments import discard, read_segments, unreadable, write_segment
 from app.errors import Conflict
 from app.models import DatasetVersion, Segment
 from app.storage import SegmentDamaged, Storage, StoredSegment, file_sha256
@@ -85,10 +85,10 @@ def _read_base(database: Database, storage: Storage, name: str, target: _Target)
         return None
     try:
         return Base(read_segments(storage, target.base_digests), target.base_time_zone)
-    except SegmentDamaged:
+    except SegmentDamaged as error:
         with database.read() as session:
             require(session, name)  # the files of a dataset that was deleted meanwhile are rightly gone
-        raise
+        raise unreadable(error) from error
 
 
 def _publish(

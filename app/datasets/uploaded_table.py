@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from app.datasets.faults import refuse
+from app.datasets.system_errors import naming_system_errors
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +62,8 @@ def recognised(head: bytes) -> str | None:
 def refusing_unreadable(code: str, message: str) -> Iterator[None]:
     """Turn a reader's failure on the caller's bytes into a refusal of the file."""
     try:
-        yield
+        with naming_system_errors():
+            yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         logger.warning("an upload was refused as %s: %s", code, error)
         raise refuse(code, message) from None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from app.datasets.frames import LoadedPanel, load_series_panel, load_task_dataset
-from app.errors import AppError
+from app.datasets.segments import unreadable
 from app.models import DatasetVersion
 from app.registry.publication import History
 from app.storage import SegmentDamaged, Storage
@@ -57,7 +57,7 @@ def load(session: Session, storage: Storage, dataset_version_id: str) -> LoadedP
             return load_series_panel(session, storage, dataset_version_id)
         return load_task_dataset(session, storage, dataset_version_id)
     except SegmentDamaged as error:
-        raise AppError("dataset_damaged", f"The dataset version cannot be read: {error}.") from error
+        raise unreadable(error) from error
 
 
 def prepare(data: LoadedPanel | TaskDataset, request: TrainingJobRequest) -> TrainingData:

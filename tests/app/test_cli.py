@@ -51,6 +51,15 @@ def test_postgresql_without_tables_is_refused_with_the_remedy(
     assert "Traceback" not in done.stderr
 
 
+def test_a_database_url_that_cannot_be_used_is_named_without_its_password() -> None:
+    done = ccmtl("migrate", CCMTL_DATABASE_URL="mysql://shop:hush@host/shop")
+    assert done.returncode == 1
+    assert done.stderr.startswith("CCMTL_DATABASE_URL: ")
+    assert "postgresql+psycopg://host/name" in done.stderr
+    assert "hush" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_a_database_that_is_not_there_is_named() -> None:
     done = ccmtl("migrate", CCMTL_DATABASE_URL="postgresql+psycopg://nobody@127.0.0.1:1/none")
     assert done.returncode == 1

@@ -8,6 +8,7 @@ from sqlalchemy import text
 from app.database import Database
 from app.main import create_app
 from app.settings import Settings
+from tests.conftest import postgres_database
 
 
 def test_alive_and_ready(client: TestClient) -> None:
@@ -24,6 +25,16 @@ def test_not_ready_on_a_schema_of_another_version(client: TestClient, database: 
     assert answer.json()["code"] == "schema_out_of_date"
     assert "newer than this program" in answer.json()["detail"]
     assert client.get("/healthz").status_code == 200
+
+
+def test_a_database_that_became_unsuitable_is_as_one_that_is_away(postgres_url: str, tmp_path: Path) -> None:
+    with postgres_database(postgres_url, "template0", "ENCODING 'SQL_ASCII'") as url:
+        settings = Settings(data_dir=tmp_path, database_url=url)
+        client = TestClient(create_app(settings), raise_server_exceptions=False)  # its lifespan does not run
+        answers = [client.get(path) for path in ("/readyz", "/v1/datasets", "/v1/models/m")]
+    for answer in answers:
+        assert (answer.status_code, answer.json()["code"]) == (503, "database_unavailable")
+        assert answer.headers["retry-after"] == "5"
 
 
 def test_a_database_that_is_away_is_a_503_problem_and_no_reason_to_restart(tmp_path: Path) -> None:

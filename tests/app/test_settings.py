@@ -38,3 +38,20 @@ def test_a_value_out_of_bounds_is_refused(monkeypatch: pytest.MonkeyPatch, name:
     monkeypatch.setenv(f"CCMTL_{name}", value)
     with pytest.raises(ValidationError, match=name.lower()):
         Settings()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "x",
+        "mysql://h/d",
+        "postgresql+asyncpg://h/d",
+        "sqlite+other://",
+        "postgresql+psycopg://h:port/d",
+        "postgresql+psycopg://u:p@ss:1@h:1:2/d",
+        "://",
+    ],
+)
+def test_a_database_url_that_cannot_be_used_is_refused(url: str) -> None:
+    with pytest.raises(ValidationError, match=r"database_url[\s\S]*must be a URL such as"):
+        Settings(database_url=url)

@@ -97,6 +97,26 @@ def test_bad_cells_are_placed(shop: Shop) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "ds",
+    [
+        pl.Series([-(2**31)], dtype=pl.Int32).cast(pl.Date),
+        pl.Series([2**62], dtype=pl.Int64).cast(pl.Datetime("ms")),
+        pl.Series([2**62], dtype=pl.Int64).cast(pl.Datetime("ms", "Europe/Berlin")),
+        pl.Series([-(2**62)], dtype=pl.Int64).cast(pl.Datetime("ms", "UTC")),
+    ],
+)
+def test_times_that_no_calendar_holds_are_placed(shop: Shop, ds: pl.Series) -> None:
+    file = parquet({"unique_id": ["a"], "ds": ds, "y": [1.0]})
+    assert faults(shop.refused(shop.series(), file, PARQUET)) == [("unparseable_date", 1, "ds", None)]
+
+
+def test_a_file_without_columns_is_refused(shop: Shop) -> None:
+    problem = shop.refused(shop.series(), parquet({}), PARQUET)
+    assert {code for code, *_ in faults(problem)} == {"missing_column"}
+    assert "the file has no columns" in problem["errors"][0]["message"]
+
+
 def test_missing_columns_are_named(shop: Shop) -> None:
     problem = shop.refused(shop.series(), parquet({"Unique_ID": ["a"], "ds": [DAY]}), PARQUET)
     assert [(e["code"], e["column"]) for e in problem["errors"]] == [
