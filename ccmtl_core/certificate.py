@@ -168,7 +168,7 @@ class Certifier:
             return Certificate(objective, gap, rounding, np.zeros_like(flows))
         bound = self._distance_bound(W, objective)
         U, iterations = flows.copy(), 0
-        edge_kernels.project(self.problem.radius, U, self.problem.dims)
+        edge_kernels.project(self.problem.radius, U, self.problem.n_features)
         best = self._evaluate(W, U, objective, bound, tolerance)
         if conductance is None or best.relative_gap <= tolerance:
             return best
@@ -188,10 +188,12 @@ class Certifier:
         problem, U = self.problem, U.copy()
         residual = self._residual(W, U)
         affordable = _SHARE * tolerance * objective / residual.size
-        edge_kernels.push_to_roots(*self._forest, *self._eigen, bound, affordable, residual, U, problem.dims)
+        edge_kernels.push_to_roots(
+            *self._forest, *self._eigen, bound, affordable, residual, U, problem.n_features
+        )
         self._scale_back(U)
         slack, penalty = edge_kernels.slack_and_penalty(
-            problem.head, problem.tail, W, U, problem.radius, problem.dims
+            problem.head, problem.tail, W, U, problem.radius, problem.n_features
         )
         unexplained = self._unexplained(self._residual(W, U), bound)
         rounding = self._rounding(W, penalty)
@@ -223,8 +225,8 @@ class Certifier:
         solved = flexible_cg(
             multigrid.apply, multigrid.precondition, self._residual(W, U), rtol=_REPAIR_TOLERANCE
         )
-        edge_kernels.add_conducted(problem.head, problem.tail, conductance, solved.x, U, problem.dims)
-        edge_kernels.project(problem.radius, U, problem.dims)
+        edge_kernels.add_conducted(problem.head, problem.tail, conductance, solved.x, U, problem.n_features)
+        edge_kernels.project(problem.radius, U, problem.n_features)
         return solved.iterations
 
     def _scale_back(self, U: FloatArray) -> None:

@@ -70,7 +70,7 @@ class FusionProblem:
     def at(self, fusion_strength: float) -> FusionProblem:
         """The same problem at another strength; what does not depend on it is shared."""
         other = FusionProblem(self.statistics, self.graph, fusion_strength)
-        other.__dict__.update(head=self.head, tail=self.tail, dims=self.dims)
+        other.__dict__.update(head=self.head, tail=self.tail, dims=self.n_features)
         return other
 
     @cached_property
@@ -88,9 +88,14 @@ class FusionProblem:
         """(E,) r_e = λ m_e / 2."""
         return 0.5 * self.fusion_strength * self.graph.multiplicity.astype(np.float64)
 
+    @property
+    def n_features(self) -> int:
+        """P, the number of features."""
+        return self.statistics.n_features
+
     @cached_property
     def dims(self) -> Dims:
-        """How the kernels are told P."""
+        """How the kernels that take most of the time are told P."""
         return dims_for(self.statistics.n_tasks, self.statistics.n_features)
 
     def loss(self, weights: ArrayLike) -> float:
@@ -108,19 +113,19 @@ class FusionProblem:
     def lengths(self, W: FloatArray) -> FloatArray:
         """‖W_i − W_j‖ of each edge, (E,)."""
         out = np.empty(len(self.head))
-        edge_kernels.edge_lengths(self.head, self.tail, W, out, self.dims)
+        edge_kernels.edge_lengths(self.head, self.tail, W, out, self.n_features)
         return out
 
     def differences(self, W: FloatArray) -> FloatArray:
         """D W: the difference W_i − W_j of each edge, (E, P)."""
         out = np.empty((len(self.head), W.shape[1]))
-        edge_kernels.edge_differences(self.head, self.tail, W, out, self.dims)
+        edge_kernels.edge_differences(self.head, self.tail, W, out, self.n_features)
         return out
 
     def divergence(self, U: FloatArray) -> FloatArray:
         """Dᵀ U: what flows out of each task, (T, P)."""
         out = np.zeros((self.statistics.n_tasks, U.shape[1]))
-        edge_kernels.add_divergence(self.head, self.tail, U, out, self.dims)
+        edge_kernels.add_divergence(self.head, self.tail, U, out, self.n_features)
         return out
 
     def loss_gradient(self, W: FloatArray) -> FloatArray:

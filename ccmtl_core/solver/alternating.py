@@ -24,6 +24,7 @@ _SHRINK = 0.3
 _ROUNDS_PER_SMOOTHING = 6
 _INNER_TOLERANCE = 3e-2
 _MAX_CG = 60
+_FAR = 100.0  # times the tolerance: another solver is the faster from there
 
 
 def alternate(
@@ -50,7 +51,8 @@ def alternate(
     multigrid : Multigrid
         On the same graph and Gram blocks; its edge weights are overwritten.
     max_rounds : int, optional
-        Return after so many rounds even if the recorder has not finished.
+        Return after so many rounds even if the recorder has not finished, and already after the first
+        certificate if its gap is far from the tolerance.
     """
     rounds = 0
     smoothing = _FIRST_SMOOTHING * typical_length(problem, W)
@@ -74,4 +76,6 @@ def alternate(
             if recorder.finished or rounds == max_rounds:
                 break
         smoothing *= _SHRINK
+        if max_rounds is not None and recorder.relative_gap > _FAR * recorder.tolerance:
+            break
     return recorder.outcome()

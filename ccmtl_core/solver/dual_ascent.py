@@ -68,11 +68,13 @@ class DualAscent:
         self._least_loss = 0.5 * float(problem.statistics.least_squares.residual.sum())
         P = self._center.shape[1]
         self.flows = np.zeros((len(problem.head), P)) if flows is None else flows.copy()
-        edge_kernels.project(problem.radius, self.flows, problem.dims)
+        edge_kernels.project(problem.radius, self.flows, problem.n_features)
         self._ahead = self.flows.copy()
         self._n_parts = 2 if self.flows.size >= WORTH_SHARING else 1
         self._outflow = np.zeros((self._n_parts, *self._center.shape))
-        edge_kernels.add_divergence(problem.head, problem.tail, self._ahead, self._outflow[0], problem.dims)
+        edge_kernels.add_divergence(
+            problem.head, problem.tail, self._ahead, self._outflow[0], problem.n_features
+        )
         self._ahead_weights = np.empty_like(self._center)
         self._age = 1.0
 
@@ -109,9 +111,9 @@ class DualAscent:
         p, W = self.problem, np.empty_like(self._center)
         outflow = p.divergence(self.flows)
         dual_kernels.weights_of_flow(self.inverse.blocks, self._center, outflow[None], 0, len(W), W, p.dims)
-        slack, penalty = edge_kernels.slack_and_penalty(p.head, p.tail, W, self.flows, p.radius, p.dims)
+        slack, penalty = edge_kernels.slack_and_penalty(p.head, p.tail, W, self.flows, p.radius, p.n_features)
         quadratic, unexplained, terms = dual_kernels.loss_of_flow(
-            p.statistics.gram, self.inverse.norm, self._center, outflow, W, p.dims
+            p.statistics.gram, self.inverse.norm, self._center, outflow, W, p.n_features
         )
         rounding = 2.0 * _EPS * (terms + penalty)
         objective = self._least_loss + quadratic + penalty

@@ -180,8 +180,8 @@ class Multigrid:
             level.dims,
         )  # fmt: skip
         coarse_r = np.empty((self.levels[depth + 1].n, level.P))
-        kernels.restrict(level.aggregate, level.residual, coarse_r, level.dims)
-        kernels.prolong_add(level.aggregate, self._solve_coarse(coarse_r, depth + 1), level.x, level.dims)
+        kernels.restrict(level.aggregate, level.residual, coarse_r, level.P)
+        kernels.prolong_add(level.aggregate, self._solve_coarse(coarse_r, depth + 1), level.x, level.P)
         kernels.smooth_backward(level.ptr, level.nbr, level.data, level.inverse, r, level.x, level.dims)
         return level.x
 
