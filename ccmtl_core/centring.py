@@ -190,8 +190,8 @@ def centred_factor(factor: FloatArray, ones: FloatArray) -> FloatArray:
     --------
     >>> import numpy as np
     >>> R = np.linalg.qr(np.array([[1.0, 2.0, 1.0], [3.0, 4.0, 1.0], [3.0, 0.0, 1.0]]), mode="r")
-    >>> float(centred_factor(R[None, :2, :2], R[None, :, 2])[0, 0, 0] ** 2)  # Σ (x − x̄)²
-    2.66666666666...
+    >>> round(float(centred_factor(R[None, :2, :2], R[None, :, 2])[0, 0, 0]) ** 2, 9)  # Σ (x − x̄)²
+    2.666666667
     """
     T, Q = len(factor), factor.shape[1]
     rows = np.zeros((T, Q + 1, Q + 1))
