@@ -14,7 +14,7 @@ from importlib.metadata import version
 from types import FrameType
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 
 from app import health
 from app.database import Database
@@ -24,6 +24,7 @@ from app.errors import install_error_handlers
 from app.lifeline import end_with_standard_input
 from app.logs import configure_logging
 from app.openapi import DocumentedAPI
+from app.parameters import refuse_unknown_queries
 from app.predictions import endpoints as predictions
 from app.predictions.cache import ModelCache
 from app.registry import endpoints as registry
@@ -50,8 +51,9 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.models = ModelCache(app.state.database, settings.model_cache_bytes)
     install_error_handlers(app)
     # In the order of their traffic: routes are tried one after the other.
-    for slice_ in (predictions, registry, training, datasets, health):
-        app.include_router(slice_.router)
+    for slice_ in (predictions, registry, training, datasets):
+        app.include_router(slice_.router, dependencies=[Depends(refuse_unknown_queries)])
+    app.include_router(health.router)  # probes may append what they like
     return app
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Annotated
 
-from fastapi import Path, Query
+from fastapi import Path, Query, Request
+
+from app.errors import Fault, InvalidContent
 
 NO_NUL = r"^[^\x00]*$"  # PostgreSQL's text cannot hold it
 
@@ -17,3 +20,33 @@ Cursor = Annotated[
 NumberCursor = Annotated[
     int | None, Query(ge=1, le=2**31 - 1, description="`next_cursor` of the page before.")
 ]
+
+
+async def refuse_unknown_queries(request: Request) -> None:
+    """Refuse query parameters that the endpoint does not have: with `dryrun=true` an upload would be stored.
+
+    Raises
+    ------
+    InvalidContent
+        With each of them, and near matches.
+    """
+    if not request.scope["query_string"]:
+        return
+    known = [parameter.alias for parameter in request.scope["route"].dependant.query_params]
+    faults = [
+        Fault(message=_no_parameter(name, known), location=f"query.{name}")
+        for name in request.query_params
+        if name not in known
+    ]
+    if faults:
+        raise InvalidContent(
+            "unknown_parameter",
+            f"The request has {len(faults)} unknown parameter(s); see `errors`.",
+            errors=faults,
+        )
+
+
+def _no_parameter(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known) or 'none'}"
+    return f"there is no such parameter; {hint}"

@@ -1,0 +1,58 @@
+"""Query parameters that an endpoint does not have are refused; those that it documents are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+ROWS = "unique_id,ds,y\na,2024-01-01,1\n"
+
+
+@pytest.fixture
+def database_kind() -> str:
+    return "sqlite"
+
+
+@pytest.mark.parametrize(
+    ("query", "messages"),
+    [
+        ("dryrun=true", ["there is no such parameter; did you mean 'dry_run'?"]),
+        ("mod=append", ["there is no such parameter; did you mean 'mode'?"]),
+        ("zz=1&dry_run=true&q", ["there is no such parameter; there are: mode, dry_run"] * 2),
+    ],
+)
+def test_a_misspelt_parameter_of_an_upload_stores_nothing(
+    client: TestClient, query: str, messages: list[str]
+) -> None:
+    client.post("/v1/datasets", json={"name": "shop", "kind": "series", "frequency": "D"})
+    url = f"/v1/datasets/shop/versions?{query}"
+    answer = client.post(url, content=ROWS, headers={"Content-Type": "text/csv"})
+    assert (answer.status_code, answer.json()["code"]) == (422, "unknown_parameter")
+    assert [fault["message"] for fault in answer.json()["errors"]] == messages
+    assert all(fault["location"].startswith("query.") for fault in answer.json()["errors"])
+    assert client.get("/v1/datasets/shop").json()["newest_version"] is None
+
+
+def test_every_documented_parameter_is_known(api: FastAPI, client: TestClient) -> None:
+    n_checked = 0
+    paths: dict[str, dict[str, Any]] = api.openapi()["paths"]
+    for path, methods in paths.items():
+        for method, operation in methods.items():
+            names = [p["name"] for p in operation.get("parameters", []) if p["in"] == "query"]
+            answer = client.request(
+                method, path.replace("{", "").replace("}", ""), params=dict.fromkeys(names, "1")
+            )
+            code = answer.json().get("code")
+            assert code != "unknown_parameter", (method, path)
+            n_checked += len(names)
+    assert n_checked > 10
+
+
+def test_an_endpoint_without_parameters_says_so_and_a_probe_is_answered(client: TestClient) -> None:
+    assert client.get("/healthz?verbose=1").status_code == 200
+    answer = client.get("/v1/models/shop?version=1")
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["message"] == "there is no such parameter; there are: none"
