@@ -4,7 +4,7 @@ The rule for zones: a time with a zone or an offset is converted to UTC, a time 
 stands; a column holds one or the other. Years run from 1000 to 9999.
 
 A regular expression guards each pattern, because the parser below it also takes spaces, signs and two-digit
-years where none were asked for.
+years where none were asked for, and moves a leap second (``:60``) to the next minute, and so to another day.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ISO_8601 = "ISO 8601"
 _YEAR, _TWO = "[1-9][0-9]{3}", "[0-9]{2}"
 _ISO_DAY = f"{_YEAR}-{_TWO}-{_TWO}"
 _ISO_MINUTE = f"{_ISO_DAY}[T ]{_TWO}:{_TWO}"
-_ISO_SECOND = rf"{_ISO_MINUTE}:{_TWO}(\.[0-9]{{1,9}})?"
+_ISO_SECOND = rf"{_ISO_MINUTE}:[0-5][0-9](\.[0-9]{{1,9}})?"
 _ISO_ZONE = "(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
 
 _WIDTH = {"Y": "4", "y": "2", "j": "1,3", **dict.fromkeys("mdHIMS", "1,2")}
@@ -117,8 +117,15 @@ def _guard(ds_format: str) -> str:
         if is_number[i]:
             # Next to another number the width must be full: 2000111 is two different days.
             touches = is_number[i - 1] or is_number[i + 1]
-            width = _WIDTH[token[1]][-1] if touches else _WIDTH[token[1]]
-            guard += _YEAR if token == "%Y" else f"[0-9]{{{width}}}"
+            guard += _number(token[1], touches)
         else:
             guard += _WORDS[token[1]] if token[0] == "%" else re.escape(token)
     return guard
+
+
+def _number(letter: str, is_full: bool) -> str:
+    if letter == "Y":
+        return _YEAR
+    if letter == "S":
+        return "[0-5][0-9]" if is_full else "[0-5]?[0-9]"
+    return f"[0-9]{{{_WIDTH[letter][-1] if is_full else _WIDTH[letter]}}}"

@@ -54,6 +54,8 @@ def test_iso_8601_is_read(text: str, expected: datetime) -> None:
         "2000-01-01T24:00",
         "2000-01-01T00:60",
         "2000-01-01t00:00",
+        "2000-12-31T23:59:60",
+        "2000-12-31 23:59:60.5Z",
         "2000-01-01T00:00:00.",
         "2000-01-01T00:00 Z",
         "2000-01-01T00:00+99:00",
@@ -115,6 +117,13 @@ def test_patterns_of_many_kinds_are_read(ds_format: str, text: str, expected: da
 
 def test_digits_that_touch_must_have_their_full_width() -> None:
     assert parse("%Y%m%d", "2000111", "2000011", "20001101") == [None, None, datetime(2000, 11, 1)]
+
+
+@pytest.mark.parametrize(
+    ("ds_format", "day"), [("%Y-%m-%d %H:%M:%S", "2000-12-31 23:59:"), ("%d%m%Y%H%M%S", "311220002359")]
+)
+def test_a_leap_second_is_not_moved_to_the_next_day(ds_format: str, day: str) -> None:
+    assert parse(ds_format, f"{day}60", f"{day}59") == [None, datetime(2000, 12, 31, 23, 59, 59)]
 
 
 def test_a_pattern_is_text_and_not_a_regular_expression() -> None:
