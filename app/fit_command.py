@@ -61,6 +61,11 @@ Strength = Annotated[float, typer.Option(help="λ from 0 up: how strongly simila
 Neighbors = Annotated[int, typer.Option(help="Neighbours of each task in the graph.")]
 Tolerance = Annotated[float, typer.Option(help="Certified relative gap to reach.")]
 Solver = Annotated[str, typer.Option(help="auto, or the name of a solver.")]
+Intercept = Annotated[
+    bool, typer.Option("--fit-intercept", help="An intercept per task, which the fusion leaves alone.")
+]
+Scaling = Annotated[str, typer.Option(help="none, or spread: losses divided by each task's spread.")]
+Start = Annotated[str, typer.Option(help="least_squares, or shrunk: what the graph is made of.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 Output = Annotated[Path | None, typer.Option(metavar="FILE.npz", help="Write the model here.")]
 
@@ -75,6 +80,9 @@ def fit_command(
     n_neighbors: Neighbors = 10,
     tolerance: Tolerance = 1e-4,
     solver: Solver = "auto",
+    fit_intercept: Intercept = False,
+    loss_scaling: Scaling = "none",
+    start: Start = "least_squares",
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:
@@ -97,6 +105,9 @@ def fit_command(
                 n_neighbors=n_neighbors,
                 tolerance=tolerance,
                 solver=solver,
+                fit_intercept=fit_intercept,
+                loss_scaling=loss_scaling,
+                start=start,
                 on_progress=show,
             )
         if output is not None:

@@ -36,7 +36,7 @@ def main() -> None:
         start = time.perf_counter()
         result = fit(training, fusion_strength=strength)
         seconds = time.perf_counter() - start
-        rmse = evaluate(result.model.weights, training, held_out)["rmse_mean_of_tasks"]["ccmtl"]
+        rmse = evaluate(result.model, training, held_out)["rmse_mean_of_tasks"]["ccmtl"]
         report = result.report
         table.add_row(
             f"{strength:g}",

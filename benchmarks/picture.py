@@ -47,7 +47,7 @@ def measure() -> list[Metrics]:
     for strength in STRENGTHS:
         result = fit(training, fusion_strength=strength, graph=graph)
         graph = result.graph
-        measured.append(evaluate(result.model.weights, training, held_out))
+        measured.append(evaluate(result.model, training, held_out))
         errors = "".join(f"{measured[-1][key]['ccmtl']:20.4f}" for key in PANELS)
         console.print(f"{strength:15.4g}{errors}", highlight=False)
     return measured

@@ -212,5 +212,7 @@ def predict_rows(
             total[:] = products[:, 0]
             for p in range(1, products.shape[1]):
                 total += products[:, p]
-            total += 0.0 if intercept is None else intercept[row[step]]
+            if intercept is not None:
+                added = intercept[row[step]]
+                np.add(total, added, out=total, where=added != 0.0)  # zero leaves -0.0 as it is
     return result

@@ -14,6 +14,7 @@ class MatrixName(StrEnum):
     """The matrices kept for a version, each with one row per task."""
 
     WEIGHTS = "weights"
+    INTERCEPT = "intercept"
     HISTORY = "history"
 
 

@@ -30,10 +30,11 @@ REFRESH_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class ServedModel:
-    """One version in memory: ``weights`` (T, P), ``rows`` from ``unique_id`` to the row of its task."""
+    """One version in memory: ``weights`` (T, P), ``intercept`` (T,), ``rows`` from ``unique_id`` to row."""
 
     ref: ModelRef
     weights: NDArray[np.float64]
+    intercept: NDArray[np.float64]
     rows: dict[str, int]
     feature_names: tuple[str, ...]
     history: History | None
@@ -45,13 +46,14 @@ class ServedModel:
         """Return ``stored`` ready to answer."""
         detail, history = stored.detail, stored.history
         frequency = detail.configuration.get("frequency")
-        n_bytes = stored.weights.nbytes + sys.getsizeof(stored.rows)
+        n_bytes = stored.weights.nbytes + stored.intercept.nbytes + sys.getsizeof(stored.rows)
         n_bytes += sum(map(sys.getsizeof, stored.rows))
         if history is not None:
             n_bytes += history.lags.nbytes + history.last_period.nbytes
         return cls(
             ref=ModelRef(detail.model, detail.version),
             weights=stored.weights,
+            intercept=stored.intercept,
             rows=stored.rows,
             feature_names=tuple(detail.feature_names),
             history=history,

@@ -171,8 +171,9 @@ def forecast_products(model: ServedModel, unique_ids: Sequence[str], h: int) -> 
     if len(rows) == 1 and too_short[0]:
         raise _history_too_short(model, unique_ids[0])
     answered = np.flatnonzero((rows >= 0) & ~too_short)
-    yhat = recursive_forecast(model.weights[rows[answered]], lags[answered], h)
-    ds = _periods_after(model.history.last_period[rows[answered]], model.frequency, h)
+    chosen = rows[answered]
+    yhat = recursive_forecast(model.weights[chosen], lags[answered], h, model.intercept[chosen])
+    ds = _periods_after(model.history.last_period[chosen], model.frequency, h)
     answers = zip(ds, yhat.tolist(), strict=True)
     forecasts: list[Forecast] = []
     for unique_id, row, short in zip(unique_ids, rows.tolist(), too_short.tolist(), strict=True):
@@ -190,7 +191,7 @@ def _predict(
 ) -> tuple[list[float | None], list[RowStatus]]:
     rows = _rows_of(model, unique_ids)
     unknown = rows < 0
-    yhat = predict_rows(model.weights, np.where(unknown, 0, rows), X)
+    yhat = predict_rows(model.weights, np.where(unknown, 0, rows), X, model.intercept)
     finite = np.isfinite(yhat)
     if not unknown.any() and finite.all():
         return yhat.tolist(), [RowStatus.OK] * len(rows)

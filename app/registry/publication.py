@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,15 +39,24 @@ class History:
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """All that a version keeps; ``weights`` is (T, P) in the order of ``task_ids``."""
+    """All that a version keeps; ``weights`` (T, P) and ``intercept`` (T,) are in the order of ``task_ids``.
+
+    Whether the intercept is stored is for ``configuration["fit_intercept"]`` to say: all zeros are not.
+    """
 
     weights: NDArray[np.float64]
+    intercept: NDArray[np.float64]
     task_ids: Sequence[str]
     feature_names: Sequence[str]
     history: History | None
     configuration: dict[str, Any]
     metrics: dict[str, Any]
     report: dict[str, Any]
+
+
+def has_intercept(configuration: Mapping[str, Any]) -> bool:
+    """Whether a version with this configuration keeps an intercept; those from before it existed do not."""
+    return bool(configuration.get("fit_intercept", False))
 
 
 def publish(
@@ -77,6 +86,8 @@ def publish(
     session.flush()
     save_task_ids(session, version_id, trained.task_ids)
     save_matrix(session, version_id, MatrixName.WEIGHTS, trained.weights)
+    if has_intercept(trained.configuration):
+        save_matrix(session, version_id, MatrixName.INTERCEPT, trained.intercept[:, None])
     if trained.history is not None:
         save_matrix(session, version_id, MatrixName.HISTORY, trained.history.as_matrix())
     return version

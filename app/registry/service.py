@@ -12,7 +12,7 @@ from app.errors import NotFound
 from app.models import MatrixName
 from app.registry import repository
 from app.registry.matrix_store import load_matrix, load_task_rows
-from app.registry.publication import History
+from app.registry.publication import History, has_intercept
 from app.registry.repository import ModelRow, VersionRow
 from app.registry.schemas import (
     DataUsed,
@@ -26,9 +26,10 @@ from app.registry.schemas import (
 
 @dataclass(frozen=True)
 class StoredModel:
-    """A version as it was published: ``weights`` (T, P), ``rows`` from ``unique_id`` to row."""
+    """A version as published: ``weights`` (T, P), ``intercept`` (T,), ``rows`` from ``unique_id`` to row."""
 
     weights: NDArray[np.float64]
+    intercept: NDArray[np.float64]
     rows: dict[str, int]
     history: History | None
     detail: ModelVersionDetail
@@ -84,12 +85,15 @@ def load(session: Session, name: str, number: int) -> StoredModel:
     detail = read_version(session, name, number)
     n_tasks, n_features = detail.n_tasks, len(detail.feature_names)
     weights = load_matrix(session, detail.id, MatrixName.WEIGHTS, n_tasks, n_features)
+    intercept = np.zeros(n_tasks)
+    if has_intercept(detail.configuration):
+        intercept = load_matrix(session, detail.id, MatrixName.INTERCEPT, n_tasks, 1)[:, 0]
     history = None
     if detail.configuration["kind"] == "series":
         stored = load_matrix(session, detail.id, MatrixName.HISTORY, n_tasks, 1 + n_features)
         history = History.from_matrix(stored)
     rows = load_task_rows(session, detail.id, n_tasks)
-    return StoredModel(weights=weights, rows=rows, history=history, detail=detail)
+    return StoredModel(weights, intercept, rows, history, detail)
 
 
 def _no_model(session: Session, name: str) -> NotFound:

@@ -1,8 +1,8 @@
-"""Fitted weights and held-out statistics go in, errors beside the simple rivals come out.
+"""A fitted model and held-out statistics go in, errors beside the simple rivals come out.
 
 The error of a forecast is the mean over tasks of the task's own root mean squared error,
 
-    1/|S| Σ_{t ∈ S} sqrt( ‖X_t w_t − y_t‖² / n_t ),     S = tasks with held-out rows,
+    1/|S| Σ_{t ∈ S} sqrt( ‖X_t w_t + b_t − y_t‖² / n_t ),     S = tasks with held-out rows,
 
 which is how the paper reports Sales and Ta-Feng; the root mean squared error over all rows, as it reports
 School, stands beside it. All of it is computed from the sufficient statistics of the held-out rows.
@@ -13,15 +13,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ccmtl_core import SufficientStatistics, pooled_weights, single_task_weights
+from ccmtl_core import CCMTLModel, SufficientStatistics, pooled_weights, single_task_weights
 
 
 def evaluate(
-    weights: NDArray[np.float64], training: SufficientStatistics, held_out: SufficientStatistics
+    model: CCMTLModel, training: SufficientStatistics, held_out: SufficientStatistics
 ) -> dict[str, Any]:
-    """Compare ``weights`` (T, P), fitted to ``training``, with its pooled, single-task and all-zero rivals.
+    """Compare ``model``, fitted to ``training``, with its pooled, single-task and all-zero rivals.
 
     Returns
     -------
@@ -36,13 +35,13 @@ def evaluate(
     scored = held_out.n_samples > 0
     if not scored.any():
         raise ValueError("no row is held out: there is nothing to score")
-    candidates = {
-        "ccmtl": weights,
+    rivals = {
         "pooled": pooled_weights(training),
         "single_task": single_task_weights(training),
         "zero": np.zeros(training.n_features),
     }
-    errors = {name: held_out.squared_error(w)[scored] for name, w in candidates.items()}
+    errors = {"ccmtl": held_out.squared_error(model.weights, model.intercept)[scored]}
+    errors |= {name: held_out.squared_error(w)[scored] for name, w in rivals.items()}
     rows = held_out.n_samples[scored]
     return {
         "rmse_mean_of_tasks": {name: float(np.sqrt(e / rows).mean()) for name, e in errors.items()},

@@ -69,11 +69,12 @@ def _train(
     if parts is not None:
         result = _fit(parts[0], request, log, "holdout_")
         with log.phase("evaluation"):
-            metrics = {**evaluate(result.model.weights, *parts), **data.facts}
+            metrics = {**evaluate(result.model, *parts), **data.facts}
     if result is None or request.refit:
         result = _fit(everything, request, log, "")
     return TrainedModel(
         weights=result.model.weights,
+        intercept=result.model.intercept,
         task_ids=result.model.task_ids,
         feature_names=result.model.feature_names,
         history=data.history,
@@ -91,6 +92,9 @@ def _fit(
         fusion_strength=request.fusion_strength,
         n_neighbors=request.n_neighbors,
         tolerance=request.tolerance,
+        fit_intercept=request.fit_intercept,
+        loss_scaling=request.loss_scaling,
+        start=request.start,
         on_progress=log.solver_phases(prefix),
     )
 

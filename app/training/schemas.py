@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -35,6 +35,23 @@ class TrainingJobRequest(BaseModel):
     n_neighbors: Annotated[int, Field(ge=1, le=1000, description="Neighbours of each task in the graph.")] = (
         10
     )
+    fit_intercept: Annotated[
+        bool, Field(description="Give each task an intercept of its own, which the fusion leaves alone.")
+    ] = False
+    loss_scaling: Annotated[
+        Literal["none", "spread"],
+        Field(
+            description="`spread`: divide each task's loss by the standard deviation of its y, so that tasks "
+            "of large numbers do not decide alone."
+        ),
+    ] = "none"
+    start: Annotated[
+        Literal["least_squares", "shrunk"],
+        Field(
+            description="What the graph of similar tasks is made of: each task's own least squares, or "
+            "`shrunk` towards the weights of all tasks together."
+        ),
+    ] = "least_squares"
     lags: Annotated[
         int | None,
         Field(

@@ -32,6 +32,7 @@ def trained(
     task_ids: Sequence[str],
     *,
     feature_names: Sequence[str] | None = None,
+    intercept: ArrayLike | None = None,
     history: History | None = None,
     frequency: str | None = None,
 ) -> TrainedModel:
@@ -39,10 +40,13 @@ def trained(
     W = np.asarray(weights, dtype=np.float64)
     names = [f"lag_{p + 1}" for p in range(W.shape[1])] if feature_names is None else feature_names
     configuration: dict[str, Any] = {"kind": "regression" if history is None else "series"}
+    if intercept is not None:
+        configuration["fit_intercept"] = True
     if frequency is not None:
         configuration["frequency"] = frequency
     return TrainedModel(
         weights=W,
+        intercept=np.zeros(len(W)) if intercept is None else np.asarray(intercept, dtype=np.float64),
         task_ids=task_ids,
         feature_names=names,
         history=history,

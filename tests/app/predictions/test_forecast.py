@@ -20,13 +20,16 @@ from ccmtl_core.forecasting import Frequency
 IDS = ("0001", "a/b c", "日本茶")
 
 
-def served(weights: Any, lags: Any, frequency: str = "D", last: str = "2001-02-28") -> ServedModel:
+def served(
+    weights: Any, lags: Any, frequency: str = "D", last: str = "2001-02-28", intercept: Any = 0.0
+) -> ServedModel:
     W, recent = np.array(weights, dtype=np.float64), np.array(lags, dtype=np.float64)
     rows = {unique_id: row for row, unique_id in enumerate(IDS[: len(W)])}
     names = tuple(f"lag_{p + 1}" for p in range(W.shape[1]))
     period = Frequency(frequency).to_period([last] * len(W))
     history = History(recent, period)
-    return ServedModel(ModelRef("m", 1), W, rows, names, history, Frequency(frequency), 0)
+    b = np.broadcast_to(np.asarray(intercept, dtype=np.float64), len(W))
+    return ServedModel(ModelRef("m", 1), W, b, rows, names, history, Frequency(frequency), 0)
 
 
 def forecasts(model: ServedModel, ids: list[str], h: int = 1) -> list[tuple[Any, ...]]:
@@ -43,6 +46,13 @@ def test_one_step_is_the_prediction_of_the_last_values() -> None:
     expected = CCMTLModel(W, IDS, model.feature_names).predict(lags[[2, 0]], ids)
     assert [yhat for _, _, yhat, _ in forecasts(model, ids)] == expected.tolist()
     assert [row[:2] for row in forecasts(model, ids)] == [(i, "2001-03-01") for i in ids]
+
+
+def test_an_intercept_enters_at_every_step() -> None:
+    model = served([[0.5, 0.0], [1.0, 1.0]], [[4.0, 0.0], [5.0, 3.0]], intercept=[1.0, -8.0])
+    assert [yhat for _, _, yhat, _ in forecasts(model, ["a/b c", "0001"], h=3)] == [0, -3, -11, 3, 2.5, 2.25]
+    expected = CCMTLModel(model.weights, IDS[:2], model.feature_names, intercept=model.intercept)
+    assert [yhat for _, _, yhat, _ in forecasts(model, ["0001"])] == expected.predict([[4.0, 0.0]], "0001")
 
 
 def test_further_steps_feed_on_the_ones_before() -> None:
@@ -108,7 +118,7 @@ def test_one_product_alone_that_has_no_answer_is_an_error() -> None:
 
 
 def test_a_model_of_regression_data_cannot_forecast() -> None:
-    model = ServedModel(ModelRef("m", 1), np.ones((1, 1)), {"a": 0}, ("x",), None, None, 0)
+    model = ServedModel(ModelRef("m", 1), np.ones((1, 1)), np.zeros(1), {"a": 0}, ("x",), None, None, 0)
     with pytest.raises(Conflict, match="send its features to `predict`"):
         service.forecast_products(model, ["a"], 1)
 

@@ -24,10 +24,13 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 moderate = st.floats(-1e150, 1e150)
 
 
-def served(weights: Any, ids: tuple[str, ...] = IDS, names: tuple[str, ...] = NAMES) -> ServedModel:
+def served(
+    weights: Any, ids: tuple[str, ...] = IDS, names: tuple[str, ...] = NAMES, intercept: Any = None
+) -> ServedModel:
     W = np.array(weights, dtype=np.float64)
+    b = np.zeros(len(W)) if intercept is None else np.array(intercept, dtype=np.float64)
     rows = {unique_id: row for row, unique_id in enumerate(ids)}
-    return ServedModel(ModelRef("m", 3), W, rows, names, None, None, 0)
+    return ServedModel(ModelRef("m", 3), W, b, rows, names, None, None, 0)
 
 
 def as_rows(ids: list[str], X: Any) -> bytes:
@@ -51,13 +54,16 @@ def refusal(model: ServedModel, body: bytes | dict[str, Any]) -> Any:
 
 @given(
     weights=arrays(np.float64, (len(IDS), 3), elements=moderate),
+    intercept=arrays(np.float64, len(IDS), elements=moderate),
     X=arrays(np.float64, st.tuples(st.integers(1, 9), st.just(3)), elements=moderate),
     data=st.data(),
 )
-def test_both_forms_equal_the_library_bit_for_bit(weights: Any, X: Any, data: st.DataObject) -> None:
+def test_both_forms_equal_the_library_bit_for_bit(
+    weights: Any, intercept: Any, X: Any, data: st.DataObject
+) -> None:
     ids = data.draw(st.lists(st.sampled_from(IDS), min_size=len(X), max_size=len(X)))
-    model = served(weights)
-    expected = CCMTLModel(weights, IDS, NAMES).predict(X, ids).tolist()
+    model = served(weights, intercept=intercept)
+    expected = CCMTLModel(weights, IDS, NAMES, intercept=intercept).predict(X, ids).tolist()
     by_row = json.loads(service.predict(model, as_rows(ids, X)))["predictions"]
     by_column = json.loads(service.predict(model, as_columns(ids, X)))
     one_by_one = [

@@ -38,15 +38,16 @@ ODD_IDS = [
 RNG = np.random.default_rng(5)
 WEIGHTS = RNG.normal(size=(len(ODD_IDS), 5))
 LAGS = RNG.normal(size=(len(ODD_IDS), 5)) * 100
+INTERCEPT = RNG.normal(size=len(ODD_IDS))
 
 
 @pytest.fixture
 def model(database: Database) -> CCMTLModel:
     """The model ``sales``, published; as the library has it."""
     history = History(LAGS, np.full(len(ODD_IDS), 11_000))
-    published = trained(WEIGHTS, ODD_IDS, history=history, frequency="D")
+    published = trained(WEIGHTS, ODD_IDS, intercept=INTERCEPT, history=history, frequency="D")
     add_version(database, published)
-    return CCMTLModel(WEIGHTS, tuple(ODD_IDS), tuple(published.feature_names))
+    return CCMTLModel(WEIGHTS, tuple(ODD_IDS), tuple(published.feature_names), intercept=INTERCEPT)
 
 
 def columns(ids: list[str], X: Any) -> dict[str, Any]:

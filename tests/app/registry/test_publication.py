@@ -6,11 +6,12 @@ import threading
 
 import numpy as np
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 
 from app.database import Database
-from app.models import MatrixChunk, Model, ModelVersion, TaskRow
+from app.models import MatrixChunk, MatrixName, Model, ModelVersion, TaskRow
 from app.registry import service
+from app.registry.matrix_store import CorruptModel
 from app.registry.publication import History
 from tests.support.models import add_dataset_version, add_version, trained
 
@@ -45,6 +46,24 @@ def test_a_transaction_that_fails_leaves_nothing(database: Database) -> None:
     with database.read() as session:
         for table in (Model, ModelVersion, MatrixChunk, TaskRow):
             assert session.scalar(select(func.count()).select_from(table)) == 0
+
+
+def test_an_intercept_comes_back_exactly_and_is_zero_without(database: Database) -> None:
+    intercept = np.random.default_rng(0).standard_normal(300)
+    ids = [str(t) for t in range(300)]
+    add_version(database, trained(np.ones((300, 2)), ids, intercept=intercept))
+    add_version(database, trained(np.ones((300, 2)), ids))
+    with database.read() as session:
+        assert service.load(session, "sales", 1).intercept.tobytes() == intercept.tobytes()
+        assert service.load(session, "sales", 2).intercept.tobytes() == np.zeros(300).tobytes()
+
+
+def test_a_lost_intercept_is_found(database: Database) -> None:
+    add_version(database, trained([[1.0]], ["a"], intercept=[2.0]))
+    with database.write() as session:
+        session.execute(delete(MatrixChunk).where(MatrixChunk.matrix == MatrixName.INTERCEPT))
+    with database.read() as session, pytest.raises(CorruptModel, match="stored intercept"):
+        service.load(session, "sales", 1)
 
 
 def test_a_history_comes_back_exactly(database: Database) -> None:

@@ -111,6 +111,31 @@ def test_the_version_is_the_library_s_fit_of_all_rows(run: Run, client: TestClie
     assert [f["yhat"] for f in forecasts] == model.predict(last, IDS).tolist()
 
 
+def test_the_model_s_choices_reach_the_fit_the_database_and_the_forecasts(
+    run: Run, client: TestClient
+) -> None:
+    add_series(client, content=sales_csv())
+    choices: dict[str, Any] = {"fit_intercept": True, "loss_scaling": "spread", "start": "shrunk"}
+    version = run.trained(lags=3, fusion_strength=5.0, tolerance=1e-6, **choices)
+    assert {name: version["configuration"][name] for name in choices} == choices
+    expected = fit(lagged(3, N_DAYS), fusion_strength=5.0, tolerance=1e-6, **choices)
+    assert version["report"]["objective"] == pytest.approx(expected.report.objective, rel=2e-6)
+    zero = {name: [0.0] * N_PRODUCTS for name in version["feature_names"]}
+    body = {"unique_id": IDS, "features": zero}
+    intercept = np.array(client.post("/v1/models/m/predict", json=body).json()["yhat"])
+    assert np.allclose(intercept, expected.model.intercept, atol=1e-3)
+    assert abs(intercept).min() > 0.0
+    slopes = weights(client) - intercept[:, None]
+    last = SALES[:, -1:-4:-1]
+    forecasts = client.post("/v1/models/m/forecast", json={"unique_id": IDS}).json()["forecasts"]
+    assert np.allclose([f["yhat"] for f in forecasts], (slopes * last).sum(axis=1) + intercept)
+    fitted = fit(lagged(3, 16), fusion_strength=5.0, tolerance=1e-6, **choices).model
+    held_out = lagged(16, N_DAYS)
+    residuals = held_out.y - fitted.predict(held_out.X, [IDS[t] for t in held_out.task_index])
+    by_hand = np.sqrt((residuals.reshape(N_PRODUCTS, -1) ** 2).mean(axis=1)).mean()
+    assert version["metrics"]["rmse_mean_of_tasks"]["ccmtl"] == pytest.approx(by_hand, rel=0.02)
+
+
 def test_metrics_are_those_of_a_fit_on_the_earlier_half(run: Run, client: TestClient) -> None:
     add_series(client, content=sales_csv())
     version = run.trained(lags=2, holdout=0.5, fusion_strength=5.0, tolerance=1e-6)
@@ -159,6 +184,9 @@ def test_a_version_says_how_it_was_made(run: Run, client: TestClient) -> None:
         "lags": 5,
         "fusion_strength": 2.0,
         "n_neighbors": 10,
+        "fit_intercept": False,
+        "loss_scaling": "none",
+        "start": "least_squares",
         "holdout": 0.5,
         "tolerance": 1e-4,
         "refit": True,
