@@ -9,7 +9,7 @@ from ccmtl_core.exceptions import (
     UnknownTaskError,
 )
 from ccmtl_core.fit import FitResult, fit
-from ccmtl_core.folds import training_folds
+from ccmtl_core.folds import contiguous_folds, random_folds, rolling_origins, training_folds
 from ccmtl_core.knn_graph import TaskGraph, nearest_neighbour_graph
 from ccmtl_core.merging import merge_statistics
 from ccmtl_core.model import CCMTLModel
@@ -49,6 +49,7 @@ __all__ = [
     "TriangularStatistics",
     "UnknownTaskError",
     "append_statistics",
+    "contiguous_folds",
     "fit",
     "fit_path",
     "fused_weights",
@@ -56,9 +57,11 @@ __all__ = [
     "merge_statistics",
     "nearest_neighbour_graph",
     "pooled_weights",
+    "random_folds",
     "read_statistics",
     "read_statistics_folds",
     "refit",
+    "rolling_origins",
     "select",
     "shrunk_weights",
     "single_task_weights",

@@ -21,7 +21,8 @@ from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.fusion_solver import FusionSolver, check_solver
 from ccmtl_core.knn_graph import TaskGraph, nearest_neighbour_graph
 from ccmtl_core.model import CCMTLModel
-from ccmtl_core.single_task import Statistics, start_weights
+from ccmtl_core.model_choices import ModelChoices, Prepared
+from ccmtl_core.single_task import Statistics
 from ccmtl_core.solver.outcome import Outcome
 from ccmtl_core.solver.report import SolveStatus
 from ccmtl_core.statistics import SufficientStatistics
@@ -75,14 +76,13 @@ class FusionPath:
         One for each strength.
     graph : TaskGraph
         The same for all.
-    task_ids, feature_names : tuple of str
-        What rows and columns of the weights stand for.
+    prepared : Prepared
+        What was fitted, and where intercepts come from.
     """
 
     points: tuple[PathPoint, ...]
     graph: TaskGraph
-    task_ids: tuple[str, ...]
-    feature_names: tuple[str, ...]
+    prepared: Prepared
 
     @property
     def fusion_strengths(self) -> FloatArray:
@@ -96,7 +96,8 @@ class FusionPath:
 
     def model(self, number: int) -> CCMTLModel:
         """The model of one point, by its place in ``points``."""
-        return CCMTLModel(self.points[number].weights, self.task_ids, self.feature_names)
+        W, names = self.points[number].weights, self.prepared.statistics
+        return CCMTLModel(W, names.task_ids, names.feature_names, intercept=self.prepared.intercept(W))
 
 
 def fit_path(
@@ -107,6 +108,9 @@ def fit_path(
     tolerance: float = 1e-4,
     solver: str = "auto",
     graph: TaskGraph | None = None,
+    fit_intercept: bool = False,
+    loss_scaling: str = "none",
+    start: str = "least_squares",
     on_point: Callable[[PathPoint], None] | None = None,
 ) -> FusionPath:
     """Fit at each of several strengths, for little more than the price of a few.
@@ -117,7 +121,7 @@ def fit_path(
         T tasks with P features.
     fusion_strengths : array-like of float, optional
         Any number of λ ≥ 0 in any order; by default :func:`ccmtl_core.strength_grid`.
-    n_neighbors, tolerance, solver, graph
+    n_neighbors, tolerance, solver, graph, fit_intercept, loss_scaling, start
         As in :func:`ccmtl_core.fit`.
     on_point : callable, optional
         Called with each point as it is found, strengths rising.
@@ -135,20 +139,21 @@ def fit_path(
     """
     check_solver(solver, tolerance)
     statistics = SufficientStatistics.from_dataset(data) if isinstance(data, TaskDataset) else data
-    start = start_weights(statistics)
-    graph = nearest_neighbour_graph(start, n_neighbors) if graph is None else graph
+    prepared = ModelChoices(fit_intercept, loss_scaling, start).prepare(statistics)
+    graph = nearest_neighbour_graph(prepared.start, n_neighbors) if graph is None else graph
     if fusion_strengths is None:
-        fusion_strengths = strength_grid(statistics, graph)
+        fusion_strengths = strength_grid(prepared.statistics, graph)
     asked = checked_strengths(fusion_strengths)
     order = np.argsort(asked, kind="stable")
     points: list[PathPoint] = []
-    for point in walk(statistics, graph, start, asked[order], tolerance=tolerance, solver=solver):
+    fitted, rising = prepared.statistics, asked[order]
+    for point in walk(fitted, graph, prepared.start, rising, tolerance=tolerance, solver=solver):
         points.append(point)
         if on_point is not None:
             on_point(point)
     place = np.argsort(order, kind="stable")
     in_order = tuple(points[p] for p in place)
-    return FusionPath(in_order, graph, statistics.task_ids, statistics.feature_names)
+    return FusionPath(in_order, graph, prepared)
 
 
 def walk(

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -24,14 +25,17 @@ from ccmtl_core.fit import FitResult, fit
 from ccmtl_core.folds import contiguous_folds, random_folds, rolling_origins, training_folds
 from ccmtl_core.fusion_solver import check_solver
 from ccmtl_core.knn_graph import nearest_neighbour_graph
+from ccmtl_core.model_choices import ModelChoices
 from ccmtl_core.path import checked_strengths, walk
 from ccmtl_core.scoring import RULES, Score, choose, mean_of_task_rmse, standard_error
-from ccmtl_core.single_task import Statistics, pooled_weights, single_task_weights, start_weights
+from ccmtl_core.single_task import Statistics, pooled_weights, shrunk_weights, single_task_weights
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.strength import strength_grid
 from ccmtl_core.task_dataset import TaskDataset
 
 FOLDS = ("random", "contiguous", "rolling")
+SHRINKAGES = tuple(10.0**power for power in range(-3, 4))
+"""Tried for the rival that is shrunk to the pooled weights."""
 _STRETCH = 7  # strengths that one piece of work walks
 
 
@@ -112,6 +116,9 @@ def select(
     path_tolerance: float = 1e-3,
     tolerance: float = 1e-4,
     solver: str = "auto",
+    fit_intercept: bool = False,
+    loss_scaling: str = "none",
+    start: str = "least_squares",
     n_jobs: int = 1,
     on_progress: Callable[[SelectionProgress], None] | None = None,
 ) -> Selection:
@@ -138,7 +145,7 @@ def select(
         From squared errors (T,) and numbers of rows (T,) to the error of a fold; the smaller, the better.
     rule : str
         "best" or "one_standard_error"; see :func:`ccmtl_core.scoring.choose`.
-    n_neighbors, solver
+    n_neighbors, solver, fit_intercept, loss_scaling, start
         As in :func:`ccmtl_core.fit`.
     path_tolerance, tolerance : float
         Certified gap on the folds, and of the final fit.
@@ -171,18 +178,20 @@ def select(
     check_solver(solver, tolerance)
     if rule not in RULES:
         raise ParameterError(f"rule must be one of {', '.join(RULES)}; not {rule!r}")
+    choices = ModelChoices(fit_intercept, loss_scaling, start)
     parts, is_rolling = _fold_statistics(data, folds, n_folds, time, rng)
     parts = cast("Sequence[SufficientStatistics]", parts)  # or all triangular, which offer the same
     training = rolling_origins(parts) if is_rolling else training_folds(parts)
     held_out = list(parts[1:] if is_rolling else parts)
     everything = training[-1] + parts[-1]
     if fusion_strengths is None:
-        graph = nearest_neighbour_graph(start_weights(everything), n_neighbors)
-        fusion_strengths = strength_grid(everything, graph)
+        prepared = choices.prepare(everything)
+        graph = nearest_neighbour_graph(prepared.start, n_neighbors)
+        fusion_strengths = strength_grid(prepared.statistics, graph)
     strengths = np.unique(checked_strengths(fusion_strengths))
     table = _Table(strengths, len(training), on_progress)
     with threadpool_limits(limits=1, user_api="blas"):
-        walks = _Walk(strengths, n_neighbors, path_tolerance, solver, score)
+        walks = _Walk(strengths, choices, n_neighbors, path_tolerance, solver, score)
         with _abandoned_at_the_end(walks.pieces(training, held_out, n_jobs)) as pieces:
             for piece in pieces:
                 table.enter(piece)
@@ -194,6 +203,7 @@ def select(
         n_neighbors=n_neighbors,
         tolerance=tolerance,
         solver=solver,
+        **choices.as_dict(),
     )
     table.tell(1)
     return Selection(strengths, table.errors, table.gaps, table.n_groups, rivals, chosen, final)
@@ -268,6 +278,7 @@ class _Walk:
     """How to walk the path of any fold, and how to cut it into pieces of work."""
 
     strengths: FloatArray
+    choices: ModelChoices
     n_neighbors: int
     tolerance: float
     solver: str
@@ -288,12 +299,16 @@ class _Walk:
 
     def piece(self, fold: int, first: int, training: Statistics, held_out: Statistics) -> _Piece:
         """One stretch of the path of one fold."""
-        start = start_weights(training)
-        graph = nearest_neighbour_graph(start, self.n_neighbors)
+        prepared = self.choices.prepare(training)
+        graph = nearest_neighbour_graph(prepared.start, self.n_neighbors)
         strengths = self.strengths[first : first + _STRETCH]
         piece = _Piece(fold, first, [], [], [])
-        for point in walk(training, graph, start, strengths, tolerance=self.tolerance, solver=self.solver):
-            piece.errors.append(self.score(held_out.squared_error(point.weights), held_out.n_samples))
+        fitted, start = prepared.statistics, prepared.start
+        path = walk(fitted, graph, start, strengths, tolerance=self.tolerance, solver=self.solver)
+        for point in path:
+            intercept = prepared.intercept(point.weights) if self.choices.fit_intercept else None
+            error = held_out.squared_error(point.weights, intercept)
+            piece.errors.append(self.score(error, held_out.n_samples))
             piece.gaps.append(point.gap)
             piece.n_groups.append(point.n_groups)
         return piece
@@ -313,14 +328,19 @@ def _abandoned_at_the_end(pieces: Generator[_Piece, None, None]) -> Iterator[Gen
 def _rivals(
     training: Sequence[Statistics], held_out: Sequence[Statistics], score: Score
 ) -> dict[str, FloatArray]:
-    """Errors (K,) of the simple models, fold by fold."""
-    models = {"pooled": pooled_weights, "single_task": single_task_weights}
-    return {
-        name: np.array(
+    """Errors (K,) of the simple models, fold by fold; the shrinkage is the one best on these folds."""
+
+    def errors(weights: Callable[[Statistics], FloatArray]) -> FloatArray:
+        return np.array(
             [
                 score(test.squared_error(weights(train)), test.n_samples)
                 for train, test in zip(training, held_out, strict=True)
             ]
         )
-        for name, weights in models.items()
+
+    shrunk = [errors(partial(shrunk_weights, shrinkage=shrinkage)) for shrinkage in SHRINKAGES]
+    return {
+        "pooled": errors(pooled_weights),
+        "single_task": errors(single_task_weights),
+        "shrunk": min(shrunk, key=np.mean),
     }

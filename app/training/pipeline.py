@@ -1,7 +1,7 @@
 """A claimed job goes in; the next version of its model comes out, or nothing.
 
-read → rows → statistics → [fit on the earlier part → evaluation] → fit → publication. What is published and
-the job's success stand in one transaction, which the job's attempt must still own.
+read → rows → statistics → [selection] → [fit on the earlier part → evaluation] → fit → publication. What is
+published and the job's success stand in one transaction, which the job's attempt must still own.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from enum import Enum
+from functools import reduce
+from operator import add
 from typing import Any
 
 from app.database import Database
@@ -18,7 +20,7 @@ from app.jobs.queue import ClaimedJob
 from app.models import new_id
 from app.registry.publication import TrainedModel, publish
 from app.storage import Storage
-from app.training import repository
+from app.training import repository, strength_choice
 from app.training.evaluation import evaluate
 from app.training.progress import ProgressLog, Send, finite
 from app.training.schemas import TrainingJobRequest
@@ -59,19 +61,29 @@ def _train(
     data: TrainingData, request: TrainingJobRequest, configuration: dict[str, Any], log: ProgressLog
 ) -> TrainedModel:
     with log.phase("statistics"):
-        if data.fold is None:
-            everything, parts = SufficientStatistics.from_dataset(data.dataset), None
-        else:
-            training, held_out = SufficientStatistics.by_fold(data.dataset, data.fold, 2)
-            everything, parts = training + held_out, (training, held_out)
-    metrics: dict[str, Any] = {}
+        folds, held_out = _statistics(data, request)
+        training = reduce(add, folds)
     result: FitResult | None = None
-    if parts is not None:
-        result = _fit(parts[0], request, log, "holdout_")
+    report: dict[str, Any] = {}
+    metrics: dict[str, Any] = {}
+    if isinstance(request.fusion_strength, float):
+        strength = request.fusion_strength
+    else:
+        of_series = data.period is not None
+        with log.phase("selection"):
+            selection = strength_choice.choose(folds, request, log, of_series=of_series)
+        result, strength = selection.fit, selection.fusion_strength
+        report["selection"] = strength_choice.described(selection, request, of_series=of_series)
+    report["fusion_strength"] = strength
+    if held_out is not None:
+        if result is None:
+            result = _fit(training, strength, request, log, "holdout_")
         with log.phase("evaluation"):
-            metrics = {**evaluate(result.model, *parts), **data.facts}
-    if result is None or request.refit:
-        result = _fit(everything, request, log, "")
+            metrics = {**evaluate(result.model, training, held_out), **data.facts}
+        if request.refit:
+            result = _fit(training + held_out, strength, request, log, "")
+    if result is None:
+        result = _fit(training, strength, request, log, "")
     return TrainedModel(
         weights=result.model.weights,
         intercept=result.model.intercept,
@@ -80,22 +92,37 @@ def _train(
         history=data.history,
         configuration=configuration,
         metrics=metrics,
-        report={"advice": result.report.advice, **plain(result.report)},
+        report={"advice": result.report.advice, **plain(result.report), **plain(report)},
     )
 
 
+def _statistics(
+    data: TrainingData, request: TrainingJobRequest
+) -> tuple[list[SufficientStatistics], SufficientStatistics | None]:
+    """Statistics of the rows for training, by fold where a strength is chosen, and of those held out."""
+    if strength_choice.chooses(request):
+        parts = strength_choice.parts(data, request)
+    elif data.fold is None:
+        parts = [SufficientStatistics.from_dataset(data.dataset)]
+    else:
+        parts = SufficientStatistics.by_fold(data.dataset, data.fold, 2)
+    return (parts, None) if data.fold is None else (parts[:-1], parts[-1])
+
+
 def _fit(
-    statistics: SufficientStatistics, request: TrainingJobRequest, log: ProgressLog, prefix: str
+    statistics: SufficientStatistics,
+    fusion_strength: float,
+    request: TrainingJobRequest,
+    log: ProgressLog,
+    prefix: str,
 ) -> FitResult:
     return fit(
         statistics,
-        fusion_strength=request.fusion_strength,
+        fusion_strength=fusion_strength,
         n_neighbors=request.n_neighbors,
         tolerance=request.tolerance,
-        fit_intercept=request.fit_intercept,
-        loss_scaling=request.loss_scaling,
-        start=request.start,
         on_progress=log.solver_phases(prefix),
+        **request.model_choices,
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ccmtl_core import Progress
+from ccmtl_core import Progress, SelectionProgress
 
 MIN_SECONDS_BETWEEN = 0.5
 
@@ -29,6 +29,7 @@ class ProgressLog:
         self._seconds: dict[str, float] = {}
         self._phase = "claimed"
         self._solver: Progress | None = None
+        self._selection: SelectionProgress | None = None
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -52,6 +53,11 @@ class ProgressLog:
 
         return on_progress
 
+    def selection(self, step: SelectionProgress) -> None:
+        """Take note of how far the choice of the strength has come."""
+        self._selection = step
+        self._tell()
+
     def record(self) -> dict[str, Any]:
         """Return the present state, as it is stored and sent to users."""
         seconds = dict(self._seconds)
@@ -63,6 +69,7 @@ class ProgressLog:
             "round": 0 if step is None else step.round,
             "objective": finite(None if step is None else step.objective),
             "gap": finite(None if step is None else step.gap),
+            "selection": None if self._selection is None else _selection(self._selection),
             "elapsed_seconds": round(now - self._started, 3),
             "phases": {name: round(value, 3) for name, value in seconds.items()},
         }
@@ -84,6 +91,15 @@ class ProgressLog:
         if now - self._sent_at >= MIN_SECONDS_BETWEEN:
             self._sent_at = now
             self._send(self.record())
+
+
+def _selection(step: SelectionProgress) -> dict[str, Any]:
+    return {
+        "fits_done": step.done,
+        "fits": step.total,
+        "fusion_strengths": list(map(float, step.fusion_strengths)),
+        "errors": list(map(float, step.errors)),
+    }
 
 
 def finite(value: float | None) -> float | None:

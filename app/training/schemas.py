@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from app.datasets.schemas import NAME_PATTERN
 from app.models import JobState
@@ -15,6 +17,43 @@ from app.registry.schemas import DataUsed
 FINAL_STATES = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
 DEFAULT_LAGS = 5
 MAX_LAGS = 366
+MAX_STRENGTHS = 100
+
+
+def _strength(value: Any) -> Any:
+    """A number from 0 up, a list of 2 to 100 different ones, or "auto"."""
+    if isinstance(value, list | tuple):
+        if not 2 <= len(value) <= MAX_STRENGTHS or not all(map(_is_strength, value)):
+            raise PydanticCustomError("strengths", f"A list must hold 2 to {MAX_STRENGTHS} numbers from 0 up")
+        if len(set(value)) < len(value):
+            raise PydanticCustomError("strengths", "A list must hold no number twice")
+        return tuple(map(float, value))
+    if value == "auto":
+        return value
+    if not _is_strength(value):
+        raise PydanticCustomError("strength", 'Input should be a number from 0 up, a list of them, or "auto"')
+    return float(value)
+
+
+def _is_strength(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
+_NUMBER_FROM_0 = {"type": "number", "minimum": 0}
+FusionStrength = Annotated[
+    float | tuple[float, ...] | Literal["auto"],
+    PlainValidator(_strength),
+    PlainSerializer(lambda value: list(value) if isinstance(value, tuple) else value, return_type=Any),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                _NUMBER_FROM_0,
+                {"type": "array", "items": _NUMBER_FROM_0, "minItems": 2, "maxItems": MAX_STRENGTHS},
+                {"type": "string", "const": "auto"},
+            ]
+        }
+    ),
+]
 
 
 class TrainingJobRequest(BaseModel):
@@ -30,8 +69,30 @@ class TrainingJobRequest(BaseModel):
         str, Field(pattern=NAME_PATTERN, description="Name under which the next version is published.")
     ]
     fusion_strength: Annotated[
-        float, Field(ge=0, description="λ ≥ 0: how strongly similar tasks are drawn together.")
+        FusionStrength,
+        Field(
+            description="λ ≥ 0: how strongly similar tasks are drawn together. A list: the one of these that "
+            'forecasts best in cross-validation; "auto": the best of 21 from none to all fused.'
+        ),
     ]
+    folds: Annotated[
+        Literal["rolling", "contiguous", "random"] | None,
+        Field(
+            description="How a strength is chosen. Of series: `rolling` (each block of time is forecast from "
+            "those before it; the default) or `contiguous` (from all other blocks). Of regression data: "
+            "`random`, within each task. Without effect on a single strength."
+        ),
+    ] = None
+    n_folds: Annotated[
+        int, Field(ge=2, le=20, description="Parts that are forecast from the others to choose a strength.")
+    ] = 5
+    rule: Annotated[
+        Literal["best", "one_standard_error"],
+        Field(
+            description="`best`: the strength of least error; `one_standard_error`: the largest within one "
+            "standard error of it."
+        ),
+    ] = "best"
     n_neighbors: Annotated[int, Field(ge=1, le=1000, description="Neighbours of each task in the graph.")] = (
         10
     )
@@ -78,6 +139,20 @@ class TrainingJobRequest(BaseModel):
         Field(description="Publish a model fitted to all rows; false: the one that the metrics are of."),
     ] = True
 
+    @property
+    def model_choices(self) -> dict[str, Any]:
+        """What is fitted, as the library's functions take it."""
+        return {name: getattr(self, name) for name in ("fit_intercept", "loss_scaling", "start")}
+
+
+class SelectionSoFar(BaseModel):
+    """How far the choice of the strength has come."""
+
+    fits_done: int
+    fits: int = Field(description="Folds times strengths, and one.")
+    fusion_strengths: list[float] = Field(description="Strengths that all folds have been fitted at.")
+    errors: list[float] = Field(description="Mean error of each on what the folds hold out.")
+
 
 class JobProgress(BaseModel):
     """How far a running job has come."""
@@ -86,6 +161,7 @@ class JobProgress(BaseModel):
     round: int = Field(description="Round of the solver, from 1; 0 before it.")
     objective: float | None
     gap: float | None = Field(description="Relative distance to the optimum that the solver can vouch for.")
+    selection: SelectionSoFar | None = Field(default=None, description="Null where no strength is chosen.")
     elapsed_seconds: float
     phases: dict[str, float] = Field(description="Seconds spent in each phase, in the order they began.")
 

@@ -158,7 +158,7 @@ def _queue(
 
 
 def _repeated(earlier: JobRow, request: TrainingJobRequest) -> TrainingJobDetail:
-    if earlier.job.request != request.model_dump(mode="json"):
+    if TrainingJobRequest.model_validate(earlier.job.request) != request:
         raise Conflict(
             "idempotency_key_reused",
             f"This Idempotency-Key belongs to the training job {earlier.job.id}, whose request was another.",

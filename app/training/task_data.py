@@ -35,12 +35,23 @@ class TrainingData:
         Of series: where forecasts start.
     facts : dict
         How the rows came about, for the version's metrics.
+    period : (n,) int64, optional
+        Of series: the period of each row's target.
     """
 
     dataset: TaskDataset
     fold: NDArray[np.int64] | None
     history: History | None
     facts: dict[str, Any]
+    period: NDArray[np.int64] | None = None
+
+    @property
+    def for_training(self) -> NDArray[np.bool_]:
+        """(n,) Rows that are not held out."""
+        if self.fold is None:
+            return np.ones(len(self.dataset.y), dtype=np.bool_)
+        kept: NDArray[np.bool_] = self.fold == 0
+        return kept
 
 
 def load(session: Session, storage: Storage, dataset_version_id: str) -> LoadedPanel | TaskDataset:
@@ -94,7 +105,7 @@ def _of_series(loaded: LoadedPanel, request: TrainingJobRequest) -> TrainingData
         fold, cut = split_by_time(lagged, request.holdout)
         facts["first_held_out"] = str(panel.frequency.to_datetime([cut]).astype("datetime64[s]")[0])
     history = History(*latest_lags(panel, n_lags(request)))
-    return TrainingData(lagged.dataset, fold, history, facts)
+    return TrainingData(lagged.dataset, fold, history, facts, lagged.target_period)
 
 
 def split_within_tasks(offsets: NDArray[np.int64], fraction: float) -> NDArray[np.int64]:

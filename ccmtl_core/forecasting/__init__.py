@@ -1,7 +1,13 @@
 """Series in, lag features and forecasts out: calendar, panel, lags, recursion."""
 
 from ccmtl_core.forecasting.calendar import Frequency
-from ccmtl_core.forecasting.lags import LaggedPanel, lag_dataset, latest_lags, split_by_time
+from ccmtl_core.forecasting.lags import (
+    LaggedPanel,
+    lag_dataset,
+    latest_lags,
+    n_periods_held_out,
+    split_by_time,
+)
 from ccmtl_core.forecasting.panel import MAX_DENSE_ROWS, SeriesPanel
 from ccmtl_core.forecasting.recursion import recursive_forecast
 
@@ -12,6 +18,7 @@ __all__ = [
     "SeriesPanel",
     "lag_dataset",
     "latest_lags",
+    "n_periods_held_out",
     "recursive_forecast",
     "split_by_time",
 ]

@@ -156,9 +156,13 @@ def split_by_time(lagged: LaggedPanel, holdout_fraction: float) -> tuple[IntArra
     n_periods = int(period.max() - period.min()) + 1 if len(period) else 0
     if n_periods < 2:
         raise ParameterError(f"the rows span {n_periods} period(s): too few to hold any out")
-    n_held_out = min(max(math.floor(n_periods * holdout_fraction + 0.5), 1), n_periods - 1)
-    cut = int(period.max()) - n_held_out + 1
+    cut = int(period.max()) - n_periods_held_out(n_periods, holdout_fraction) + 1
     return (period >= cut).astype(np.int64), cut
+
+
+def n_periods_held_out(n_periods: int, holdout_fraction: float) -> int:
+    """The share of so many periods, 2 or more, rounded; at least one is held out and one kept."""
+    return min(max(math.floor(n_periods * holdout_fraction + 0.5), 1), n_periods - 1)
 
 
 def lag_names(n_lags: int) -> tuple[str, ...]:

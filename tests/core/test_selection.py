@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from joblib import parallel_config
@@ -13,16 +15,18 @@ from ccmtl_core import (
     TaskDataset,
     TriangularStatistics,
     fit,
+    fit_path,
     nearest_neighbour_graph,
     pooled_weights,
     select,
+    shrunk_weights,
     single_task_weights,
     strength_grid,
     training_folds,
 )
 from ccmtl_core.folds import contiguous_folds, random_folds, rolling_origins
 from ccmtl_core.scoring import choose, mean_of_task_rmse, rmse_over_rows
-from ccmtl_core.selection import Selection, SelectionProgress
+from ccmtl_core.selection import SHRINKAGES, Selection, SelectionProgress
 
 STRENGTHS = [0.0, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0]
 
@@ -153,6 +157,44 @@ def test_rolling_origins_forecast_each_block_from_those_before(dataset: TaskData
     assert result.fit.report.objective == pytest.approx(
         fit(dataset, fusion_strength=result.fusion_strength).report.objective, rel=1e-4
     )
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"fit_intercept": True},
+        {"loss_scaling": "spread"},
+        {"start": "shrunk", "fit_intercept": True, "loss_scaling": "spread"},
+    ],
+)
+def test_model_choices_are_made_in_each_fold(
+    folds: list[SufficientStatistics], choices: dict[str, Any]
+) -> None:
+    result = select(folds, [1.0, 10.0], n_neighbors=4, path_tolerance=1e-7, **choices)
+    for f, training in enumerate(training_folds(folds)):
+        model = fit(training, fusion_strength=10.0, n_neighbors=4, tolerance=1e-7, **choices).model
+        error = mean_of_task_rmse(folds[f].squared_error(model.weights, model.intercept), folds[f].n_samples)
+        assert result.fold_errors[f, 1] == pytest.approx(error, rel=1e-3)
+    path = fit_path(training, [10.0], n_neighbors=4, tolerance=1e-7, **choices)
+    np.testing.assert_allclose(path.model(0).weights, model.weights, atol=1e-3)
+    np.testing.assert_allclose(path.model(0).intercept, model.intercept, atol=1e-3)
+    final = result.fit.model
+    assert bool(final.intercept.any()) is choices.get("fit_intercept", False)
+
+
+def test_the_shrunk_rival_is_shrunk_as_is_best_on_the_folds(
+    folds: list[SufficientStatistics], selection: Selection
+) -> None:
+    errors = [
+        [
+            mean_of_task_rmse(test.squared_error(shrunk_weights(train, shrinkage)), test.n_samples)
+            for train, test in zip(training_folds(folds), folds, strict=True)
+        ]
+        for shrinkage in SHRINKAGES
+    ]
+    best = min(errors, key=np.mean)
+    np.testing.assert_allclose(selection.rivals["shrunk"], best, rtol=1e-12)
+    assert selection.rivals["shrunk"].mean() < selection.rivals["single_task"].mean()
 
 
 def test_another_score_can_choose(dataset: TaskDataset) -> None:

@@ -6,8 +6,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.training import strength_choice
 from app.training.feasibility import find_faults
-from ccmtl_core import ParameterError, TaskDataset
+from app.training.schemas import TrainingJobRequest
+from app.training.task_data import prepare
+from ccmtl_core import DataError, ParameterError, TaskDataset
 from ccmtl_core.forecasting import lag_dataset, split_by_time
 from tests.app.training.test_task_data import loaded, request
 
@@ -34,6 +37,65 @@ def test_refused_exactly_when_it_cannot_work(
         except ParameterError:
             expected = ["body.holdout"]
     assert locations(data, request(lags=lags, holdout=holdout), set()) == expected
+
+
+@given(
+    series=st.lists(st.sets(st.integers(0, 14), max_size=12), min_size=1, max_size=4),
+    lags=st.integers(1, 4),
+    holdout=st.none() | st.floats(0.05, 0.95),
+    folds=st.sampled_from([None, "rolling", "contiguous"]),
+    n_folds=st.integers(2, 5),
+)
+def test_a_choice_is_refused_exactly_when_its_folds_cannot_be_made(
+    series: list[set[int]], lags: int, holdout: float | None, folds: str | None, n_folds: int
+) -> None:
+    data = loaded(*[[(period, 1.0) for period in sorted(periods)] for periods in series])
+    asked = {"fusion_strength": "auto", "lags": lags, "holdout": holdout, "folds": folds, "n_folds": n_folds}
+    request = TrainingJobRequest(dataset="d", model="m", **asked)  # type: ignore[arg-type]
+    one_strength = request.model_copy(update={"fusion_strength": 1.0})
+    if locations(data, one_strength, set()):
+        return
+    try:
+        parts = strength_choice.parts(prepare(data, request), request)
+        assert all(part.n_samples.any() for part in parts)
+        expected = []
+    except DataError:
+        expected = ["body.n_folds"]
+    assert locations(data, request, set()) == expected
+
+
+@given(
+    sizes=st.lists(st.integers(0, 12), min_size=1, max_size=4),
+    holdout=st.none() | st.floats(0.05, 0.95),
+    n_folds=st.integers(2, 5),
+)
+def test_random_folds_are_refused_where_one_could_be_empty(
+    sizes: list[int], holdout: float | None, n_folds: int
+) -> None:
+    data = TaskDataset.from_arrays([np.ones((n, 1)) for n in sizes], [np.ones(n) for n in sizes])
+    asked = {"fusion_strength": [0.0, 1.0], "holdout": holdout, "n_folds": n_folds}
+    request = TrainingJobRequest(dataset="d", model="m", **asked)  # type: ignore[arg-type]
+    found = locations(data, request, set())
+    if not found:
+        parts = strength_choice.parts(prepare(data, request), request)
+        assert all(part.n_samples.any() for part in parts)
+    elif found == ["body.n_folds"]:
+        kept = max(sizes) - int(max(sizes) * (holdout or 0.0))
+        assert kept < n_folds
+
+
+def test_folds_fit_the_kind_of_data() -> None:
+    series = loaded([(t, 1.0) for t in range(30)])
+    rows = TaskDataset.from_arrays([np.ones((30, 1))], [np.ones(30)])
+    for data, folds, location in (
+        (series, "random", ["body.folds"]),
+        (rows, "rolling", ["body.folds"]),
+        (series, "contiguous", []),
+        (rows, "random", []),
+    ):
+        asked = {"fusion_strength": "auto", "folds": folds}
+        request = TrainingJobRequest(dataset="d", model="m", **asked)  # type: ignore[arg-type]
+        assert locations(data, request, set()) == location
 
 
 def test_the_message_says_what_is_there_and_what_is_needed() -> None:

@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import func, select, update
 
+import ccmtl_core
 from app.database import Database
 from app.errors import AppError
 from app.jobs import queue
@@ -20,7 +21,7 @@ from app.jobs.queue import ClaimedJob, StaleAttempt
 from app.models import MatrixChunk, ModelVersion, TaskRow, TrainingJob
 from app.settings import Settings
 from app.storage import Storage
-from app.training import pipeline
+from app.training import pipeline, progress
 from app.training.pipeline import plain
 from ccmtl_core import CCMTLModel, DataError, SolveStatus, SufficientStatistics, TaskDataset, fit
 from tests.support.training import add_regression, add_series, job, upload
@@ -183,6 +184,9 @@ def test_a_version_says_how_it_was_made(run: Run, client: TestClient) -> None:
         "fill": {"method": "zero", "start": "series"},
         "lags": 5,
         "fusion_strength": 2.0,
+        "folds": None,
+        "n_folds": 5,
+        "rule": "best",
         "n_neighbors": 10,
         "fit_intercept": False,
         "loss_scaling": "none",
@@ -193,6 +197,80 @@ def test_a_version_says_how_it_was_made(run: Run, client: TestClient) -> None:
     }
     assert version["feature_names"] == ["lag_1", "lag_2", "lag_3", "lag_4", "lag_5"]
     assert version["n_tasks"] == N_PRODUCTS
+
+
+def test_the_strength_is_chosen_on_the_rows_for_training_alone(run: Run, client: TestClient) -> None:
+    add_series(client, content=sales_csv())
+    version = run.trained(lags=2, fusion_strength="auto", n_folds=3, tolerance=1e-6)
+    training = lagged(2, 16, lags=2)
+    expected = ccmtl_core.select(training, folds="rolling", n_folds=3, tolerance=1e-6)
+    chosen, report = version["report"]["selection"], version["report"]
+    assert version["configuration"]["fusion_strength"] == "auto"
+    assert report["fusion_strength"] == pytest.approx(expected.fusion_strength, rel=1e-6)
+    assert chosen["fusion_strengths"] == pytest.approx(expected.fusion_strengths.tolist(), rel=1e-6)
+    assert chosen["errors"] == pytest.approx(expected.errors.tolist(), rel=1e-2)
+    assert chosen["fusion_strengths"][chosen["chosen"]] == report["fusion_strength"]
+    assert chosen["largest_gap"] <= 1e-3
+    assert (chosen["folds"], chosen["n_folds"], chosen["rule"]) == ("rolling", 3, "best")
+    for rival in ("pooled", "single_task", "shrunk"):
+        assert chosen["rivals"][rival] == pytest.approx(expected.rivals[rival].mean(), rel=1e-6)
+    everything = fit(lagged(2, N_DAYS, lags=2), fusion_strength=report["fusion_strength"], tolerance=1e-6)
+    assert np.allclose(weights(client, 2), everything.model.weights, atol=1e-4)
+    error = version["metrics"]["rmse_mean_of_tasks"]["ccmtl"]
+    held_out = SufficientStatistics.from_dataset(lagged(16, N_DAYS, lags=2))
+    by_hand = np.sqrt(held_out.squared_error(expected.fit.model.weights) / held_out.n_samples).mean()
+    assert error == pytest.approx(by_hand, rel=1e-4)
+
+
+def test_a_job_that_chooses_tells_the_errors_of_strengths_as_they_come(
+    run: Run, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "MIN_SECONDS_BETWEEN", 0.0)
+    add_series(client, content=sales_csv())
+    run.trained(lags=2, fusion_strength=[1, 100, 10], n_folds=2, holdout=None)
+    steps = [record["selection"] for record in run.records if record["selection"]]
+    assert (steps[-1]["fits_done"], steps[-1]["fits"]) == (7, 7)
+    assert steps[-1]["fusion_strengths"] == [1.0, 10.0, 100.0]
+    (job,) = client.get("/v1/training-jobs").json()["items"]
+    assert job["progress"]["selection"] == steps[-1]
+    assert "selection" in job["progress"]["phases"]
+    assert job["request"]["fusion_strength"] == [1.0, 100.0, 10.0]
+
+
+def test_regression_rows_are_folded_at_random(run: Run, client: TestClient) -> None:
+    add_regression(client)
+    version = run.trained(dataset="rows", fusion_strength="auto", n_folds=2, rule="one_standard_error")
+    chosen = version["report"]["selection"]
+    assert (chosen["folds"], chosen["rule"]) == ("random", "one_standard_error")
+    assert chosen["errors"][0] == pytest.approx(chosen["rivals"]["single_task"], rel=1e-6)
+    without = run.trained(dataset="rows", fusion_strength=[0, 1e6], n_folds=2, holdout=None)
+    assert without["metrics"] == {}
+    assert without["report"]["fusion_strength"] in (0.0, 1e6)
+
+
+@pytest.mark.parametrize("holdout", [None, 0.5])
+def test_models_with_intercepts_are_served_with_them(
+    run: Run, client: TestClient, holdout: float | None
+) -> None:
+    add_series(client, content=sales_csv())
+    choices: dict[str, Any] = {"fit_intercept": True, "loss_scaling": "spread", "start": "shrunk"}
+    version = run.trained(lags=2, fusion_strength=5.0, tolerance=1e-6, holdout=holdout, **choices)
+    assert {name: version["configuration"][name] for name in choices} == choices
+    expected = fit(lagged(2, N_DAYS, lags=2), fusion_strength=5.0, tolerance=1e-6, **choices).model
+    assert expected.intercept.any()
+    names = {"lag_1": [1.0] * N_PRODUCTS, "lag_2": [2.0] * N_PRODUCTS}
+    body = {"unique_id": IDS, "features": names}
+    served = client.post("/v1/models/m/predict", json=body).json()["yhat"]
+    assert served == pytest.approx(expected.predict([[1.0, 2.0]] * N_PRODUCTS, IDS).tolist(), abs=1e-3)
+    forecasts = client.post("/v1/models/m/forecast", json={"unique_id": IDS}).json()["forecasts"]
+    yhat = expected.predict(SALES[:, -1:-3:-1], IDS).tolist()
+    assert [f["yhat"] for f in forecasts] == pytest.approx(yhat, abs=1e-3)
+    if holdout is not None:
+        held_out = SufficientStatistics.from_dataset(lagged(16, N_DAYS, lags=2))
+        half = fit(lagged(2, 16, lags=2), fusion_strength=5.0, tolerance=1e-6, **choices).model
+        squares = held_out.squared_error(half.weights, half.intercept)
+        by_hand = np.sqrt(squares / held_out.n_samples).mean()
+        assert version["metrics"]["rmse_mean_of_tasks"]["ccmtl"] == pytest.approx(by_hand, rel=1e-4)
 
 
 def test_regression_rows_are_trained_and_predicted(run: Run, client: TestClient) -> None:

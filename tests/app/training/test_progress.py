@@ -49,6 +49,7 @@ def test_phases_are_timed_in_the_order_they_began(log: ProgressLog, clock: Clock
         "round": 1,
         "objective": 7.0,
         "gap": 0.5,
+        "selection": None,
         "elapsed_seconds": 10.0,
         "phases": {"read": 2.0, "rows": 3.0, "holdout_start": 1.0, "holdout_solve": 4.0},
     }
