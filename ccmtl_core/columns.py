@@ -8,7 +8,7 @@ from __future__ import annotations
 import polars as pl
 
 from ccmtl_core._types import FloatArray
-from ccmtl_core.arrays import MAX_FAULTS, Faults
+from ccmtl_core.arrays import MAX_FAULTS, Faults, all_finite
 from ccmtl_core.exceptions import ParameterError
 
 
@@ -58,6 +58,10 @@ class ColumnReader:
     def numbers(self, name: str) -> FloatArray:
         """Finite float64, from numbers, or from text that holds them."""
         column = self.frame[name]
+        if column.dtype == pl.Float64 and column.null_count() == 0:
+            plain = column.to_numpy()
+            if all_finite(plain):
+                return plain
         if column.dtype == pl.String:
             text = column.str.strip_chars()
             numbers = text.cast(pl.Float64, strict=False)

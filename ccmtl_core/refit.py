@@ -45,7 +45,9 @@ def append_statistics(
     """
     if not 0.0 <= forgetting <= 1.0:
         raise ParameterError(f"forgetting must be from 0 to 1, not {forgetting}")
-    return merge_statistics([old if forgetting == 1.0 else old.scaled(forgetting), new])
+    kept = old if forgetting == 1.0 else old.scaled(forgetting)
+    same = (old.task_ids, old.feature_names) == (new.task_ids, new.feature_names)
+    return kept + new if same else merge_statistics([kept, new])
 
 
 def refit(

@@ -288,8 +288,9 @@ class _Walk:
         self, training: Sequence[Statistics], held_out: Sequence[Statistics], n_jobs: int
     ) -> Generator[_Piece, None, None]:
         """All pieces, as they are done; all folds of a stretch of strengths before the next stretch."""
+        # As a pair they travel with their work. Dask would lay them on one worker, and lose them with it.
         work = (
-            delayed(self.piece)(fold, first, training[fold], held_out[fold])
+            delayed(self.piece)(fold, first, (training[fold], held_out[fold]))
             for first in range(0, len(self.strengths), _STRETCH)
             for fold in range(len(training))
         )
@@ -297,8 +298,9 @@ class _Walk:
         pieces: Generator[_Piece, None, None] = workers(work)
         return pieces
 
-    def piece(self, fold: int, first: int, training: Statistics, held_out: Statistics) -> _Piece:
-        """One stretch of the path of one fold."""
+    def piece(self, fold: int, first: int, parts: tuple[Statistics, Statistics]) -> _Piece:
+        """One stretch of the path of one fold, from the statistics of what trains and of what is held out."""
+        training, held_out = parts
         prepared = self.choices.prepare(training)
         graph = nearest_neighbour_graph(prepared.start, self.n_neighbors)
         strengths = self.strengths[first : first + _STRETCH]

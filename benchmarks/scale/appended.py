@@ -1,0 +1,161 @@
+"""Ta-Feng without its last week, and that week, in; seconds of refitting beside those of a cold run out.
+
+Both begin from files and end with a certified model of the same rows. The cold run reads all transactions;
+the refit reads the statistics, the model and the last days that an earlier run kept, and the new week.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from benchmarks.solver.report import Bar, Row, Section
+from benchmarks.solver.stopwatch import Stopwatch
+from benchmarks.ta_feng import FOLDER, N_LAGS
+from ccmtl_core import (
+    CCMTLModel,
+    FitResult,
+    SufficientStatistics,
+    append_statistics,
+    fit,
+    read_statistics,
+    refit,
+    statistics_frame,
+)
+from ccmtl_core.forecasting import SeriesPanel, lag_dataset
+from examples.ta_feng import COLUMNS, NotToBeHad, Transactions, fetch
+
+FILE = Path("ta_feng") / "ta_feng.csv.zip"
+STRENGTHS = (3e3, 1e4, 1e5)
+TOLERANCE = 1e-4
+NEW_DAYS = 7
+MAX_SHARE = 0.2
+
+
+class Files(NamedTuple):
+    """What lies on disk before the clock starts: transactions old and new, and what the earlier run kept."""
+
+    old: Path
+    new: Path
+    recent: Path
+    statistics: Path
+    model: Path
+
+
+def measure(folder: Path) -> Section:
+    """Compare at each strength, or say why the data could not be had."""
+    file = folder / FILE
+    try:
+        source = Transactions(file) if file.exists() else None
+        with tempfile.TemporaryDirectory() as scratch:
+            return compare(source, Path(scratch), STRENGTHS)
+    except NotToBeHad as reason:
+        return Section(skipped=str(reason))
+
+
+def compare(source: Transactions | None, scratch: Path, strengths: Sequence[float]) -> Section:
+    """Split the transactions in two files, fit the older, and time both ways to the model of all."""
+    names = "old.csv", "new.csv", "recent.parquet", "statistics.parquet", "model.npz"
+    files = Files(*(scratch / name for name in names))
+    _write_transactions(source, files)
+    rows = [_row(files, strength) for strength in strengths]
+    bars = [
+        Bar("largest gap", max(max(row["cold gap"], row["gap"]) for row in rows), TOLERANCE),
+        Bar("largest share of the cold run", max(row["share"] for row in rows), MAX_SHARE),
+        Bar("largest difference of J", max(abs(row["difference of J"]) for row in rows), TOLERANCE),
+    ]
+    notes = [
+        "Both from files, the graph rebuilt in both. The share is one of processor seconds.",
+        "Read by the refit: statistics and model of the earlier run, its last five days, the new week.",
+    ]
+    return Section({f"Ta-Feng, {NEW_DAYS} of 120 days appended": rows}, bars, notes)
+
+
+def _row(files: Files, strength: float) -> Row:
+    _keep(files, strength)
+    cold, warm = Stopwatch(), Stopwatch()
+    with cold.running():
+        whole = _cold(files, strength)
+    with warm.running():
+        again = _appended(files, strength)
+    J = whole.report.objective
+    return {
+        "fusion_strength": f"{strength:g}",
+        "cold seconds": cold.seconds.cpu,
+        "seconds": warm.seconds.cpu,
+        "cold wall seconds": cold.seconds.wall,
+        "wall seconds": warm.seconds.wall,
+        "share": warm.seconds.cpu / cold.seconds.cpu,
+        "cold rounds": whole.report.rounds,
+        "rounds": again.report.rounds,
+        "cold gap": whole.report.gap,
+        "gap": again.report.gap,
+        "difference of J": (again.report.objective - J) / J,
+    }
+
+
+def _write_transactions(source: Transactions | None, files: Files) -> None:
+    """Write the transactions before the last week and those of it, all columns as they are."""
+    table = pl.read_csv(b"".join((source or fetch(FOLDER)).blocks()), infer_schema=False)
+    day = _day(pl.col(COLUMNS["ds"]))
+    is_new = day > day.max() - timedelta(days=NEW_DAYS)
+    table.filter(is_new).write_csv(files.new)
+    table.filter(~is_new).write_csv(files.old)
+
+
+def _day(text: pl.Expr) -> pl.Expr:
+    return text.str.to_date("%m/%d/%Y")
+
+
+def _daily(*paths: Path) -> pl.DataFrame:
+    """Sums of each product and day."""
+    read = partial(pl.read_csv, columns=list(COLUMNS.values()), infer_schema=False)
+    table = pl.concat(map(read, paths)).select(
+        unique_id=pl.col(COLUMNS["unique_id"]),
+        ds=_day(pl.col(COLUMNS["ds"])),
+        y=pl.col(COLUMNS["y"]).cast(pl.Float64),
+    )
+    return table.group_by("unique_id", "ds").agg(pl.col("y").sum())
+
+
+def _statistics(daily: pl.DataFrame) -> tuple[SufficientStatistics, SeriesPanel]:
+    """Statistics of the days that have five before them, zeros filled in."""
+    panel, _ = SeriesPanel.from_frame(daily, "D").filled("zero", "dataset")
+    return SufficientStatistics.from_dataset(lag_dataset(panel, N_LAGS).dataset), panel
+
+
+def _keep(files: Files, strength: float) -> None:
+    """Do what the earlier run did, and keep what the refit reads."""
+    daily = _daily(files.old)
+    statistics, panel = _statistics(daily)
+    statistics_frame(statistics).write_parquet(files.statistics)
+    fit(statistics, fusion_strength=strength, tolerance=TOLERANCE).model.save(files.model)
+    last = panel.period > panel.period.max() - N_LAGS
+    pl.DataFrame(
+        {
+            "unique_id": np.array(panel.unique_ids)[panel.series_index[last]],
+            "ds": panel.period[last].astype("datetime64[D]"),
+            "y": panel.values[last],
+        }
+    ).write_parquet(files.recent)
+
+
+def _cold(files: Files, strength: float) -> FitResult:
+    statistics, _ = _statistics(_daily(files.old, files.new))
+    return fit(statistics, fusion_strength=strength, tolerance=TOLERANCE)
+
+
+def _appended(files: Files, strength: float) -> FitResult:
+    new, _ = _statistics(
+        pl.concat([pl.read_parquet(files.recent), _daily(files.new)], how="vertical_relaxed")
+    )
+    statistics = append_statistics(read_statistics(files.statistics), new)
+    model = CCMTLModel.load(files.model)
+    return refit(model, statistics, fusion_strength=strength, tolerance=TOLERANCE)
