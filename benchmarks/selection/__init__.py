@@ -1,0 +1,1 @@
+"""Choosing strength and model by validation, measured on real data."""
