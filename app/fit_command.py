@@ -57,7 +57,7 @@ Statistics = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="In place of samples: the result of a query of ccmtl statistics-sql."),
 ]
-Strength = Annotated[float, typer.Option(help="λ from 0 up: how strongly similar tasks are pulled together.")]
+Strength = Annotated[float, typer.Option(help="λ ≥ 0: how strongly similar tasks are pulled together.")]
 Neighbors = Annotated[int, typer.Option(help="Neighbours of each task in the graph.")]
 Tolerance = Annotated[float, typer.Option(help="Certified relative gap to reach.")]
 Solver = Annotated[str, typer.Option(help="auto, or the name of a solver.")]

@@ -113,12 +113,11 @@ class FusionSolver:
         check_solver(solver, tolerance)
         problem, W = self._problem.at(float(fusion_strength)), start[self._order]
         recorder, ran = Recorder(tolerance, _MAX_ROUNDS, on_round), []
-        with threadpool_limits(limits=1, user_api="blas"):
-            for name, method in self._methods(solver, problem, W, flows, recorder):
-                ran.append(name)
-                method()
-                if recorder.finished:
-                    break
+        for name, method in self._methods(solver, problem, W, flows, recorder):
+            ran.append(name)
+            method()
+            if recorder.finished:
+                break
         outcome = recorder.outcome()
         weights = np.empty_like(outcome.weights)
         weights[self._order] = outcome.weights
@@ -145,6 +144,13 @@ class FusionSolver:
                 )
         if solver == "dual":
             return
+        with threadpool_limits(limits=1, user_api="blas"):
+            yield from self._iterative(solver, problem, W, recorder)
+
+    def _iterative(
+        self, solver: str, problem: FusionProblem, W: FloatArray, recorder: Recorder
+    ) -> Iterator[tuple[str, Callable[[], object]]]:
+        """The methods that solve systems."""
         certifier = self._certifier.at(problem)
         if problem.penalty(W) <= 0.5 * recorder.tolerance * problem.objective(W):
             none = np.zeros((len(problem.head), W.shape[1]))

@@ -21,6 +21,8 @@ from ccmtl_core.single_task import Statistics
 from ccmtl_core.solver import edge_kernels
 from ccmtl_core.solver.kernels import Dims, dims_for
 
+MAX_STRENGTH = 1e100
+
 
 @dataclass(frozen=True, eq=False)
 class FusionProblem:
@@ -135,9 +137,11 @@ class FusionProblem:
 
 
 def check_strength(fusion_strength: float) -> None:
-    """Refuse a strength that is negative or not finite."""
-    if not (np.isfinite(fusion_strength) and fusion_strength >= 0):
-        raise ParameterError(f"fusion_strength must be a finite number from 0 up, not {fusion_strength}")
+    """Refuse a strength that is negative, or so large that the penalty could overflow."""
+    if not 0 <= fusion_strength <= MAX_STRENGTH:
+        raise ParameterError(
+            f"fusion_strength must be a finite number from 0 to {MAX_STRENGTH:g}, not {fusion_strength}"
+        )
 
 
 def row_norms(A: FloatArray) -> FloatArray:

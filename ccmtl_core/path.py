@@ -22,6 +22,7 @@ from ccmtl_core.fusion_solver import FusionSolver, check_solver
 from ccmtl_core.knn_graph import TaskGraph, nearest_neighbour_graph
 from ccmtl_core.model import CCMTLModel
 from ccmtl_core.model_choices import ModelChoices, Prepared
+from ccmtl_core.objective import check_strength
 from ccmtl_core.single_task import Statistics
 from ccmtl_core.solver.outcome import Outcome
 from ccmtl_core.solver.report import SolveStatus
@@ -198,9 +199,8 @@ def checked_strengths(fusion_strengths: ArrayLike) -> FloatArray:
     asked = np.asarray(fusion_strengths, dtype=np.float64)
     if asked.ndim != 1 or not len(asked):
         raise ParameterError("fusion_strengths must be a list of one or more numbers")
-    if not (np.isfinite(asked) & (asked >= 0)).all():
-        bad = asked[~(np.isfinite(asked) & (asked >= 0))][0]
-        raise ParameterError(f"fusion_strength must be a finite number from 0 up, not {bad}")
+    for strength in asked:
+        check_strength(float(strength))
     return asked
 
 

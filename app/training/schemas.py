@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -18,28 +17,33 @@ FINAL_STATES = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLE
 DEFAULT_LAGS = 5
 MAX_LAGS = 366
 MAX_STRENGTHS = 100
+MAX_STRENGTH = 1e100  # of the library: beyond, the penalty could overflow
 
 
 def _strength(value: Any) -> Any:
-    """A number from 0 up, a list of 2 to 100 different ones, or "auto"."""
+    """A number from 0 to 1e100, a list of 2 to 100 different ones, or "auto"."""
     if isinstance(value, list | tuple):
         if not 2 <= len(value) <= MAX_STRENGTHS or not all(map(_is_strength, value)):
-            raise PydanticCustomError("strengths", f"A list must hold 2 to {MAX_STRENGTHS} numbers from 0 up")
+            raise PydanticCustomError(
+                "strengths", f"A list must hold 2 to {MAX_STRENGTHS} numbers from 0 to {MAX_STRENGTH:g}"
+            )
         if len(set(value)) < len(value):
             raise PydanticCustomError("strengths", "A list must hold no number twice")
         return tuple(map(float, value))
     if value == "auto":
         return value
     if not _is_strength(value):
-        raise PydanticCustomError("strength", 'Input should be a number from 0 up, a list of them, or "auto"')
+        raise PydanticCustomError(
+            "strength", 'Input should be a number from 0 to 1e100, a list of them, or "auto"'
+        )
     return float(value)
 
 
 def _is_strength(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_STRENGTH
 
 
-_NUMBER_FROM_0 = {"type": "number", "minimum": 0}
+_STRENGTH = {"type": "number", "minimum": 0, "maximum": MAX_STRENGTH}
 FusionStrength = Annotated[
     float | tuple[float, ...] | Literal["auto"],
     PlainValidator(_strength),
@@ -47,8 +51,8 @@ FusionStrength = Annotated[
     WithJsonSchema(
         {
             "anyOf": [
-                _NUMBER_FROM_0,
-                {"type": "array", "items": _NUMBER_FROM_0, "minItems": 2, "maxItems": MAX_STRENGTHS},
+                _STRENGTH,
+                {"type": "array", "items": _STRENGTH, "minItems": 2, "maxItems": MAX_STRENGTHS},
                 {"type": "string", "const": "auto"},
             ]
         }

@@ -34,6 +34,7 @@ _WIDEST = 64  # features; beyond, inverting the blocks takes longer than it save
 _INSIDE = (1.0 - 1e-9, 0.5)  # of its radius: a shorter flow is taken for one that its ball does not hold
 _GROUP_SHARE = 0.05  # of the tolerance, to which the problem of the groups is solved
 _GROUP_CHECKS = 6  # at most
+_FEW_GROUPS = 10  # tasks to a group
 _TIGHT = 1e-6  # tolerance, below which that takes Newton steps
 _SMOOTHING = 1e-2  # of the typical length of an edge, where they begin
 _EPS = float(np.finfo(np.float64).eps)
@@ -143,10 +144,12 @@ def dual_ascent(
     while True:
         W, certificate = state.certified()
         recorder.consider(W, certificate.objective, certificate)
+        if recorder.status is None and steps >= _PATIENCE:
+            _fuse_most(state, recorder)
         if recorder.status is SolveStatus.CONVERGED:
             _fuse(state, W, recorder)
         recorder.end_round(certificate.objective, 0.0, 0)
-        gaps[steps] = certificate.relative_gap
+        gaps[steps] = min(certificate.relative_gap, recorder.relative_gap)
         if recorder.finished or _is_hopeless(gaps, recorder.tolerance):
             return
         state.climb(pace)
@@ -160,6 +163,8 @@ def _is_hopeless(gaps: dict[int, float], tolerance: float) -> bool:
     if steps < _PATIENCE:
         return False
     before = max(k for k in gaps if 2 * k <= steps)
+    if not 0.0 < gaps[steps] < gaps[before]:
+        return True
     rate = np.log(gaps[before] / gaps[steps]) / (steps - before)
     most = _MOST_STEPS if tolerance >= _TIGHT else _MOST_TIGHT_STEPS
     return steps >= most or not 0.0 < np.log(gaps[steps] / tolerance) / rate <= _FORESEEN * most - steps
@@ -184,6 +189,16 @@ def _fuse(state: DualAscent, W: FloatArray, recorder: Recorder) -> None:
             fused = fuse(problem, plain, clusters, smoothing, tolerance).weights
         if fused is not None and recorder.prefer(fused, problem.objective(fused)):
             return
+
+
+def _fuse_most(state: DualAscent, recorder: Recorder) -> None:
+    """Where few groups remain, their weights may be near the optimum long before those of the flows are."""
+    problem = state.problem
+    clusters = Clusters.along(problem.graph, row_norms(state.flows) < _INSIDE[-1] * problem.radius)
+    if _FEW_GROUPS * clusters.n_clusters <= problem.graph.n_tasks:
+        fused = _climb_groups(state, clusters, recorder)
+        if fused is not None:
+            recorder.consider(fused, problem.objective(fused))
 
 
 def _climb_groups(state: DualAscent, clusters: Clusters, recorder: Recorder) -> FloatArray | None:

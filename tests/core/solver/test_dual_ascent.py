@@ -100,3 +100,12 @@ def test_gives_up_where_steps_are_too_small_and_auto_goes_on() -> None:
     result = fit(hard.statistics, fusion_strength=hard.strength, graph=hard.graph, tolerance=1e-8)
     assert result.report.solver == "dual+newton"
     assert result.report.status is SolveStatus.CONVERGED
+
+
+@pytest.mark.parametrize("strength", [1e3, 1e6, 1e12])
+def test_far_above_the_strength_that_fuses_all_it_ends_with_the_pooled_weights(strength: float) -> None:
+    instance = regular(np.random.default_rng(4), hubs(120), 3, n=30).with_strength(strength)
+    outcome = run(instance, 1e-6).outcome()
+    assert outcome.status is SolveStatus.CONVERGED
+    pooled = np.linalg.lstsq(np.concatenate(instance.X), np.concatenate(instance.y), rcond=None)[0]
+    assert outcome.weights == pytest.approx(np.tile(pooled, (120, 1)), rel=1e-9)
