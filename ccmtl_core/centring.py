@@ -168,9 +168,9 @@ def centred_gram(
     both = varies[:, :, None] & varies[:, None, :]
     rest = np.where(both, gram - weight[:, None, None] * (x_mean[:, :, None] * x_mean[:, None, :]), 0.0)
     products = xty - weight[:, None] * x_mean * y_mean[:, None]
-    return CentredGram(
-        rest, np.where(varies & y_varies[:, None], products, 0.0), np.where(y_varies, y_square, 0.0)
-    )
+    unknown = noise[:, None] * np.sqrt(square * yty[:, None])
+    covary = varies & (np.abs(products) > unknown)
+    return CentredGram(rest, np.where(covary, products, 0.0), np.where(y_varies, y_square, 0.0))
 
 
 def centred_factor(factor: FloatArray, ones: FloatArray) -> FloatArray:
