@@ -22,16 +22,18 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBar
 
 from app.name_list import listed
+from app.strength_option import Strength, described, in_words
 from ccmtl_core import (
     CCMTLError,
     FitResult,
     ParameterError,
     Progress,
+    Selection,
     SolveStatus,
     SufficientStatistics,
     TaskDataset,
-    fit,
     read_statistics,
+    read_statistics_folds,
 )
 from ccmtl_core.tabular import read_task_dataset
 
@@ -57,7 +59,19 @@ Statistics = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="In place of samples: the result of a query of ccmtl statistics-sql."),
 ]
-Strength = Annotated[float, typer.Option(help="λ ≥ 0: how strongly similar tasks are pulled together.")]
+FusionStrength = Annotated[
+    str,
+    typer.Option(
+        metavar="NUMBER|NUMBER,…|auto",
+        help="λ ≥ 0: how strongly similar tasks are pulled together; of several, or of 21 with auto, the "
+        "best in cross-validation.",
+    ),
+]
+Folds = Annotated[
+    str, typer.Option(help="How a strength is chosen: random, contiguous or rolling, by the order of rows.")
+]
+FoldCount = Annotated[int, typer.Option("--n-folds", help="Parts that are predicted from the others.")]
+Rule = Annotated[str, typer.Option(help="best, or one_standard_error: the largest within one of the best.")]
 Neighbors = Annotated[int, typer.Option(help="Neighbours of each task in the graph.")]
 Tolerance = Annotated[float, typer.Option(help="Certified relative gap to reach.")]
 Solver = Annotated[str, typer.Option(help="auto, or the name of a solver.")]
@@ -71,12 +85,15 @@ Output = Annotated[Path | None, typer.Option(metavar="FILE.npz", help="Write the
 
 
 def fit_command(
-    fusion_strength: Strength,
+    fusion_strength: FusionStrength,
     file: File = None,
     task: Task = None,
     target: Target = None,
     features: Features = None,
     statistics: Statistics = None,
+    folds: Folds = "random",
+    n_folds: FoldCount = 5,
+    rule: Rule = "best",
     n_neighbors: Neighbors = 10,
     tolerance: Tolerance = 1e-4,
     solver: Solver = "auto",
@@ -94,28 +111,28 @@ def fit_command(
     """
     messages = Console(stderr=True, highlight=False)
     _refuse_contradictions(file, statistics, [task, target, features])
+    strength = Strength.parsed(fusion_strength, folds, n_folds, rule)
     try:
         _refuse_unwritable(output)
         with _progress_bar(messages, tolerance) as show:
             show(Progress("reading", 0, None, None, 0.0))
-            data = _read(file, statistics, task or "", target or "", features or "")
-            result = fit(
+            data = _read(file, statistics, task or "", target or "", features or "", strength.is_chosen)
+            result, selection = strength.fit(
                 data,
-                fusion_strength=fusion_strength,
+                show,
                 n_neighbors=n_neighbors,
                 tolerance=tolerance,
                 solver=solver,
                 fit_intercept=fit_intercept,
                 loss_scaling=loss_scaling,
                 start=start,
-                on_progress=show,
             )
         if output is not None:
             result.model.save(output)
     except (CCMTLError, OSError) as error:
         messages.print(str(error), style="red", markup=False, soft_wrap=True)
         raise typer.Exit(ExitCode.UNUSABLE) from None
-    summary = _summary(data, result, output)
+    summary = {**_summary(data, result, output), **_choice(strength, selection)}
     if as_json:
         typer.echo(json.dumps(summary, ensure_ascii=False, allow_nan=False))
     else:
@@ -136,10 +153,10 @@ def _refuse_contradictions(file: Path | None, statistics: Path | None, columns: 
 
 
 def _read(
-    file: Path | None, statistics: Path | None, task: str, target: str, features: str
-) -> TaskDataset | SufficientStatistics:
+    file: Path | None, statistics: Path | None, task: str, target: str, features: str, by_fold: bool
+) -> TaskDataset | list[SufficientStatistics]:
     if statistics is not None:
-        return read_statistics(statistics)
+        return read_statistics_folds(statistics) if by_fold else [read_statistics(statistics)]
     assert file is not None
     return read_task_dataset(file, task=task, target=target, features=listed(features))
 
@@ -189,13 +206,13 @@ def _state(progress: Progress) -> str:
 
 
 def _summary(
-    data: TaskDataset | SufficientStatistics, result: FitResult, output: Path | None
+    data: TaskDataset | list[SufficientStatistics], result: FitResult, output: Path | None
 ) -> dict[str, Any]:
-    report = result.report
+    report, parts = result.report, data if isinstance(data, list) else [data]
     return {
-        "tasks": data.n_tasks,
-        "features": list(data.feature_names),
-        "samples": int(data.n_samples.sum()),
+        "tasks": len(result.model.task_ids),
+        "features": list(result.model.feature_names),
+        "samples": sum(int(part.n_samples.sum()) for part in parts),
         "edges": len(result.graph.edges),
         "status": report.status.value,
         "advice": report.advice,
@@ -211,6 +228,12 @@ def _summary(
     }
 
 
+def _choice(strength: Strength, selection: Selection | None) -> dict[str, Any]:
+    if selection is None:
+        return {"fusion_strength": strength.value, "selection": None}
+    return {"fusion_strength": selection.fusion_strength, "selection": described(selection)}
+
+
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
@@ -221,6 +244,7 @@ def _table(summary: dict[str, Any]) -> str:
         **summary,
         "features": ", ".join(summary["features"]),
         "notes": " ".join(summary["notes"]),
+        "selection": None if summary["selection"] is None else in_words(summary["selection"]),
         "seconds": ", ".join(f"{phase} {seconds:.3f}" for phase, seconds in summary["seconds"].items()),
     }
     width = max(map(len, shown)) + 2

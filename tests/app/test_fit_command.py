@@ -17,10 +17,19 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
-from app import fit_command
+import ccmtl_core
+from app import strength_option
 from app.cli import cli
 from app.fit_command import _share_done
-from ccmtl_core import CCMTLModel, FitResult, SolveStatus, TaskDataset, fit
+from ccmtl_core import (
+    CCMTLModel,
+    FitResult,
+    SolveStatus,
+    SufficientStatistics,
+    TaskDataset,
+    fit,
+    statistics_frame,
+)
 from ccmtl_core.synthetic import syn
 
 COMMAND = [sys.executable, "-m", "app.cli", "fit"]
@@ -82,6 +91,53 @@ def _dataset(table: pl.DataFrame) -> TaskDataset:
     return TaskDataset.from_long(X, table["y"].to_numpy(), table["id"].to_list(), feature_names=["a", "b"])
 
 
+def test_the_strength_is_chosen_as_the_library_chooses_it(
+    csv: Path, table: pl.DataFrame, tmp_path: Path
+) -> None:
+    model_file = tmp_path / "model.npz"
+    options = ["--fusion-strength", "0,1,10,1000", "--n-folds", "3", "--fit-intercept"]
+    done = run(csv, *COLUMNS, *options, "--json", "--output", model_file)
+    assert done.exit_code == 0, done.stderr
+    report = json.loads(done.stdout)
+    expected = ccmtl_core.select(_dataset(table), [0.0, 1.0, 10.0, 1000.0], n_folds=3, fit_intercept=True)
+    assert report["fusion_strength"] == expected.fusion_strength
+    chosen = report["selection"]
+    assert [step["fusion_strength"] for step in chosen["path"]] == [0.0, 1.0, 10.0, 1000.0]
+    assert [step["error"] for step in chosen["path"]] == pytest.approx(expected.errors.tolist(), rel=1e-3)
+    for rival in ("pooled", "single_task", "shrunk"):
+        assert chosen["rivals"][rival] == pytest.approx(expected.rivals[rival].mean())
+    model = CCMTLModel.load(model_file)
+    assert np.allclose(model.weights, expected.fit.model.weights, atol=1e-2)
+    assert np.allclose(model.intercept, expected.fit.model.intercept, atol=1e-2)
+    people = run(csv, *COLUMNS, "--fusion-strength", "auto", "--folds", "contiguous")
+    assert "best of 21 strengths on 5 folds" in people.stdout
+    assert ", shrunk " in people.stdout
+
+
+def test_statistics_by_fold_choose_too(table: pl.DataFrame, tmp_path: Path) -> None:
+    data = _dataset(table)
+    fold = np.arange(len(data.y)) % 3
+    parts = SufficientStatistics.by_fold(data, fold, 3)
+    frames = [statistics_frame(part).with_columns(fold=pl.lit(f)) for f, part in enumerate(parts)]
+    pl.concat(frames).write_csv(tmp_path / "folds.csv")
+    options = ["--fusion-strength", "0,3", "--json"]
+    done = run("--statistics", tmp_path / "folds.csv", *options)
+    assert done.exit_code == 0, done.stderr
+    errors = [step["error"] for step in json.loads(done.stdout)["selection"]["path"]]
+    assert errors == pytest.approx(ccmtl_core.select(data, [0.0, 3.0], folds=fold).errors.tolist(), rel=1e-3)
+    frames[0].drop("fold").write_csv(tmp_path / "whole.csv")
+    done = run("--statistics", tmp_path / "whole.csv", *options)
+    assert done.exit_code == 1
+    assert "the statistics hold no folds" in done.stderr
+
+
+@pytest.mark.parametrize("text", ["much", "1,", "1;2", "Auto"])
+def test_a_strength_that_is_none_is_a_wrong_command_line(csv: Path, text: str) -> None:
+    done = run(csv, *COLUMNS, "--fusion-strength", text)
+    assert done.exit_code == 2
+    assert "must be a number, numbers with commas" in " ".join(done.stderr.split())
+
+
 def test_parquet_gives_the_same_and_the_table_is_for_people(
     csv: Path, table: pl.DataFrame, tmp_path: Path
 ) -> None:
@@ -94,8 +150,8 @@ def test_parquet_gives_the_same_and_the_table_is_for_people(
         return [line for line in text.splitlines() if not line.startswith("seconds")]
 
     assert without_times(done.stdout) == without_times(again.stdout)
-    assert "status         converged" in done.stdout
-    assert "tasks          30" in done.stdout
+    assert "status           converged" in done.stdout
+    assert "tasks            30" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -145,7 +201,7 @@ def test_a_tolerance_out_of_reach_still_writes_the_model(
         result = fit(*arguments, **options)
         return replace(result, report=replace(result.report, status=SolveStatus.ROUND_LIMIT))
 
-    monkeypatch.setattr(fit_command, "fit", fit_in_vain)
+    monkeypatch.setattr(strength_option, "fit", fit_in_vain)
     model_file = tmp_path / "model.npz"
     done = run(csv, *COLUMNS, "--fusion-strength", "0.5", "--output", model_file)
     assert done.exit_code == 3
