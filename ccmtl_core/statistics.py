@@ -31,6 +31,7 @@ from ccmtl_core.gram_kernel import accumulate_gram
 from ccmtl_core.least_squares import LeastSquares, least_squares_from_gram
 from ccmtl_core.row_blocks import IN_PLACE, Block, group_by_fold, group_by_task, names_or_default
 from ccmtl_core.task_dataset import TaskDataset
+from ccmtl_core.threads import WORTH_SHARING, sharing, slices
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +130,14 @@ class SufficientStatistics:
     def from_dataset(cls, dataset: TaskDataset) -> SufficientStatistics:
         """Statistics of a dataset, in one pass over its rows."""
         totals = _zeros(dataset.n_tasks, dataset.n_features)
-        slot = np.arange(dataset.n_tasks)
-        accumulate_gram(dataset.X, dataset.y, IN_PLACE, dataset.offsets, slot, *totals)
+        X, y, offsets, slot = dataset.X, dataset.y, dataset.offsets, np.arange(dataset.n_tasks)
+        parts = slices(dataset.n_tasks, 2 if X.size >= WORTH_SHARING else 1)
+
+        def accumulate(tasks: slice) -> None:
+            accumulate_gram(X, y, IN_PLACE, offsets[tasks.start : tasks.stop + 1], slot[tasks], *totals)
+
+        with sharing(len(parts)) as share:
+            share(accumulate, parts)
         return cls._of_totals(totals, dataset.n_samples, dataset.task_ids, dataset.feature_names)
 
     @classmethod

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import config
 
+from ccmtl_core import SufficientStatistics, statistics
 from ccmtl_core.solver import dual_ascent
 from ccmtl_core.solver.dual_ascent import DualAscent, Inverse
 from ccmtl_core.threads import sharing, slices
@@ -52,3 +53,13 @@ def test_shared_steps_do_not_depend_on_the_number_of_threads(monkeypatch: pytest
         flows.append(climbed().flows)
     assert flows[0].tobytes() == flows[1].tobytes()
     assert flows[0] == pytest.approx(alone.flows, rel=1e-9, abs=1e-12)
+
+
+def test_shared_passes_over_rows_give_the_same_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = regular(np.random.default_rng(0), random_graph(np.random.default_rng(1), 9, 0.3), 3).dataset
+    alone = SufficientStatistics.from_dataset(dataset)
+    monkeypatch.setattr(statistics, "WORTH_SHARING", 1)
+    monkeypatch.setattr(config, "NUMBA_NUM_THREADS", 2)
+    shared = SufficientStatistics.from_dataset(dataset)
+    for name in ("gram", "xty", "yty", "x_sum", "y_sum"):
+        assert getattr(alone, name).tobytes() == getattr(shared, name).tobytes()
