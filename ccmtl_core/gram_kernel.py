@@ -70,7 +70,7 @@ def _accumulate(
     size = (P + 4) // 4 * 4  # whole tiles; the columns beyond y stay zero
     columns = np.zeros((size, CHUNK))
     products = np.zeros((size, size))
-    sums = np.zeros(P + 1)
+    sums = np.zeros(size)
     for s in range(len(slot)):
         if offsets[s] == offsets[s + 1]:
             continue
@@ -79,8 +79,8 @@ def _accumulate(
         for first in range(offsets[s], offsets[s + 1], CHUNK):
             m = min(CHUNK, offsets[s + 1] - first)
             load_columns(X, y, order, first, m, columns)
+            _add_first_products(columns, P + 1, m, products, sums)
             _add_products(columns, P + 1, m, products)
-            _add_sums(columns, m, sums)
         t = slot[s]
         for p in range(P):
             for q in range(p):
@@ -107,10 +107,42 @@ def load_columns(
 
 
 @kernel
-def _add_products(columns: FloatArray, used: int, m: int, products: FloatArray) -> None:
-    """Add the dot products of all pairs of columns, lower triangle, in tiles of two by four."""
+def _add_first_products(
+    columns: FloatArray, used: int, m: int, products: FloatArray, sums: FloatArray
+) -> None:
+    """Add the dot products of all columns with the first four, and, the columns being at hand, their sums."""
     for p in range(0, used, 2):
-        for q in range(0, p + 1, 4):
+        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = sa = sb = 0.0
+        for i in range(m):
+            a, b = columns[p, i], columns[p + 1, i]
+            c0, c1, c2, c3 = columns[0, i], columns[1, i], columns[2, i], columns[3, i]
+            sa += a
+            sb += b
+            a0 += a * c0
+            a1 += a * c1
+            a2 += a * c2
+            a3 += a * c3
+            b0 += b * c0
+            b1 += b * c1
+            b2 += b * c2
+            b3 += b * c3
+        sums[p] += sa
+        sums[p + 1] += sb
+        products[p, 0] += a0
+        products[p, 1] += a1
+        products[p, 2] += a2
+        products[p, 3] += a3
+        products[p + 1, 0] += b0
+        products[p + 1, 1] += b1
+        products[p + 1, 2] += b2
+        products[p + 1, 3] += b3
+
+
+@kernel
+def _add_products(columns: FloatArray, used: int, m: int, products: FloatArray) -> None:
+    """Add the other dot products of pairs of columns, lower triangle, in tiles of two by four."""
+    for p in range(4, used, 2):
+        for q in range(4, p + 1, 4):
             a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
             for i in range(m):
                 a, b = columns[p, i], columns[p + 1, i]
@@ -131,13 +163,3 @@ def _add_products(columns: FloatArray, used: int, m: int, products: FloatArray) 
             products[p + 1, q + 1] += b1
             products[p + 1, q + 2] += b2
             products[p + 1, q + 3] += b3
-
-
-@kernel
-def _add_sums(columns: FloatArray, m: int, sums: FloatArray) -> None:
-    """Add the sum of each column."""
-    for p in range(len(sums)):
-        total = 0.0
-        for i in range(m):
-            total += columns[p, i]
-        sums[p] += total
