@@ -28,7 +28,6 @@ from examples.ta_feng import COLUMNS, NotToBeHad, Transactions, fetch, generate
 
 FOLDER = Path(".demo")
 MODEL = "ta-feng"
-FUSION_STRENGTH = 10_000.0
 HORIZON = 3
 N_SHOWN = 5
 EXIT_FAILED, EXIT_GENERATED = 1, 3
@@ -44,7 +43,8 @@ DATASET = {
 JOB = {
     "dataset": MODEL,
     "model": MODEL,
-    "fusion_strength": FUSION_STRENGTH,
+    "fusion_strength": "auto",
+    "n_folds": 2,
     "lags": 5,
     "holdout": 0.5,
     "refit": True,
@@ -188,6 +188,10 @@ def describe(job: dict[str, Any]) -> str:
     words = [progress["phase"]]
     if progress["round"]:
         words.append(f"round {progress['round']}")
+    if selection := progress["selection"]:
+        words.append(f"fit {selection['fits_done']} of {selection['fits']}")
+        if selection["errors"]:
+            words.append(f"least error so far {min(selection['errors']):.4f}")
     if progress["gap"] is not None:
         words.append(f"certified gap {progress['gap']:.1e}")
     return "  ".join(words)
@@ -221,7 +225,16 @@ def show_forecasts(service: LocalService, products: list[str]) -> None:
 def show_errors(service: LocalService) -> None:
     """Print the held-out error of the model beside the three simple forecasts."""
     newest = service.get(f"/v1/models/{MODEL}")["newest"]
-    metrics, strength = newest["metrics"], newest["configuration"]["fusion_strength"]
+    metrics, strength = newest["metrics"], newest["report"]["fusion_strength"]
+    chosen = newest["report"]["selection"]
+    rivals = ", ".join(f"{name.replace('_', ' ')} {error:.4f}" for name, error in chosen["rivals"].items())
+    console.print(
+        f"Chosen among {len(chosen['errors'])} strengths on {chosen['n_folds']} blocks of the first half, "
+        f"each forecast from those before it: fusion_strength {strength:.4g}, error "
+        f"{chosen['errors'][chosen['chosen']]:.4f}; {rivals}.",
+        soft_wrap=True,
+        highlight=False,
+    )
     table = Table("RMSE", *(Column(name, justify="right") for name in RIVALS))
     for title, key in (
         ("mean over products", "rmse_mean_of_tasks"),
@@ -230,7 +243,7 @@ def show_errors(service: LocalService) -> None:
         table.add_row(title, *(f"{metrics[key][field]:.4f}" for field in RIVALS.values()))
     console.print(
         f"Error of one-day forecasts on the last half in time, held out, of {metrics['n_tasks_scored']:,} "
-        f"products; fusion_strength {strength:g}:",
+        f"products; fusion_strength {strength:.4g}:",
         soft_wrap=True,
     )
     console.print(table)
