@@ -18,6 +18,7 @@ from scipy.spatial import KDTree
 
 from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.exceptions import DataError, ParameterError
+from ccmtl_core.leaf_search import nearest_by_leaves
 
 TIE_RULE = (
     "Tasks with identical weights form a group. In a group of at most k tasks each task takes all the "
@@ -29,7 +30,7 @@ TIE_RULE = (
 
 _BRUTE_FORCE_FROM = 17  # features; beyond, a k-d tree visits nearly every point
 _BLOCK_BYTES = 64 * 1024**2
-_MANY_POINTS = 50_000  # from which a search is spread over all cores; below, threads cost more than they give
+_MANY_POINTS = 50_000  # from which points search together; below, a walk down the tree takes no longer
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,9 +208,10 @@ def _nearest_others(points: FloatArray, k: int) -> IntArray:
     k = min(k, n - 1)
     if k < 1:
         return np.empty((n, 0), dtype=np.int64)
-    if points.shape[1] < _BRUTE_FORCE_FROM:
-        workers = -1 if n >= _MANY_POINTS else 1
-        found = np.asarray(KDTree(points, leafsize=32).query(points, k + 1, workers=workers)[1])
+    if points.shape[1] < _BRUTE_FORCE_FROM and n >= _MANY_POINTS:
+        found = nearest_by_leaves(points, k + 1)
+    elif points.shape[1] < _BRUTE_FORCE_FROM:
+        found = np.asarray(KDTree(points, leafsize=32).query(points, k + 1)[1])
     else:
         found = np.concatenate(list(_brute_force(points, k + 1)))
     itself = found == np.arange(n)[:, None]
