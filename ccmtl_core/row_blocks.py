@@ -14,8 +14,8 @@ from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.arrays import (
     all_finite,
     as_float64,
-    as_id,
     checked_index,
+    checked_names,
     default_feature_names,
     refuse_each,
 )
@@ -109,5 +109,5 @@ def names_or_default(
     n_features: int,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names given, or "0", "1", … and "x_1", "x_2", …."""
-    ids = tuple(str(t) for t in range(n_tasks)) if task_ids is None else tuple(map(as_id, task_ids))
+    ids = tuple(map(str, range(n_tasks))) if task_ids is None else checked_names(task_ids, "task id")
     return ids, default_feature_names(n_features) if feature_names is None else tuple(feature_names)

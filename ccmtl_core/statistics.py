@@ -257,7 +257,7 @@ class SufficientStatistics:
 
     def reordered(self, order: IntArray) -> SufficientStatistics:
         """The same tasks, renumbered: the new task t is the old ``order[t]``."""
-        ids = tuple(self.task_ids[t] for t in order)
+        ids = tuple(map(self.task_ids.__getitem__, order.tolist()))
         new = self._like([a[order] for a in self._sums()], self.n_samples[order], ids)
         new.__dict__["least_squares"] = self.least_squares.reordered(order)
         return new

@@ -220,7 +220,7 @@ class TriangularStatistics:
         new = TriangularStatistics(
             self.factor[order],
             self.n_samples[order],
-            tuple(self.task_ids[t] for t in order),
+            tuple(map(self.task_ids.__getitem__, order.tolist())),
             self.feature_names,
             None if self.ones is None else self.ones[order],
         )
