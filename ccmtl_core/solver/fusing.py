@@ -23,9 +23,10 @@ from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
 _STEPS = 3  # at most, where the tolerance is loose: groups that are still wrong are not worth more
 _TIGHT, _TIGHT_STEPS = 1e-6, 6  # and below this tolerance
 _LADDER, _RUNG = 4, 10.0  # how often, and by how much, longer edges are tried at the end
-_ENOUGH = 0.005  # of the tolerated gap: a slack and mismatch of the merged problem below it
+_LOOSE = 1e-5  # from this tolerance on, most groups are tried too early to be worth an exact solution
+_ENOUGH, _LOOSELY_ENOUGH = 0.005, 0.05  # of the tolerated gap: slack and mismatch of the merged problem
 _SHRINK = 0.1  # of ε, from step to step
-_INNER_TOLERANCE = 1e-4
+_INNER_TOLERANCE, _LOOSE_INNER_TOLERANCE = 1e-4, 1e-2
 
 
 class Candidate(NamedTuple):
@@ -45,7 +46,8 @@ def fuse(
     problem: FusionProblem, plain: Candidate, clusters: Clusters, smoothing: float, tolerance: float
 ) -> Candidate:
     """Fuse the tasks of each group, and solve the problem of the groups, with ε falling quickly."""
-    enough = _ENOUGH * tolerance * problem.objective(plain.weights)
+    loose = tolerance >= _LOOSE
+    enough = (_LOOSELY_ENOUGH if loose else _ENOUGH) * tolerance * problem.objective(plain.weights)
     steps = _STEPS if tolerance >= _TIGHT else _TIGHT_STEPS
     merged = MergedProblem(problem, clusters)
     flows, w = plain.flows.copy(), problem.radius / smoothing
@@ -53,7 +55,7 @@ def fuse(
         return Candidate(_alone(merged.problem, clusters.mean(plain.weights))[clusters.label], flows, w)
     state = NewtonState.start(merged.problem, clusters.mean(plain.weights))
     for _ in range(steps):
-        state.step(smoothing, _INNER_TOLERANCE)
+        state.step(smoothing, _LOOSE_INNER_TOLERANCE if loose else _INNER_TOLERANCE)
         if state.slack + state.mismatch <= enough:
             break
         smoothing *= _SHRINK
