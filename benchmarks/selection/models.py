@@ -41,6 +41,7 @@ PARTS: Mapping[str, ModelChoices] = {
 }
 SHRINKAGES = tuple(10.0 ** (power / 2) for power in range(-6, 7))
 N_STRENGTHS = 7
+N_JOBS = 2
 LEAST_GAIN = 0.02  # of plain CCMTL's error, below each rival
 GAINING = ("Sales", "Ta-Feng", "Walmart")
 
@@ -124,7 +125,7 @@ def _fused(split: Split, score: Score, choices: ModelChoices) -> Tried:
     """CCMTL with these choices, at the strength with the least validated error."""
     prepared = choices.prepare(split.training)
     strengths = strength_grid(prepared.statistics, nearest_neighbour_graph(prepared.start), N_STRENGTHS)
-    selection = select(split.folds, strengths, score=score, **choices.as_dict())
+    selection = select(split.folds, strengths, score=score, n_jobs=N_JOBS, **choices.as_dict())
     model = selection.fit.model
     error = split.held_out.squared_error(model.weights, model.intercept)
     validated = float(selection.errors.min())
