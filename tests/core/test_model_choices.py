@@ -119,6 +119,21 @@ def test_a_shrunk_start_is_what_graph_and_solve_begin_with(form: Any) -> None:
     assert plain.graph.edges.tolist() != shrunk.graph.edges.tolist()
 
 
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_without_fusion_any_start_ends_at_each_task_alone(seed: int, fit_intercept: bool) -> None:
+    data = tasks(seed, n_tasks=30)
+    narrow = TaskDataset(
+        np.hstack([data.X, data.X[:, :1]]), data.y, data.offsets, data.task_ids, ("a", "b", "c")
+    )
+    choices: dict[str, Any] = {"fit_intercept": fit_intercept, "start": "shrunk"}
+    result = fit(narrow, fusion_strength=0.0, n_neighbors=3, tolerance=1e-9, **choices)
+    statistics = SufficientStatistics.from_dataset(narrow)
+    alone = single_task_weights(statistics.centred if fit_intercept else statistics)
+    np.testing.assert_allclose(result.model.weights[:-1], alone[:-1], rtol=1e-9, atol=1e-9)
+    assert (result.report.status.value, result.report.solver) == ("converged", "direct")
+
+
 @every_form
 def test_shrinking_runs_from_each_task_alone_to_the_pooled_weights(form: Any) -> None:
     statistics = form.from_dataset(tasks())
