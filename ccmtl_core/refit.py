@@ -66,7 +66,8 @@ def refit(
 ) -> FitResult:
     """Fit anew from where an earlier fit ended.
 
-    The result is that of :func:`ccmtl_core.fit`, certified alike; it takes fewer rounds where little changed.
+    The result is that of :func:`ccmtl_core.fit`, certified alike. It saves reading old
+    rows; rounds seldom. The alternation alone can stall from fused weights: leave ``solver`` at "auto".
 
     Parameters
     ----------
