@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import cast
 
 import numpy as np
@@ -27,15 +26,14 @@ from ccmtl_core.fusion_solver import check_solver
 from ccmtl_core.knn_graph import nearest_neighbour_graph
 from ccmtl_core.model_choices import ModelChoices
 from ccmtl_core.path import checked_strengths, walk
+from ccmtl_core.rivals import rival_errors
 from ccmtl_core.scoring import RULES, Score, choose, mean_of_task_rmse, standard_error
-from ccmtl_core.single_task import Statistics, pooled_weights, shrunk_weights, single_task_weights
+from ccmtl_core.single_task import Statistics
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.strength import strength_grid
 from ccmtl_core.task_dataset import TaskDataset
 
 FOLDS = ("random", "contiguous", "rolling")
-SHRINKAGES = tuple(10.0**power for power in range(-3, 4))
-"""Tried for the rival that is shrunk to the pooled weights."""
 _STRETCH = 7  # strengths that one piece of work walks
 
 
@@ -196,7 +194,7 @@ def select(
             for piece in pieces:
                 table.enter(piece)
     chosen = choose(strengths, table.errors, rule)
-    rivals = _rivals(training, held_out, score)
+    rivals = rival_errors(training, held_out, score)
     final = fit(
         everything,
         fusion_strength=float(strengths[chosen]),
@@ -325,24 +323,3 @@ def _abandoned_at_the_end(pieces: Generator[_Piece, None, None]) -> Iterator[Gen
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             pieces.close()
-
-
-def _rivals(
-    training: Sequence[Statistics], held_out: Sequence[Statistics], score: Score
-) -> dict[str, FloatArray]:
-    """Errors (K,) of the simple models, fold by fold; the shrinkage is the one best on these folds."""
-
-    def errors(weights: Callable[[Statistics], FloatArray]) -> FloatArray:
-        return np.array(
-            [
-                score(test.squared_error(weights(train)), test.n_samples)
-                for train, test in zip(training, held_out, strict=True)
-            ]
-        )
-
-    shrunk = [errors(partial(shrunk_weights, shrinkage=shrinkage)) for shrinkage in SHRINKAGES]
-    return {
-        "pooled": errors(pooled_weights),
-        "single_task": errors(single_task_weights),
-        "shrunk": min(shrunk, key=np.mean),
-    }

@@ -1,0 +1,36 @@
+"""Training parts and what is held out of each in, errors of the simple models out: what fusing must beat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from ccmtl_core._types import FloatArray
+from ccmtl_core.scoring import Score
+from ccmtl_core.single_task import Statistics, pooled_weights, shrunk_weights, single_task_weights
+
+SHRINKAGES = tuple(10.0**power for power in range(-3, 4))
+"""Tried for the rival that is shrunk to the pooled weights."""
+
+
+def rival_errors(
+    training: Sequence[Statistics], held_out: Sequence[Statistics], score: Score
+) -> dict[str, FloatArray]:
+    """Errors (K,) of the simple models, fold by fold; the shrinkage is the one best on these folds."""
+
+    def errors(weights: Callable[[Statistics], FloatArray]) -> FloatArray:
+        return np.array(
+            [
+                score(test.squared_error(weights(train)), test.n_samples)
+                for train, test in zip(training, held_out, strict=True)
+            ]
+        )
+
+    shrunk = [errors(partial(shrunk_weights, shrinkage=shrinkage)) for shrinkage in SHRINKAGES]
+    return {
+        "pooled": errors(pooled_weights),
+        "single_task": errors(single_task_weights),
+        "shrunk": min(shrunk, key=np.mean),
+    }
