@@ -18,7 +18,7 @@ from ccmtl_core.certificate import Certifier
 from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.knn_graph import TaskGraph
 from ccmtl_core.objective import FusionProblem
-from ccmtl_core.single_task import Statistics, start_weights
+from ccmtl_core.single_task import Statistics
 from ccmtl_core.solver.alternating import alternate
 from ccmtl_core.solver.dual_ascent import Inverse, dual_ascent
 from ccmtl_core.solver.multigrid import Multigrid
@@ -111,9 +111,10 @@ class FusionSolver:
             A strength, tolerance or solver that does not exist.
         """
         check_solver(solver, tolerance)
-        problem = self._problem.at(float(fusion_strength))
-        # nothing couples the tasks at zero: each alone is optimal, and edges have no weight to iterate with
-        W = start[self._order] if fusion_strength > 0 else start_weights(problem.statistics)
+        problem, W = self._problem.at(float(fusion_strength)), start[self._order]
+        if fusion_strength == 0.0:  # each task alone is optimal, and edges have no weight to iterate with
+            telling = problem.statistics.gram.any(axis=(1, 2))
+            W = np.where(telling[:, None], problem.statistics.least_squares.weights, W)
         recorder, ran = Recorder(tolerance, _MAX_ROUNDS, on_round), []
         for name, method in self._methods(solver, problem, W, flows, recorder):
             ran.append(name)
