@@ -113,7 +113,7 @@ class FusionSolver:
         check_solver(solver, tolerance)
         problem, W = self._problem.at(float(fusion_strength)), start[self._order]
         if fusion_strength == 0.0:  # each task alone is optimal, and edges have no weight to iterate with
-            telling = problem.statistics.gram.any(axis=(1, 2))
+            telling = np.diagonal(problem.statistics.gram, axis1=1, axis2=2).max(axis=1) > 0.0
             W = np.where(telling[:, None], problem.statistics.least_squares.weights, W)
         recorder, ran = Recorder(tolerance, _MAX_ROUNDS, on_round), []
         for name, method in self._methods(solver, problem, W, flows, recorder):
