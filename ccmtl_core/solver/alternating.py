@@ -22,7 +22,7 @@ from ccmtl_core.solver.outcome import Outcome, Recorder, typical_length
 _FIRST_SMOOTHING = 1e-2  # of the typical edge length of the start
 _SHRINK = 0.3
 _ROUNDS_PER_SMOOTHING = 6
-_INNER_TOLERANCE = 3e-2
+_INNER_TOLERANCE = 1e-1
 _MAX_CG = 60
 _FAR = 100.0  # times the tolerance: another solver is the faster from there
 

@@ -59,7 +59,7 @@ class Inverse:
 
 
 class DualAscent:
-    """Flows U (E, P), inside their balls, that climb; and the weights that belong to them."""
+    """Flows U (E, P), inside their balls, that climb, and their weights; takes over the flows it is given."""
 
     def __init__(self, problem: FusionProblem, inverse: Inverse, flows: FloatArray | None = None) -> None:
         self.problem, self.inverse = problem, inverse
@@ -68,7 +68,7 @@ class DualAscent:
         self._center = problem.statistics.least_squares.weights
         self._least_loss = 0.5 * float(problem.statistics.least_squares.residual.sum())
         P = self._center.shape[1]
-        self.flows = np.zeros((len(problem.head), P)) if flows is None else flows.copy()
+        self.flows = np.zeros((len(problem.head), P)) if flows is None else flows
         edge_kernels.project(problem.radius, self.flows, problem.n_features)
         self._ahead = self.flows.copy()
         self._n_parts = 2 if self.flows.size >= WORTH_SHARING else 1
