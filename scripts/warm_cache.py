@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from app.datasets.csv_scan import scan_csv
-from ccmtl_core import SufficientStatistics, TaskDataset, fit
+from ccmtl_core import SufficientStatistics, TaskDataset, fit, fusing_strength
+from ccmtl_core.leaf_search import nearest_by_leaves
 
 # Kernels for any number of features, then those with five as a constant, taken where there are many tasks.
 SIZES = ((1000, 3), (5000, 5))
@@ -15,6 +16,7 @@ N_ROWS = 12
 def main() -> None:
     """Take the steps of an upload, then of training jobs with a holdout."""
     scan_csv(np.frombuffer(b"a,b\n1,2\n", np.uint8), n_fields=2)
+    nearest_by_leaves(np.arange(600.0).reshape(200, 3), 11)  # what very many tasks take
     for n_tasks, n_features in SIZES:
         train(n_tasks, n_features)
 
@@ -30,7 +32,8 @@ def train(n_tasks: int, n_features: int) -> None:
     training, _ = SufficientStatistics.by_fold(dataset, fold, 2)
     for data in (training, dataset):
         for solver in ("auto", "alternating", "newton"):
-            fit(data, fusion_strength=1.0, solver=solver)
+            result = fit(data, fusion_strength=1.0, solver=solver)
+        fusing_strength(SufficientStatistics.from_dataset(dataset), result.graph)
 
 
 if __name__ == "__main__":

@@ -10,13 +10,16 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FIRST_JOB = """
 import numpy as np
-from ccmtl_core import TaskDataset, fit
+from ccmtl_core import SufficientStatistics, TaskDataset, fit, select
+from ccmtl_core.leaf_search import nearest_by_leaves
+nearest_by_leaves(np.random.default_rng(0).normal(size=(100, 5)), 4)
 for n_tasks, n_features, n_rows in ((300, 7, 8), (300, 7, 40), (6000, 5, 8), (6000, 5, 40)):
     random = np.random.default_rng(1)
     task = np.repeat(np.arange(n_tasks), n_rows)
     y = random.poisson(0.3, task.size)
     data = TaskDataset.from_long(random.poisson(0.3, (task.size, n_features)), y, [str(t) for t in task])
     fit(data, fusion_strength=3.0)
+select(SufficientStatistics.by_fold(data, np.arange(data.y.size) % 2, 2), [0.0, 1.0, 1e6])
 """
 
 
