@@ -143,7 +143,7 @@ def least_squares_from_gram(
         explained[some] = (along**2 * inverse).sum(axis=1)
         weights[some] = _minimum_norm(V, along * inverse, D, rank[some])
     if before is None:
-        size = yty + 2 * _dot(np.abs(weights), np.abs(xty)) + _quadratic(np.abs(gram), np.abs(weights))
+        size = yty + 2 * _dot(np.abs(weights), np.abs(xty)) + _absolute_quadratic(gram, weights)
     else:
         size = (np.sqrt(before[1]) + _dot(np.abs(weights), np.sqrt(before[0]))) ** 2
     exact = rank >= n_samples  # as many independent columns as rows: the fit passes through them
@@ -242,8 +242,13 @@ def _dot(a: FloatArray, b: FloatArray) -> FloatArray:
     return products
 
 
-def _quadratic(A: FloatArray, v: FloatArray) -> FloatArray:
-    return _dot(np.matmul(A, v[:, :, None])[:, :, 0], v)
+def _absolute_quadratic(A: FloatArray, v: FloatArray) -> FloatArray:
+    """|v|ᵀ |A| |v| of each task, a batch at a time: |A| of all tasks would take as much memory as A."""
+    result, size = np.empty(len(v)), np.abs(v)
+    for some in _batches(np.ones(len(v), dtype=np.bool_), v.shape[1]):
+        block = slice(some[0], some[-1] + 1)
+        result[block] = _dot(np.matmul(np.abs(A[block]), size[block, :, None])[:, :, 0], size[block])
+    return result
 
 
 def _batches(chosen: BoolArray, n_features: int) -> Iterator[IntArray]:

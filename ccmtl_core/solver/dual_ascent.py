@@ -70,17 +70,25 @@ class DualAscent:
         P = self._center.shape[1]
         self.flows = np.zeros((len(problem.head), P)) if flows is None else flows
         edge_kernels.project(problem.radius, self.flows, problem.n_features)
-        self._ahead = self.flows.copy()
         self._n_parts = 2 if self.flows.size >= WORTH_SHARING else 1
-        self._outflow = np.zeros((self._n_parts, *self._center.shape))
-        edge_kernels.add_divergence(
-            problem.head, problem.tail, self._ahead, self._outflow[0], problem.n_features
-        )
-        self._ahead_weights = np.empty_like(self._center)
+        self.rest()
+
+    def rest(self) -> None:
+        """Forget the momentum, and let go of the memory that it takes; the next climb begins anew."""
+        self._ahead = self._outflow = self._ahead_weights = np.empty((0, 0))
         self._age = 1.0
+
+    def _set_out(self) -> None:
+        p = self.problem
+        self._ahead = self.flows.copy()
+        self._outflow = np.zeros((self._n_parts, *self._center.shape))
+        edge_kernels.add_divergence(p.head, p.tail, self._ahead, self._outflow[0], p.n_features)
+        self._ahead_weights = np.empty_like(self._center)
 
     def climb(self, steps: int) -> None:
         """Take so many steps."""
+        if not self._ahead_weights.size:
+            self._set_out()
         edges = list(enumerate(slices(len(self.flows), self._n_parts)))
         tasks = slices(len(self._center), self._n_parts)
         with sharing(self._n_parts) as share:
@@ -147,6 +155,7 @@ def dual_ascent(
         if recorder.status is None and steps >= _PATIENCE:
             _fuse_most(state, recorder)
         if recorder.status is SolveStatus.CONVERGED:
+            state.rest()
             _fuse(state, W, recorder)
         recorder.end_round(certificate.objective, 0.0, 0)
         gaps[steps] = min(certificate.relative_gap, recorder.relative_gap)
