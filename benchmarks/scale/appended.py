@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from benchmarks.solver.report import Bar, Row, Section
-from benchmarks.solver.stopwatch import Stopwatch
+from benchmarks.report import Bar, Row, Section
+from benchmarks.stopwatch import Stopwatch
 from benchmarks.ta_feng import FOLDER, N_LAGS
 from ccmtl_core import (
     CCMTLModel,

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.solver.report import Bar, Row, Section
-from benchmarks.solver.stopwatch import Stopwatch
+from benchmarks.report import Bar, Row, Section
+from benchmarks.stopwatch import Stopwatch
 from ccmtl_core import (
     SufficientStatistics,
     TaskDataset,

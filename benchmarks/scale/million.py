@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.report import Bar, Row, Section
 from benchmarks.scale.many_tasks import SHARES, SPREADS, TOLERANCE, load_kernels
-from benchmarks.solver.report import Bar, Row, Section
 from ccmtl_core import SufficientStatistics, fit
 from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.synthetic import scale_syn

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.report import Bar, Row, Section
 from benchmarks.selection import data
 from benchmarks.selection.data import Split
-from benchmarks.solver.report import Bar, Row, Section
 from ccmtl_core import (
     ModelChoices,
     SufficientStatistics,

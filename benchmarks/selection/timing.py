@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.report import Bar, Section
 from benchmarks.selection import data
-from benchmarks.solver.report import Bar, Section
-from benchmarks.solver.stopwatch import Stopwatch
+from benchmarks.stopwatch import Stopwatch
 from benchmarks.ta_feng import lagged_panel
 from ccmtl_core import TaskDataset, select
 from ccmtl_core.synthetic import syn

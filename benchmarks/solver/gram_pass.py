@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import gram
-from benchmarks.solver.report import Bar, Section
+from benchmarks.report import Bar, Section
 
 SHAPE = (160_000, 100, 10)
 MOST_PASSES = 2.5

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
+from benchmarks.report import Row, Section
 from benchmarks.solver import ta_feng
 from benchmarks.solver.bandwidth import SIZES, copy_bandwidth
-from benchmarks.solver.report import Row, Section
 from ccmtl_core import SufficientStatistics, fit
 from examples.ta_feng import NotToBeHad
 

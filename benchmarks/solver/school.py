@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from scipy.io import loadmat
 
+from benchmarks.report import Bar, Row, Section
 from benchmarks.solver.references import admm
-from benchmarks.solver.report import Bar, Row, Section
-from benchmarks.solver.stopwatch import best
+from benchmarks.stopwatch import best
 from ccmtl_core import FitResult, SufficientStatistics, TaskDataset, fit
 from ccmtl_core.objective import FusionProblem
 

@@ -14,11 +14,11 @@ from statistics import median
 
 import numpy as np
 
+from benchmarks.report import Bar, Row, Section
 from benchmarks.solver.references import admm, clarabel_cone, scs_cone
 from benchmarks.solver.references.attempt import Attempt, Ladder
 from benchmarks.solver.references.cone_program import ConeProgram
-from benchmarks.solver.report import Bar, Row, Section
-from benchmarks.solver.stopwatch import Seconds, best
+from benchmarks.stopwatch import Seconds, best
 from ccmtl_core import (
     FitResult,
     SufficientStatistics,

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.report import Bar, Row, Section
 from benchmarks.solver.references.pyamg_alternation import Alternated, alternate_with_pyamg
-from benchmarks.solver.report import Bar, Row, Section
-from benchmarks.solver.stopwatch import best
+from benchmarks.stopwatch import best
 from benchmarks.ta_feng import lagged_panel
 from ccmtl_core import FitResult, SolveReport, SufficientStatistics, fit, fused_weights
 from ccmtl_core.forecasting import LaggedPanel

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.scale import __main__ as command
 from benchmarks.scale import appended, many_tasks, million
 from examples.ta_feng import generate
 
@@ -46,9 +45,3 @@ def test_a_refit_ends_where_the_cold_run_ends(tmp_path: Path) -> None:
     (rows,) = section.tables.values()
     assert abs(rows[0]["difference of J"]) <= appended.TOLERANCE
     assert max(rows[0]["gap"], rows[0]["cold gap"]) <= appended.TOLERANCE
-
-
-def test_a_section_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        command.options(["--only", "apart,nothing"])
-    assert "there is no section nothing" in capsys.readouterr().err

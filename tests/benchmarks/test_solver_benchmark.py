@@ -1,24 +1,19 @@
-"""The benchmark of the solver at sizes of seconds: rivals find the same optimum, and missed bars are told."""
+"""The benchmark of the solver at sizes of seconds: rivals find the same optimum, figures are as told."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks.solver import __main__ as command
 from benchmarks.solver import bandwidth, roofline, school, small_problems, ta_feng
 from benchmarks.solver.references import admm, clarabel_cone, scs_cone
 from benchmarks.solver.references.attempt import Attempt, Ladder
 from benchmarks.solver.references.cone_program import ConeProgram
 from benchmarks.solver.references.pyamg_alternation import alternate_with_pyamg
-from benchmarks.solver.report import Bar, Section
-from benchmarks.solver.stopwatch import Seconds
+from benchmarks.stopwatch import Seconds
 from benchmarks.ta_feng import lagged_panel
 from ccmtl_core import SufficientStatistics, fit, nearest_neighbour_graph
 from ccmtl_core.forecasting import SeriesPanel, lag_dataset
@@ -27,8 +22,6 @@ from ccmtl_core.single_task import start_weights
 from ccmtl_core.solver import kernels
 from ccmtl_core.synthetic import syn
 from examples.ta_feng import generate
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -168,46 +161,3 @@ def test_roofline_accounts_for_the_whole_fit(
     assert sum(shares) == pytest.approx(100.0, abs=0.1 * len(shares))
     assert {row["phase"] for row in section.tables["Phases"]} == {"statistics", "start", "graph", "solve"}
     assert all(row["GB/s"] > 0 for row in section.tables["Copy, read and written"])
-
-
-@pytest.mark.parametrize(("arguments", "code"), [([], 1), (["--no-bar"], 0)])
-def test_a_missed_bar_is_told(
-    arguments: list[str], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    section = Section(
-        {"A table": [{"seconds": 2.0}]}, [Bar("seconds", 2.0, 1.0), Bar("ratio", 3.0, 2.0, at_least=True)]
-    )
-    monkeypatch.setattr(command, "SECTIONS", {"gram": lambda chosen: section})
-    assert command.run(command.options(arguments)) == code
-    printed = capsys.readouterr()
-    assert "missed: gram: seconds: 2, ≤ 1" in printed.err
-    assert "ratio" not in printed.err
-    assert command.run(command.options([*arguments, "--json"])) == code
-    document = json.loads(capsys.readouterr().out)
-    assert document["missed"] == ["gram: seconds: 2, ≤ 1"]
-    assert [bar["met"] for bar in document["sections"]["gram"]["bars"]] == [False, True]
-
-
-def test_a_figure_that_is_not_a_number_misses() -> None:
-    assert not Bar("ratio", float("nan"), 1.0).met
-    assert not Bar("ratio", float("nan"), 1.0, at_least=True).met
-
-
-def test_an_unknown_section_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        command.options(["--only", "gram,walmart"])
-    assert stopped.value.code == 2
-    assert "there is no section walmart" in capsys.readouterr().err
-
-
-def test_command_runs_on_one_core_and_says_what_it_skips(tmp_path: Path) -> None:
-    run = subprocess.run(
-        [sys.executable, "-m", "benchmarks.solver", "--json", "--only", "school", "--data", str(tmp_path)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    document = json.loads(run.stdout)
-    assert "school.mat is not there" in document["sections"]["school"]["skipped"]
-    assert sys.platform != "linux" or len(document["machine"]["pinned_to"]) == 1

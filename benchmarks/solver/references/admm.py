@@ -17,7 +17,7 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 
 from benchmarks.solver.references.attempt import Attempt
-from benchmarks.solver.stopwatch import Stopwatch
+from benchmarks.stopwatch import Stopwatch
 from ccmtl_core._types import FloatArray, IndexArray
 from ccmtl_core.compiled import kernel
 from ccmtl_core.objective import FusionProblem, row_norms

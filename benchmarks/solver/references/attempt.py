@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from benchmarks.solver.stopwatch import Seconds
+from benchmarks.stopwatch import Seconds
 from ccmtl_core._types import FloatArray
 
 Reaches = Callable[[FloatArray], bool]

@@ -6,7 +6,7 @@ import clarabel
 
 from benchmarks.solver.references.attempt import Attempt, Reaches
 from benchmarks.solver.references.cone_program import ConeProgram
-from benchmarks.solver.stopwatch import Stopwatch
+from benchmarks.stopwatch import Stopwatch
 
 TOLERANCES = tuple(10.0**-digits for digits in range(2, 11))
 

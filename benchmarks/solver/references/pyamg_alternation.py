@@ -15,7 +15,7 @@ import numpy as np
 import pyamg
 from scipy import sparse
 
-from benchmarks.solver.stopwatch import Seconds, Stopwatch
+from benchmarks.stopwatch import Seconds, Stopwatch
 from ccmtl_core._types import FloatArray
 from ccmtl_core.certificate import Certifier
 from ccmtl_core.objective import FusionProblem, row_norms

@@ -10,7 +10,7 @@ import scs
 
 from benchmarks.solver.references.attempt import Attempt, Reaches
 from benchmarks.solver.references.cone_program import ConeProgram
-from benchmarks.solver.stopwatch import Stopwatch
+from benchmarks.stopwatch import Stopwatch
 
 TOLERANCES = tuple(digit * 10.0**-digits for digits in range(1, 10) for digit in (1.0, 0.3))
 MAX_ITERATIONS = 10**6

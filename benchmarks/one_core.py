@@ -13,10 +13,15 @@ ONE_THREAD = dict.fromkeys(
 )
 
 
-def run_on_one_core() -> None:
-    """Start this command anew with one thread for each library, unless it has that; stay on one CPU."""
+def run_with_one_thread_each() -> None:
+    """Start this command anew with one thread for each library, unless it has that."""
     if not ONE_THREAD.items() <= os.environ.items():
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, **ONE_THREAD})
+
+
+def run_on_one_core() -> None:
+    """Start this command anew with one thread for each library, unless it has that; stay on one CPU."""
+    run_with_one_thread_each()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
