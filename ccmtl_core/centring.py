@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ccmtl_core._types import BoolArray, FloatArray
+from ccmtl_core._types import EPS, BoolArray, FloatArray
 from ccmtl_core.arrays import as_float64
 from ccmtl_core.compiled import kernel
 from ccmtl_core.exceptions import DataError, ParameterError
-from ccmtl_core.least_squares import EPS, column_lengths
+from ccmtl_core.least_squares import column_lengths
 from ccmtl_core.qr_kernel import accumulate_factor
 from ccmtl_core.row_blocks import IN_PLACE
 

@@ -27,8 +27,9 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from ccmtl_core._types import BoolArray, FloatArray, IntArray
+from ccmtl_core._types import EPS, BoolArray, FloatArray, IntArray
 from ccmtl_core.forest import spanning_forest
+from ccmtl_core.least_squares import absolute_quadratic
 from ccmtl_core.objective import FusionProblem, row_norms
 from ccmtl_core.solver import edge_kernels
 from ccmtl_core.solver.cg import flexible_cg
@@ -36,7 +37,6 @@ from ccmtl_core.solver.multigrid import Multigrid
 from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
 
 _SHARE = 0.2  # of the tolerated gap that residuals may cost
-_EPS = float(np.finfo(np.float64).eps)
 _UNEVEN = 1e4  # ratio of a task's longest column to its shortest, from which they are scaled
 _MOST_REPAIRS = 6
 _REPAIR_TOLERANCE = 1e-2
@@ -82,6 +82,19 @@ def relative(gap: float, objective: float, rounding: float) -> float:
     return gap / objective if objective > rounding else gap
 
 
+def evaluation_rounding(terms: float, penalty: float) -> float:
+    """What rounding can have moved J(W) by.
+
+    Parameters
+    ----------
+    terms : float
+        Σ_t |D_t|ᵀ |G_t| |D_t| with D = W − ŵ: the quadratic part of J is a sum of terms of both signs.
+    penalty : float
+        λ/2 Σ ‖W_i − W_j‖.
+    """
+    return 2.0 * EPS * (terms + penalty)
+
+
 class ScaledEigen(NamedTuple):
     """G_t = S_t V diag(values) Vᵀ S_t with S_t = diag(scale), and stretch_a = ‖S_t V_a‖."""
 
@@ -99,7 +112,7 @@ class ScaledEigen(NamedTuple):
         scale = np.where(uneven[:, None] & (length > 0.0), length, 1.0)
         values, vectors = np.linalg.eigh(gram / (scale[:, :, None] * scale[:, None, :]))
         # Lowered by what rounding can have added: a smaller eigenvalue only weakens the bound.
-        values = np.maximum(values - values.shape[1] * _EPS * values[:, -1:], 0.0)
+        values = np.maximum(values - values.shape[1] * EPS * values[:, -1:], 0.0)
         vectors = np.ascontiguousarray(vectors)
         stretch = np.sqrt(np.einsum("tp,tpa->ta", scale**2, vectors**2))
         return cls(values, vectors, scale, stretch)
@@ -200,11 +213,10 @@ class Certifier:
         return Certificate(objective, max(slack, 0.0) + unexplained + rounding, rounding, U)
 
     def _rounding(self, W: FloatArray, penalty: float) -> float:
-        """What rounding can have moved J(W) by: the quadratic part is a sum of terms of both signs."""
+        """What rounding can have moved J(W) by."""
         statistics = self.problem.statistics
-        D = np.abs(W - statistics.least_squares.weights)
-        terms = np.matmul(np.abs(statistics.gram), D[:, :, None])[:, :, 0]
-        return 2.0 * _EPS * (float(np.vdot(D, terms)) + penalty)
+        terms = absolute_quadratic(statistics.gram, W - statistics.least_squares.weights)
+        return evaluation_rounding(float(terms.sum()), penalty)
 
     def _unexplained(self, residual: FloatArray, bound: FloatArray) -> float:
         """Σ_t Σ_a h(b_ta; w_ta, R_t): what the residual (T, P) costs the bound."""

@@ -14,15 +14,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ccmtl_core._types import BoolArray, FloatArray, IntArray
+from ccmtl_core._types import EPS, BoolArray, FloatArray, IntArray
 from ccmtl_core.arrays import read_only
-from ccmtl_core.compiled import kernel
+from ccmtl_core.least_squares_kernels import SAFE_PIVOT, solve_cholesky, solve_triangular
 
-EPS = float(np.finfo(np.float64).eps)
 MAX_DIGITS = -float(np.log10(EPS))
-SAFE_PIVOT = 1e-6
-"""Squared sine of a column's angle to those before it, above which it counts as independent."""
-
 FEW_DIGITS = 6
 
 BATCH_ENTRIES = 2**22
@@ -129,7 +125,7 @@ def least_squares_from_gram(
     scale = _lengths(np.sqrt(np.maximum(square, 0.0)))
     lost = np.ones_like(yty) if before is None else _largest_ratio(before[0], square)
     weights, explained = np.zeros_like(xty), np.zeros_like(yty)
-    definite = _solve_cholesky(read_only(gram), read_only(xty), scale, weights, explained)
+    definite = solve_cholesky(read_only(gram), read_only(xty), scale, weights, explained)
     definite &= lost * EPS < 1e-3 * SAFE_PIVOT
     rank = np.where(definite, gram.shape[1], 0)
     for some in _batches(~definite, gram.shape[1]):
@@ -143,7 +139,7 @@ def least_squares_from_gram(
         explained[some] = (along**2 * inverse).sum(axis=1)
         weights[some] = _minimum_norm(V, along * inverse, D, rank[some])
     if before is None:
-        size = yty + 2 * _dot(np.abs(weights), np.abs(xty)) + _absolute_quadratic(gram, weights)
+        size = yty + 2 * _dot(np.abs(weights), np.abs(xty)) + absolute_quadratic(gram, weights)
     else:
         size = (np.sqrt(before[1]) + _dot(np.abs(weights), np.sqrt(before[0]))) ** 2
     exact = rank >= n_samples  # as many independent columns as rows: the fit passes through them
@@ -181,7 +177,7 @@ def least_squares_from_factor(
     lost = _largest_ratio(before[:, :P], lengths[:, :P])
     scale = _lengths(lengths[:, :P])
     weights = np.zeros((len(factor), P))
-    definite = _solve_triangular(read_only(factor), scale, weights)
+    definite = solve_triangular(read_only(factor), scale, weights)
     definite &= lost * EPS < 1e-3 * np.sqrt(SAFE_PIVOT)
     rank = np.where(definite, P, 0)
     condition = np.ones(len(factor))  # of a safe task: of no weight below
@@ -242,8 +238,8 @@ def _dot(a: FloatArray, b: FloatArray) -> FloatArray:
     return products
 
 
-def _absolute_quadratic(A: FloatArray, v: FloatArray) -> FloatArray:
-    """|v|ᵀ |A| |v| of each task, a batch at a time: |A| of all tasks would take as much memory as A."""
+def absolute_quadratic(A: FloatArray, v: FloatArray) -> FloatArray:
+    """|v|ᵀ |A| |v| of each task, (T,), a batch at a time: |A| of all tasks would take as much memory as A."""
     result, size = np.empty(len(v)), np.abs(v)
     for some in _batches(np.ones(len(v), dtype=np.bool_), v.shape[1]):
         block = slice(some[0], some[-1] + 1)
@@ -274,58 +270,3 @@ def _minimum_norm(V: FloatArray, b: FloatArray, scale: FloatArray, rank: IntArra
         z = np.linalg.solve(S, np.matmul(np.swapaxes(Q, 1, 2), weights[some, :, None]))
         weights[some] -= np.matmul(N, z)[:, :, 0]
     return weights
-
-
-@kernel
-def _solve_cholesky(
-    gram: FloatArray, xty: FloatArray, scale: FloatArray, weights: FloatArray, explained: FloatArray
-) -> BoolArray:
-    """Fill in the tasks whose columns are safely independent; say which they are."""
-    T, P = xty.shape
-    L = np.empty((P, P))
-    z = np.empty(P)
-    definite = np.ones(T, dtype=np.bool_)
-    for t in range(T):
-        for p in range(P):
-            for q in range(p + 1):
-                entry = gram[t, p, q] / (scale[t, p] * scale[t, q])
-                for r in range(q):
-                    entry -= L[p, r] * L[q, r]
-                if q < p:
-                    L[p, q] = entry / L[q, q]
-            if not entry > SAFE_PIVOT:
-                definite[t] = False
-                break
-            L[p, p] = np.sqrt(entry)
-            z[p] = xty[t, p] / scale[t, p]
-            for r in range(p):
-                z[p] -= L[p, r] * z[r]
-            z[p] /= L[p, p]
-        if definite[t]:
-            for p in range(P):
-                explained[t] += z[p] * z[p]
-            for p in range(P - 1, -1, -1):
-                for r in range(p + 1, P):
-                    z[p] -= L[r, p] * z[r]
-                z[p] /= L[p, p]
-                weights[t, p] = z[p] / scale[t, p]
-    return definite
-
-
-@kernel
-def _solve_triangular(factor: FloatArray, scale: FloatArray, weights: FloatArray) -> BoolArray:
-    """Fill in the tasks whose columns are safely independent; say which they are."""
-    T, P = weights.shape
-    definite = np.ones(T, dtype=np.bool_)
-    for t in range(T):
-        R = factor[t]
-        for p in range(P):
-            if not (R[p, p] / scale[t, p]) ** 2 > SAFE_PIVOT:
-                definite[t] = False
-        if definite[t]:
-            for p in range(P - 1, -1, -1):
-                entry = R[p, P]
-                for q in range(p + 1, P):
-                    entry -= R[p, q] * weights[t, q]
-                weights[t, p] = entry / R[p, p]
-    return definite

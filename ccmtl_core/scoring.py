@@ -30,9 +30,8 @@ def mean_of_task_rmse(squared_error: FloatArray, n_samples: IntArray) -> float:
     >>> mean_of_task_rmse(np.array([4.0, 0.0, 9.0]), np.array([1, 0, 1]))
     2.5
     """
+    _require_rows(n_samples)
     scored = n_samples > 0
-    if not scored.any():
-        raise DataError("a fold has no rows: there is nothing to score")
     return float(np.sqrt(squared_error[scored] / n_samples[scored]).mean())
 
 
@@ -51,8 +50,7 @@ def rmse_over_rows(squared_error: FloatArray, n_samples: IntArray) -> float:
     >>> rmse_over_rows(np.array([4.0, 0.0, 14.0]), np.array([1, 0, 1]))
     3.0
     """
-    if not n_samples.any():
-        raise DataError("a fold has no rows: there is nothing to score")
+    _require_rows(n_samples)
     return float(np.sqrt(squared_error.sum() / n_samples.sum()))
 
 
@@ -94,3 +92,8 @@ def choose(strengths: FloatArray, errors: FloatArray, rule: str) -> int:
     if rule == "one_standard_error":
         allowed += standard_error(errors)[int(np.argmin(mean))]
     return int(max(np.flatnonzero(mean <= allowed), key=lambda place: strengths[place]))
+
+
+def _require_rows(n_samples: IntArray) -> None:
+    if not n_samples.any():
+        raise DataError("a fold has no rows: there is nothing to score")

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core._types import EPS, FloatArray, IntArray
 from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.forest import send_to_roots, spanning_forest
 from ccmtl_core.knn_graph import TaskGraph
@@ -34,7 +34,6 @@ _MOST_STEPS = 100
 _SOLVE_TOLERANCE = 1e-3
 _LEAST_SHARE = 1e-6  # of the largest load: an idle edge must not become infinitely wide in one step
 _WIDEST = 1e8  # conductance, nor in many
-_EPS = float(np.finfo(np.float64).eps)
 _DECADES = 1e-3  # of λ_fuse: a grid begins there at the latest
 _ROUNDING = 100.0  # times what rounding can hide: a smaller bound cannot be told from zero
 
@@ -181,7 +180,7 @@ def strength_grid(statistics: Statistics, graph: TaskGraph, n: int = 21) -> Floa
     bounds = fusing_strength(statistics, graph)
     cuts = single_task_cuts(statistics, graph)
     most = bounds.bracket[1]
-    telling = cuts[cuts > _EPS * most]
+    telling = cuts[cuts > EPS * most]
     if bounds.bracket[0] == 0.0 or not len(telling):
         return np.zeros(1)
     least = min(float(np.median(telling)), _DECADES * most)
@@ -256,7 +255,7 @@ class _Bounds:
         statistics = self.problem.statistics
         terms = np.matmul(np.abs(statistics.gram), np.abs(self.weights)[:, :, None])[:, :, 0]
         terms += np.abs(statistics.xty)
-        rounding = 4.0 * (statistics.n_features + 2) * _EPS * self._sum_tasks(row_norms(terms))
+        rounding = 4.0 * (statistics.n_features + 2) * EPS * self._sum_tasks(row_norms(terms))
         left = np.zeros((len(rounding), statistics.n_features))
         np.add.at(left, self.component, -self.problem.loss_gradient(self.weights))
         return rounding + row_norms(left)

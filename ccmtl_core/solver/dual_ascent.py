@@ -17,10 +17,10 @@ from functools import partial
 import numpy as np
 
 from ccmtl_core._types import FloatArray
-from ccmtl_core.certificate import Certificate
+from ccmtl_core.certificate import Certificate, evaluation_rounding
 from ccmtl_core.clusters import Clusters, MergedProblem
 from ccmtl_core.objective import FusionProblem, row_norms
-from ccmtl_core.solver import dual_kernels, edge_kernels
+from ccmtl_core.solver import block_kernels, dual_kernels, edge_kernels
 from ccmtl_core.solver.fusing import Candidate, fuse
 from ccmtl_core.solver.outcome import Recorder
 from ccmtl_core.solver.report import SolveStatus
@@ -37,7 +37,6 @@ _GROUP_CHECKS = 6  # at most
 _FEW_GROUPS = 10  # tasks to a group
 _TIGHT = 1e-6  # tolerance, below which that takes Newton steps
 _SMOOTHING = 1e-2  # of the typical length of an edge, where they begin
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +53,7 @@ class Inverse:
             return None
         gram = np.ascontiguousarray(problem.statistics.gram)
         blocks, norm = np.empty_like(gram), np.empty(len(gram))
-        definite = dual_kernels.invert_definite(gram, blocks, norm, problem.dims)
+        definite = block_kernels.invert_definite(gram, blocks, norm, problem.dims)
         return cls(blocks, norm) if definite and np.isfinite(norm).all() else None
 
 
@@ -124,7 +123,7 @@ class DualAscent:
         quadratic, unexplained, terms = dual_kernels.loss_of_flow(
             p.statistics.gram, self.inverse.norm, self._center, outflow, W, p.n_features
         )
-        rounding = 2.0 * _EPS * (terms + penalty)
+        rounding = evaluation_rounding(terms, penalty)
         objective = self._least_loss + quadratic + penalty
         gap = max(slack, 0.0) + unexplained + rounding
         return W, Certificate(objective, gap, rounding, self.flows)

@@ -1,4 +1,4 @@
-"""Loops of the dual ascent, compiled: blocks inverted once, then one pass over edges and tasks a step."""
+"""Loops of the dual ascent, compiled: one pass over edges and tasks a step."""
 
 from __future__ import annotations
 
@@ -6,62 +6,7 @@ import numpy as np
 
 from ccmtl_core._types import FloatArray, IndexArray
 from ccmtl_core.compiled import kernel
-from ccmtl_core.least_squares import SAFE_PIVOT
 from ccmtl_core.solver.kernels import Dims, width
-
-
-@kernel
-def invert_definite(G: FloatArray, inverse: FloatArray, norm: FloatArray, dims: Dims) -> bool:
-    """Fill in G_t⁻¹ and an upper bound on ‖G_t⁻¹‖₂; stop and say so at a block not safely definite.
-
-    The bound is (tr G_t⁻⁸)^(1/8), at most P^(1/8) times the norm.
-    """
-    P = width(dims)
-    L = np.empty((P, P))
-    A = np.empty((P, P))
-    for t in range(G.shape[0]):
-        for a in range(P):
-            for b in range(a + 1):
-                s = G[t, a, b]
-                for k in range(b):
-                    s -= L[a, k] * L[b, k]
-                if a == b:
-                    if not s > SAFE_PIVOT * G[t, a, a]:
-                        return False
-                    L[a, a] = 1.0 / np.sqrt(s)
-                else:
-                    L[a, b] = s * L[b, b]
-        for a in range(P):  # L ← L⁻¹, whose diagonal is there already
-            for b in range(a):
-                s = 0.0
-                for k in range(b, a):
-                    s += L[a, k] * L[k, b]
-                L[a, b] = -s * L[a, a]
-        for a in range(P):
-            for b in range(a + 1):
-                s = 0.0
-                for k in range(a, P):
-                    s += L[k, a] * L[k, b]
-                inverse[t, a, b] = s
-                inverse[t, b, a] = s
-        size = 0.0
-        for a in range(P):
-            size = max(size, inverse[t, a, a])
-        for a in range(P):
-            for b in range(P):
-                s = 0.0
-                for k in range(P):
-                    s += inverse[t, a, k] * inverse[t, b, k]
-                A[a, b] = s / (size * size)
-        total = 0.0
-        for a in range(P):
-            for b in range(P):
-                s = 0.0
-                for k in range(P):
-                    s += A[a, k] * A[b, k]
-                total += s * s
-        norm[t] = size * total**0.125
-    return True
 
 
 @kernel

@@ -79,40 +79,6 @@ def spread_edge_weights(
 
 
 @kernel
-def invert_blocks(G: FloatArray, diagonal: FloatArray, B: FloatArray, dims: Dims) -> None:
-    """B_t = (diagonal_t I + G_t)⁻¹ by Cholesky; a pivot lost to rounding is lifted to the rounding level."""
-    P = width(dims)
-    L = np.empty((P, P))
-    for t in range(diagonal.size):
-        top = 0.0
-        for a in range(P):
-            top = max(top, G[t, a, a])
-        top += diagonal[t]
-        floor = max(1e-15 * top, 1e-290) if top > 0.0 else 1.0
-        for a in range(P):
-            for b in range(a + 1):
-                s = G[t, a, b]
-                if a == b:
-                    s += diagonal[t] + floor
-                for k in range(b):
-                    s -= L[a, k] * L[b, k]
-                L[a, b] = 1.0 / np.sqrt(max(s, floor)) if a == b else s * L[b, b]
-        for a in range(P):  # L ← L⁻¹, whose diagonal is there already
-            for b in range(a):
-                s = 0.0
-                for k in range(b, a):
-                    s += L[a, k] * L[k, b]
-                L[a, b] = -s * L[a, a]
-        for a in range(P):
-            for b in range(a + 1):
-                s = 0.0
-                for k in range(a, P):
-                    s += L[k, a] * L[k, b]
-                B[t, a, b] = s
-                B[t, b, a] = s
-
-
-@kernel
 def apply_system(
     ptr: IndexArray,
     nbr: IndexArray,

@@ -16,7 +16,7 @@ from pyamg import amg_core
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ccmtl_core._types import FloatArray, IndexArray
-from ccmtl_core.solver import kernels
+from ccmtl_core.solver import block_kernels, kernels
 from ccmtl_core.solver.kernels import Dims, dims_for
 from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
 
@@ -62,7 +62,7 @@ class Level:
     def invert_blocks(self) -> None:
         """Invert the diagonal blocks for the smoother."""
         if self.P <= 16:
-            kernels.invert_blocks(self.G, self.diagonal, self.inverse, self.dims)
+            block_kernels.invert_blocks(self.G, self.diagonal, self.inverse, self.dims)
             return
         blocks = self.G + self.diagonal[:, None, None] * np.eye(self.P)
         top = np.trace(blocks, axis1=1, axis2=2)
