@@ -1,0 +1,191 @@
+"""The whole fit at extremes: of counts, of scale, of rank, and without data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ccmtl_core import (
+    SolveStatus,
+    SufficientStatistics,
+    TaskDataset,
+    TaskGraph,
+    TriangularStatistics,
+    fit,
+    pooled_weights,
+)
+from tests.core.fitting import assert_sound, every_solver, run
+from tests.core.fusion_problems import Instance, chain, complete, regular
+
+
+@pytest.mark.parametrize("strength", [0.0, 1e-3, 1.0, 1e3, 1e12])
+@pytest.mark.parametrize("P", [1, 200])
+@pytest.mark.parametrize("T", [1, 2, 12])
+def test_few_tasks_and_few_or_many_features(T: int, P: int, strength: float) -> None:
+    instance = regular(np.random.default_rng(T), chain(T), P, n=40)
+    result = fit(instance.dataset, fusion_strength=strength, n_neighbors=10)
+    assert_sound(result)
+    assert result.model.weights.shape == (T, P)
+
+
+@pytest.mark.parametrize("T", [1, 2, 10])
+def test_more_neighbours_than_tasks(T: int) -> None:
+    instance = regular(np.random.default_rng(0), chain(T), 2)
+    result = fit(instance.dataset, fusion_strength=1.0, n_neighbors=500)
+    assert_sound(result)
+    assert len(result.graph.edges) == T * (T - 1) // 2
+
+
+@pytest.mark.parametrize("strength", [1e-6, 1.0, 1e6])
+def test_features_of_wildly_different_scale(strength: float) -> None:
+    rng = np.random.default_rng(0)
+    instance = regular(rng, chain(40), 4)
+    X = [x * [1e-3, 0.1, 10.0, 1e3] for x in instance.X]
+    result = fit(TaskDataset.from_arrays(X, instance.y), fusion_strength=strength, n_neighbors=4)
+    assert_sound(result)
+
+
+@pytest.mark.parametrize("strength", [1e-6, 1.0, 1e6])
+def test_twelve_decades_between_features_are_certified_or_named_as_the_limit(strength: float) -> None:
+    instance = regular(np.random.default_rng(0), chain(40), 4)
+    X = [x * [1e-6, 0.1, 10.0, 1e6] for x in instance.X]
+    result = fit(TaskDataset.from_arrays(X, instance.y), fusion_strength=strength, n_neighbors=4)
+    assert np.isfinite(result.model.weights).all()
+    assert result.report.gap <= 1e-2
+    if result.report.status != SolveStatus.CONVERGED:
+        assert "scale" in result.report.advice
+
+
+@pytest.mark.parametrize("strength", [1e-3, 1.0, 1e3])
+def test_collinear_features(strength: float) -> None:
+    rng = np.random.default_rng(0)
+    instance = regular(rng, chain(30), 3)
+    X = [np.column_stack([x, x[:, 0] - x[:, 1], np.ones(len(x)), 2 * np.ones(len(x))]) for x in instance.X]
+    result = fit(TaskDataset.from_arrays(X, instance.y), fusion_strength=strength, n_neighbors=5)
+    assert_sound(result)
+    assert np.abs(result.model.weights).max() < 1e3
+
+
+def test_one_task_with_a_million_rows_among_thousands_with_three() -> None:
+    rng = np.random.default_rng(0)
+    T, P = 3000, 3
+    lengths = np.full(T, 3)
+    lengths[1234] = 1_000_000
+    task = np.repeat(np.arange(T), lengths)
+    W = rng.standard_normal((2, P))[rng.integers(0, 2, T)]
+    X = rng.standard_normal((len(task), P))
+    y = np.einsum("np,np->n", X, W[task]) + 0.3 * rng.standard_normal(len(task))
+    data = TaskDataset.from_long(X, y, task)
+    result = fit(data, fusion_strength=2.0)
+    assert_sound(result)
+    big = data.task_ids.index("1234")
+    assert result.model.weights[big] == pytest.approx(W[1234], abs=0.01), "a million rows outweigh all ties"
+
+
+def test_many_tasks_without_signal() -> None:
+    rng = np.random.default_rng(0)
+    T, P = 2000, 5
+    X = rng.poisson(0.5, (T, 20, P)).astype(float)
+    silent = rng.random(T) < 0.4
+    X[silent] = 0.0
+    W = np.abs(rng.standard_normal((3, P)))[rng.integers(0, 3, T)]
+    y = np.matmul(X, W[:, :, None])[:, :, 0] + 0.1 * rng.standard_normal((T, 20)) * ~silent[:, None]
+    data = TaskDataset.from_arrays(list(X), list(y))
+    for strength in (0.1, 10.0, 1000.0):
+        result = fit(data, fusion_strength=strength)
+        assert_sound(result)
+        assert result.graph.degree.max() <= 150
+
+
+@every_solver
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("strength", [1e-3, 1.0, 1e6])
+def test_all_tasks_identical(strength: float, noise: float, solver: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((15, 3))
+    y = X @ [1.0, -2.0, 0.5] + noise * rng.standard_normal(15)
+    data = TaskDataset.from_arrays([X] * 40, [y] * 40)
+    result = fit(data, fusion_strength=strength, n_neighbors=5, solver=solver)
+    expected = np.linalg.lstsq(X, y, rcond=None)[0]
+    assert result.model.weights == pytest.approx(np.tile(expected, (40, 1)), abs=1e-10)
+    assert result.report.status == SolveStatus.CONVERGED
+
+
+def test_lost_digits_are_told_in_words_and_kept_by_the_triangular_form() -> None:
+    """Weights of 1e6 and noise of 1e-2: yᵀy has the residual in its sixteenth digit."""
+    rng = np.random.default_rng(0)
+    weights = 1e6 * rng.standard_normal(3)
+    X = [rng.standard_normal((20, 3)) for _ in range(6)]
+    y = [x @ weights + 1e-2 * rng.standard_normal(20) for x in X]
+    data = TaskDataset.from_arrays(X, y)
+    instance = Instance(tuple(X), tuple(y), complete(6), 1e-3)
+    gram = fit(data, fusion_strength=1e-3, graph=instance.graph)
+    exact = fit(TriangularStatistics.from_dataset(data), fusion_strength=1e-3, graph=instance.graph)
+    assert any("digits" in note for note in gram.report.notes)
+    assert exact.report.notes == ()
+    assert exact.report.objective == pytest.approx(instance.objective(exact.model.weights), rel=1e-6)
+    well = fit(regular(rng, chain(5), 2).dataset, fusion_strength=1.0)
+    assert well.report.notes == ()
+
+
+def test_float32_is_computed_in_double_precision() -> None:
+    instance = regular(np.random.default_rng(0), chain(10), 3)
+    X32, y32 = [x.astype(np.float32) for x in instance.X], [y.astype(np.float32) for y in instance.y]
+    single = fit(TaskDataset.from_arrays(X32, y32), fusion_strength=1.0, tolerance=1e-9)
+    X64, y64 = [x.astype(np.float64) for x in X32], [y.astype(np.float64) for y in y32]
+    double = fit(TaskDataset.from_arrays(X64, y64), fusion_strength=1.0, tolerance=1e-9)
+    assert np.array_equal(single.model.weights, double.model.weights)
+    assert_sound(single, 1e-9)
+
+
+@pytest.mark.parametrize("strength", [0.0, 1e-3, 1.0, 1e6])
+def test_tasks_without_any_data_follow_the_others(strength: float) -> None:
+    rng = np.random.default_rng(0)
+    instance = regular(rng, chain(30), 2)
+    X = [x[: len(x) * (t % 3 > 0)] for t, x in enumerate(instance.X)]
+    y = [v[: len(x)] for x, v in zip(X, instance.y, strict=True)]
+    data = TaskDataset.from_arrays(X, y)
+    result = fit(data, fusion_strength=strength, n_neighbors=4)
+    assert_sound(result)
+    W = result.model.weights
+    pooled = pooled_weights(SufficientStatistics.from_dataset(data))
+    if strength == 0.0:
+        assert np.array_equal(W[::3], np.tile(pooled, (10, 1)))
+    low, high = W[np.arange(30) % 3 > 0].min(axis=0), W[np.arange(30) % 3 > 0].max(axis=0)
+    margin = 0.02 * (high - low) + 1e-6 + 0.02 * np.abs(pooled)
+    assert (W[::3] >= np.minimum(low, pooled) - margin).all()
+    assert (W[::3] <= np.maximum(high, pooled) + margin).all()
+
+
+def test_no_data_at_all() -> None:
+    data = TaskDataset.from_arrays([np.empty((0, 2))] * 5, [np.empty(0)] * 5)
+    result = fit(data, fusion_strength=1.0)
+    assert_sound(result)
+    assert not result.model.weights.any()
+    assert (result.report.objective, result.report.gap) == (0.0, 0.0)
+
+
+@every_solver
+@pytest.mark.parametrize("scale", [1e-9, 1e-3, 1e6])
+def test_units_of_the_target_do_not_matter(scale: float, solver: str) -> None:
+    instance = regular(np.random.default_rng(0), chain(20), 3).with_strength(3.0)
+    other = replace(instance, y=tuple(scale * y for y in instance.y), strength=3.0 * scale)
+    one, two = run(instance, 1e-6, solver), run(other, 1e-6, solver)
+    assert_sound(two, 1e-6)
+    assert two.report.objective == pytest.approx(scale**2 * one.report.objective, rel=2e-6)
+
+
+@every_solver
+@pytest.mark.parametrize("strength", [1.0, 1e6])
+def test_a_component_without_any_data_keeps_the_pooled_weights(strength: float, solver: str) -> None:
+    instance = regular(np.random.default_rng(0), chain(8), 2)
+    X = [x if t < 4 else x[:0] for t, x in enumerate(instance.X)]
+    y = [v if t < 4 else v[:0] for t, v in enumerate(instance.y)]
+    statistics = SufficientStatistics.from_dataset(TaskDataset.from_arrays(X, y))
+    graph = TaskGraph([[0, 1], [1, 2], [2, 3], [4, 5], [5, 6], [6, 7]], np.ones(6), 8)
+    result = fit(statistics, fusion_strength=strength, graph=graph, solver=solver)
+    assert_sound(result)
+    pooled = np.tile(pooled_weights(statistics), (4, 1))
+    assert result.model.weights[4:] == pytest.approx(pooled, rel=1e-12)
