@@ -78,8 +78,11 @@ Solver = Annotated[str, typer.Option(help="auto, or the name of a solver.")]
 Intercept = Annotated[
     bool, typer.Option("--fit-intercept", help="An intercept per task, which the fusion leaves alone.")
 ]
-Scaling = Annotated[str, typer.Option(help="none, or spread: losses divided by each task's spread.")]
+Scaling = Annotated[
+    str, typer.Option(help="none, or: losses divided by each task's spread, or by that of its residual.")
+]
 Start = Annotated[str, typer.Option(help="least_squares, or shrunk: what the graph is made of.")]
+Metric = Annotated[str, typer.Option(help="euclidean, or mahalanobis: how far weights are from each other.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 Output = Annotated[Path | None, typer.Option(metavar="FILE.npz", help="Write the model here.")]
 
@@ -100,6 +103,7 @@ def fit_command(
     fit_intercept: Intercept = False,
     loss_scaling: Scaling = "none",
     start: Start = "least_squares",
+    metric: Metric = "euclidean",
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:
@@ -126,6 +130,7 @@ def fit_command(
                 fit_intercept=fit_intercept,
                 loss_scaling=loss_scaling,
                 start=start,
+                metric=metric,
             )
         if output is not None:
             result.model.save(output)

@@ -15,6 +15,7 @@ from ccmtl_core.merging import merge_statistics
 from ccmtl_core.model import CCMTLModel
 from ccmtl_core.model_choices import ModelChoices
 from ccmtl_core.path import FusionPath, PathPoint, fit_path
+from ccmtl_core.random_coefficients import RandomCoefficients, random_coefficients
 from ccmtl_core.refit import append_statistics, refit
 from ccmtl_core.selection import Selection, SelectionProgress, select
 from ccmtl_core.single_task import pooled_weights, shrunk_weights, single_task_weights
@@ -39,6 +40,7 @@ __all__ = [
     "ParameterError",
     "PathPoint",
     "Progress",
+    "RandomCoefficients",
     "Selection",
     "SelectionProgress",
     "SolveReport",
@@ -57,6 +59,7 @@ __all__ = [
     "merge_statistics",
     "nearest_neighbour_graph",
     "pooled_weights",
+    "random_coefficients",
     "random_folds",
     "read_statistics",
     "read_statistics_folds",

@@ -16,7 +16,7 @@ from ccmtl_core.exceptions import DataError
 from ccmtl_core.fusion_solver import FusionSolver, check_solver
 from ccmtl_core.knn_graph import TaskGraph, nearest_neighbour_graph
 from ccmtl_core.model import CCMTLModel
-from ccmtl_core.model_choices import ModelChoices
+from ccmtl_core.model_choices import ModelChoices, Prepared
 from ccmtl_core.objective import check_strength
 from ccmtl_core.single_task import Statistics
 from ccmtl_core.solver.outcome import Outcome
@@ -69,6 +69,7 @@ def fit(
     fit_intercept: bool = False,
     loss_scaling: str = "none",
     start: str = "least_squares",
+    metric: str = "euclidean",
     initial_weights: ArrayLike | None = None,
     on_progress: ProgressCallback | None = None,
 ) -> FitResult:
@@ -92,11 +93,16 @@ def fit(
         Fuse along this graph instead of the nearest neighbours.
     fit_intercept : bool
         Give each task an intercept of its own, which the fusion leaves alone.
-    loss_scaling : {"none", "spread"}
+    loss_scaling : {"none", "spread", "residual"}
         "spread": divide each task's loss by the standard deviation of its y, so that tasks of large numbers
-        do not decide alone.
+        do not decide alone; "residual": by that of what random coefficients leave of its y.
     start : {"least_squares", "shrunk"}
         What start and graph are made of: each task alone, as in the paper, or shrunk to the pooled weights.
+    metric : {"euclidean", "mahalanobis"}
+        How far weights are from each other, in the graph and in the penalty. "mahalanobis": in units of the
+        covariance that the tasks' weights have by maximum likelihood, so that features of any scale, and any
+        mixture of them, count by how much they vary between tasks. ``start`` is then without effect, and
+        objective and gap are those of the problem in that metric.
     initial_weights : (T, P), optional
         Where the solver begins instead of ``start``: near the solution, it saves rounds. The graph stays that
         of ``start``.
@@ -126,20 +132,20 @@ def fit(
     """
     check_solver(solver, tolerance)
     check_strength(fusion_strength)
-    choices = ModelChoices(fit_intercept, loss_scaling, start)
+    choices = ModelChoices(fit_intercept, loss_scaling, start, metric)
     clock = _Clock(on_progress)
     with clock.phase("statistics"):
         statistics = SufficientStatistics.from_dataset(data) if isinstance(data, TaskDataset) else data
     with clock.phase("start"):
         prepared = choices.prepare(statistics)
-        W = _initial(initial_weights, prepared.start)
+        W = _initial(initial_weights, prepared)
     with clock.phase("graph"):
         graph = nearest_neighbour_graph(prepared.start, n_neighbors) if graph is None else graph
     with clock.phase("solve"):
         outcome = FusionSolver(prepared.statistics, graph).solve(
             fusion_strength, W, tolerance=tolerance, solver=solver, on_round=clock.round
         )
-    W = outcome.weights
+    W = prepared.weights(outcome.weights)
     b = prepared.intercept(W)
     model = CCMTLModel(W, statistics.task_ids, statistics.feature_names, intercept=b)
     note = prepared.statistics.least_squares.precision_note(statistics.task_ids)
@@ -147,14 +153,14 @@ def fit(
     return FitResult(model, report, graph)
 
 
-def _initial(given: ArrayLike | None, start: FloatArray) -> FloatArray:
-    """The weights given, or the start."""
+def _initial(given: ArrayLike | None, prepared: Prepared) -> FloatArray:
+    """The weights given as the solver sees them, or the start."""
     if given is None:
-        return start
-    W = as_shape(given, start.shape, "initial_weights")
+        return prepared.start
+    W = as_shape(given, prepared.start.shape, "initial_weights")
     if not all_finite(W):
         raise DataError("initial_weights must be finite")
-    return W
+    return prepared.solver_weights(W)
 
 
 def _report(outcome: Outcome, tolerance: float, clock: _Clock, notes: tuple[str, ...]) -> SolveReport:

@@ -1,10 +1,12 @@
 """Statistics in, those that the solver fits and its start out; solved weights in, intercepts out.
 
-Three choices that the paper does not have, each switched on its own (docs/decisions, 15):
+Four choices that the paper does not have, each switched on its own (docs/decisions, 15 and 19):
 
 - an intercept per task outside the fusion penalty: the solver gets centred statistics, and b = ȳ − x̄ᵀw;
-- losses divided by each task's spread of y, so that tasks of large numbers do not decide alone;
-- a start, and with it the graph, from weights shrunk to the pooled ones by a ridge.
+- losses divided by each task's spread of y, or of what a simple model leaves of it, so that tasks of large
+  numbers do not decide alone;
+- a start, and with it the graph, from weights shrunk to the pooled ones by a ridge;
+- graph and fusion in the metric of the covariance that the tasks' weights have: other features are fitted.
 """
 
 from __future__ import annotations
@@ -14,13 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from ccmtl_core._types import FloatArray
+from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.centring import Means
 from ccmtl_core.exceptions import ParameterError
+from ccmtl_core.feature_basis import from_basis, in_basis, to_basis
+from ccmtl_core.random_coefficients import random_coefficients
 from ccmtl_core.single_task import Statistics, shrunk_weights, start_weights
 
-LOSS_SCALINGS = ("none", "spread")
+LOSS_SCALINGS = ("none", "spread", "residual")
 STARTS = ("least_squares", "shrunk")
+METRICS = ("euclidean", "mahalanobis")
 LEAST_SPREAD = 0.1
 """Of the median spread: a nearly constant task counts at most ten times as much as a typical one."""
 START_SHRINKAGE = 1.0
@@ -34,10 +39,15 @@ class ModelChoices:
     ----------
     fit_intercept : bool
         An intercept per task, outside the fusion penalty.
-    loss_scaling : {"none", "spread"}
-        "spread": divide each task's loss by the standard deviation of its y, in units of the median one.
+    loss_scaling : {"none", "spread", "residual"}
+        "spread": divide each task's loss by the standard deviation of its y, in units of the median one;
+        "residual": by that of its residuals around the expected random coefficients.
     start : {"least_squares", "shrunk"}
         "shrunk": start and graph from each task shrunk to the pooled weights.
+    metric : {"euclidean", "mahalanobis"}
+        "mahalanobis": distances between weights, in graph and penalty, are √((w_i − w_j)ᵀ S⁻¹ (w_i − w_j)),
+        S the covariance of random coefficients (:mod:`ccmtl_core.random_coefficients`); start and graph are
+        made of their posterior means, whatever ``start`` says.
 
     Raises
     ------
@@ -58,11 +68,12 @@ class ModelChoices:
     fit_intercept: bool = False
     loss_scaling: str = "none"
     start: str = "least_squares"
+    metric: str = "euclidean"
 
     def __post_init__(self) -> None:
         if not isinstance(self.fit_intercept, bool):
             raise ParameterError(f"fit_intercept must be True or False, not {self.fit_intercept!r}")
-        for name, known in (("loss_scaling", LOSS_SCALINGS), ("start", STARTS)):
+        for name, known in (("loss_scaling", LOSS_SCALINGS), ("start", STARTS), ("metric", METRICS)):
             if getattr(self, name) not in known:
                 raise ParameterError(f"{name} must be one of {', '.join(known)}; not {getattr(self, name)!r}")
 
@@ -80,11 +91,27 @@ class ModelChoices:
         """
         if self.loss_scaling == "spread":
             statistics = statistics.scaled(inverse_spread(statistics))
+        elif self.loss_scaling == "residual":
+            statistics = statistics.scaled(self._inverse_residual(statistics))
         means = statistics.means if self.fit_intercept else None
         fitted = statistics.centred if self.fit_intercept else statistics
+        if self.metric == "mahalanobis":
+            prior = random_coefficients(fitted, self._free_rows(fitted))
+            start = to_basis(prior.expected_weights(fitted), prior.root)
+            return Prepared(in_basis(fitted, prior.root), start, means, prior.root)
         shrunk = self.start == "shrunk"
         start = shrunk_weights(fitted, START_SHRINKAGE) if shrunk else start_weights(fitted)
         return Prepared(fitted, start, means)
+
+    def _free_rows(self, statistics: Statistics) -> IntArray:
+        """Rows of each task less the one that its means take, (T,)."""
+        return np.maximum(statistics.n_samples - self.fit_intercept, 0)
+
+    def _inverse_residual(self, statistics: Statistics) -> FloatArray:
+        """As :func:`inverse_spread`, of the residuals around expected random coefficients."""
+        fitted = statistics.centred if self.fit_intercept else statistics
+        prior = random_coefficients(fitted, self._free_rows(fitted))
+        return _inverse(fitted.squared_error(prior.expected_weights(fitted)), statistics.n_samples)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,14 +126,25 @@ class Prepared:
         Where the solve starts, and what the graph is made of.
     means : Means or None
         Of the rows, with an intercept.
+    basis : (P, P) float64 or None
+        L, upper triangular, where the solver's weights z are not those of the features: w = L z.
     """
 
     statistics: Statistics
     start: FloatArray
     means: Means | None
+    basis: FloatArray | None = None
+
+    def weights(self, solved: FloatArray) -> FloatArray:
+        """The features' weights (T, P) of solved ones; equal ones stay bitwise equal."""
+        return solved if self.basis is None else from_basis(solved, self.basis)
+
+    def solver_weights(self, weights: FloatArray) -> FloatArray:
+        """What the solver calls weights (T, P) of the features."""
+        return weights if self.basis is None else to_basis(weights, self.basis)
 
     def intercept(self, weights: FloatArray) -> FloatArray:
-        """Intercepts that go with solved weights (T, P), (T,); zero without an intercept."""
+        """Intercepts that go with the features' weights (T, P), (T,); zero without an intercept."""
         return np.zeros(len(weights)) if self.means is None else self.means.intercept(weights)
 
 
@@ -125,8 +163,12 @@ def inverse_spread(statistics: Statistics) -> FloatArray:
     >>> inverse_spread(SufficientStatistics.from_dataset(data))
     array([ 2. ,  0.5,  1. , 10. ])
     """
-    weight = statistics.means.weight
-    square = np.divide(statistics.centred.yty, weight, out=np.zeros_like(weight), where=weight > 0)
+    return _inverse(statistics.centred.yty, statistics.means.weight)
+
+
+def _inverse(squares: FloatArray, weight: FloatArray | IntArray) -> FloatArray:
+    """median / max(spread, median / 10) of root mean squares, (T,)."""
+    square = np.divide(squares, weight, out=np.zeros(len(weight)), where=weight > 0)
     spread = np.sqrt(square)
     if not spread.any():
         return np.ones_like(spread)

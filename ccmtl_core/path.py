@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -112,6 +112,7 @@ def fit_path(
     fit_intercept: bool = False,
     loss_scaling: str = "none",
     start: str = "least_squares",
+    metric: str = "euclidean",
     on_point: Callable[[PathPoint], None] | None = None,
 ) -> FusionPath:
     """Fit at each of several strengths, for little more than the price of a few.
@@ -122,7 +123,7 @@ def fit_path(
         T tasks with P features.
     fusion_strengths : array-like of float, optional
         Any number of λ ≥ 0 in any order; by default :func:`ccmtl_core.strength_grid`.
-    n_neighbors, tolerance, solver, graph, fit_intercept, loss_scaling, start
+    n_neighbors, tolerance, solver, graph, fit_intercept, loss_scaling, start, metric
         As in :func:`ccmtl_core.fit`.
     on_point : callable, optional
         Called with each point as it is found, strengths rising.
@@ -140,7 +141,7 @@ def fit_path(
     """
     check_solver(solver, tolerance)
     statistics = SufficientStatistics.from_dataset(data) if isinstance(data, TaskDataset) else data
-    prepared = ModelChoices(fit_intercept, loss_scaling, start).prepare(statistics)
+    prepared = ModelChoices(fit_intercept, loss_scaling, start, metric).prepare(statistics)
     graph = nearest_neighbour_graph(prepared.start, n_neighbors) if graph is None else graph
     if fusion_strengths is None:
         fusion_strengths = strength_grid(prepared.statistics, graph)
@@ -148,7 +149,8 @@ def fit_path(
     order = np.argsort(asked, kind="stable")
     points: list[PathPoint] = []
     fitted, rising = prepared.statistics, asked[order]
-    for point in walk(fitted, graph, prepared.start, rising, tolerance=tolerance, solver=solver):
+    for solved in walk(fitted, graph, prepared.start, rising, tolerance=tolerance, solver=solver):
+        point = replace(solved, weights=prepared.weights(solved.weights))
         points.append(point)
         if on_point is not None:
             on_point(point)

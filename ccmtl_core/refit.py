@@ -62,6 +62,7 @@ def refit(
     fit_intercept: bool = False,
     loss_scaling: str = "none",
     start: str = "least_squares",
+    metric: str = "euclidean",
     on_progress: ProgressCallback | None = None,
 ) -> FitResult:
     """Fit anew from where an earlier fit ended.
@@ -76,7 +77,7 @@ def refit(
         tasks that are not among ``statistics`` are left out.
     statistics : SufficientStatistics or TriangularStatistics
         Of all rows, old and new: see :func:`append_statistics`.
-    fusion_strength, n_neighbors, tolerance, solver, fit_intercept, loss_scaling, start, on_progress
+    fusion_strength, n_neighbors, tolerance, solver, fit_intercept, loss_scaling, start, metric, on_progress
         As in :func:`ccmtl_core.fit`.
     graph : TaskGraph, optional
         ``previous.graph`` keeps the old graph, if the tasks are the same ones; by default it is rebuilt.
@@ -110,6 +111,7 @@ def refit(
         fit_intercept=fit_intercept,
         loss_scaling=loss_scaling,
         start=start,
+        metric=metric,
         initial_weights=_continued(model, statistics),
         on_progress=on_progress,
     )

@@ -117,6 +117,7 @@ def select(
     fit_intercept: bool = False,
     loss_scaling: str = "none",
     start: str = "least_squares",
+    metric: str = "euclidean",
     n_jobs: int = 1,
     on_progress: Callable[[SelectionProgress], None] | None = None,
 ) -> Selection:
@@ -143,7 +144,7 @@ def select(
         From squared errors (T,) and numbers of rows (T,) to the error of a fold; the smaller, the better.
     rule : str
         "best" or "one_standard_error"; see :func:`ccmtl_core.scoring.choose`.
-    n_neighbors, solver, fit_intercept, loss_scaling, start
+    n_neighbors, solver, fit_intercept, loss_scaling, start, metric
         As in :func:`ccmtl_core.fit`.
     path_tolerance, tolerance : float
         Certified gap on the folds, and of the final fit.
@@ -176,7 +177,7 @@ def select(
     check_solver(solver, tolerance)
     if rule not in RULES:
         raise ParameterError(f"rule must be one of {', '.join(RULES)}; not {rule!r}")
-    choices = ModelChoices(fit_intercept, loss_scaling, start)
+    choices = ModelChoices(fit_intercept, loss_scaling, start, metric)
     parts, is_rolling = _fold_statistics(data, folds, n_folds, time, rng)
     parts = cast("Sequence[SufficientStatistics]", parts)  # or all triangular, which offer the same
     training = rolling_origins(parts) if is_rolling else training_folds(parts)
@@ -306,8 +307,9 @@ class _Walk:
         fitted, start = prepared.statistics, prepared.start
         path = walk(fitted, graph, start, strengths, tolerance=self.tolerance, solver=self.solver)
         for point in path:
-            intercept = prepared.intercept(point.weights) if self.choices.fit_intercept else None
-            error = held_out.squared_error(point.weights, intercept)
+            weights = prepared.weights(point.weights)
+            intercept = prepared.intercept(weights) if self.choices.fit_intercept else None
+            error = held_out.squared_error(weights, intercept)
             piece.errors.append(self.score(error, held_out.n_samples))
             piece.gaps.append(point.gap)
             piece.n_groups.append(point.n_groups)

@@ -104,10 +104,10 @@ class TrainingJobRequest(BaseModel):
         bool, Field(description="Give each task an intercept of its own, which the fusion leaves alone.")
     ] = False
     loss_scaling: Annotated[
-        Literal["none", "spread"],
+        Literal["none", "spread", "residual"],
         Field(
             description="`spread`: divide each task's loss by the standard deviation of its y, so that tasks "
-            "of large numbers do not decide alone."
+            "of large numbers do not decide alone; `residual`: by that of what a simple model leaves of y."
         ),
     ] = "none"
     start: Annotated[
@@ -117,6 +117,14 @@ class TrainingJobRequest(BaseModel):
             "`shrunk` towards the weights of all tasks together."
         ),
     ] = "least_squares"
+    metric: Annotated[
+        Literal["euclidean", "mahalanobis"],
+        Field(
+            description="How far weights are from each other, in the graph and in the penalty; "
+            "`mahalanobis`: in units of the covariance that the tasks' weights have, whatever the features' "
+            "scale. `start` is then without effect."
+        ),
+    ] = "euclidean"
     lags: Annotated[
         int | None,
         Field(
@@ -146,7 +154,8 @@ class TrainingJobRequest(BaseModel):
     @property
     def model_choices(self) -> dict[str, Any]:
         """What is fitted, as the library's functions take it."""
-        return {name: getattr(self, name) for name in ("fit_intercept", "loss_scaling", "start")}
+        names = ("fit_intercept", "loss_scaling", "start", "metric")
+        return {name: getattr(self, name) for name in names}
 
 
 class SelectionSoFar(BaseModel):

@@ -72,18 +72,25 @@ def test_json_report_and_model_equal_a_fit_in_the_library(
     assert report["objective"] == from_library.report.objective
 
 
-def test_the_model_s_choices_are_those_of_the_library(csv: Path, table: pl.DataFrame, tmp_path: Path) -> None:
-    chosen = ["--fit-intercept", "--loss-scaling", "spread", "--start", "shrunk"]
+@pytest.mark.parametrize("metric", ["euclidean", "mahalanobis"])
+def test_the_model_s_choices_are_those_of_the_library(
+    csv: Path, table: pl.DataFrame, tmp_path: Path, metric: str
+) -> None:
+    chosen = ["--fit-intercept", "--loss-scaling", "spread", "--start", "shrunk", "--metric", metric]
     done = run(csv, *COLUMNS, "--fusion-strength", "0.5", *chosen, "--output", tmp_path / "m.npz")
     assert done.exit_code == 0, done.stderr
     choices: dict[str, Any] = {"fit_intercept": True, "loss_scaling": "spread", "start": "shrunk"}
+    choices["metric"] = metric
     expected = fit(_dataset(table), fusion_strength=0.5, **choices).model
     model = CCMTLModel.load(tmp_path / "m.npz")
     assert model.weights.tobytes() == expected.weights.tobytes()
     assert model.intercept.tobytes() == expected.intercept.tobytes()
     refused = run(csv, *COLUMNS, "--fusion-strength", "0.5", "--loss-scaling", "root")
     assert refused.exit_code == 1
-    assert "loss_scaling must be one of none, spread" in refused.stderr
+    assert "loss_scaling must be one of none, spread, residual" in refused.stderr
+    refused = run(csv, *COLUMNS, "--fusion-strength", "0.5", "--metric", "cosine")
+    assert refused.exit_code == 1
+    assert "metric must be one of euclidean, mahalanobis" in refused.stderr
 
 
 def _dataset(table: pl.DataFrame) -> TaskDataset:

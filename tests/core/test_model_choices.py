@@ -165,8 +165,9 @@ def test_a_shrinkage_that_makes_no_sense_is_refused(shrinkage: float) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"loss_scaling": "variance"}, "loss_scaling must be one of none, spread; not 'variance'"),
+        ({"loss_scaling": "variance"}, "loss_scaling must be one of none, spread, residual; not 'variance'"),
         ({"start": "zero"}, "start must be one of least_squares, shrunk"),
+        ({"metric": "cosine"}, "metric must be one of euclidean, mahalanobis; not 'cosine'"),
         ({"fit_intercept": 1}, "fit_intercept must be True or False"),
     ],
 )

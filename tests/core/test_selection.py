@@ -166,6 +166,7 @@ def test_rolling_origins_forecast_each_block_from_those_before(dataset: TaskData
         {"fit_intercept": True},
         {"loss_scaling": "spread"},
         {"start": "shrunk", "fit_intercept": True, "loss_scaling": "spread"},
+        {"metric": "mahalanobis", "fit_intercept": True, "loss_scaling": "residual"},
     ],
 )
 def test_model_choices_are_made_in_each_fold(

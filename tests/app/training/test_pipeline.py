@@ -191,6 +191,7 @@ def test_a_version_says_how_it_was_made(run: Run, client: TestClient) -> None:
         "fit_intercept": False,
         "loss_scaling": "none",
         "start": "least_squares",
+        "metric": "euclidean",
         "holdout": 0.5,
         "tolerance": 1e-4,
         "refit": True,
@@ -249,11 +250,15 @@ def test_regression_rows_are_folded_at_random(run: Run, client: TestClient) -> N
 
 
 @pytest.mark.parametrize("holdout", [None, 0.5])
+@pytest.mark.parametrize(
+    "other",
+    [{"loss_scaling": "spread", "start": "shrunk"}, {"loss_scaling": "residual", "metric": "mahalanobis"}],
+)
 def test_models_with_intercepts_are_served_with_them(
-    run: Run, client: TestClient, holdout: float | None
+    run: Run, client: TestClient, holdout: float | None, other: dict[str, str]
 ) -> None:
     add_series(client, content=sales_csv())
-    choices: dict[str, Any] = {"fit_intercept": True, "loss_scaling": "spread", "start": "shrunk"}
+    choices: dict[str, Any] = {"fit_intercept": True, **other}
     version = run.trained(lags=2, fusion_strength=5.0, tolerance=1e-6, holdout=holdout, **choices)
     assert {name: version["configuration"][name] for name in choices} == choices
     expected = fit(lagged(2, N_DAYS, lags=2), fusion_strength=5.0, tolerance=1e-6, **choices).model

@@ -1,0 +1,118 @@
+"""Statistics and an upper triangular L in, the statistics of the rows X L out, and weights on the way back.
+
+With w = L z the products X w and (X L) z are the same, and ‖L⁻¹(w_i − w_j)‖ is the Euclidean ‖z_i − z_j‖:
+fusing in a metric of one's own is fusing other features.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ccmtl_core._types import FloatArray
+from ccmtl_core.arrays import read_only
+from ccmtl_core.compiled import kernel
+from ccmtl_core.single_task import Statistics
+from ccmtl_core.statistics import SufficientStatistics
+from ccmtl_core.triangular_statistics import TriangularStatistics
+
+
+def in_basis(statistics: Statistics, L: FloatArray) -> Statistics:
+    """The statistics of the rows X L, in their form; without sums, which their solver does not need.
+
+    Parameters
+    ----------
+    statistics : SufficientStatistics or TriangularStatistics
+        T tasks with P features.
+    L : (P, P) float64
+        Upper triangular, of positive diagonal: a triangular factor stays one.
+
+    Examples
+    --------
+    >>> from ccmtl_core import TaskDataset
+    >>> data = TaskDataset.from_arrays([[[1.0, 2.0]]], [[3.0]])
+    >>> in_basis(SufficientStatistics.from_dataset(data), np.array([[1.0, 1.0], [0.0, 2.0]])).xty
+    array([[ 3., 15.]])
+    """
+    names = statistics.n_samples, statistics.task_ids, statistics.feature_names
+    if isinstance(statistics, TriangularStatistics):
+        factor = statistics.factor.copy()
+        np.matmul(statistics.factor[:, :, :-1], L, out=factor[:, :, :-1])
+        return TriangularStatistics(factor, *names)
+    T, P = statistics.xty.shape
+    gram, xty = np.empty((T, P, P)), np.empty((T, P))
+    _change(read_only(statistics.gram), read_only(statistics.xty), read_only(L), gram, xty)
+    return SufficientStatistics(gram, xty, statistics.yty, *names)
+
+
+def from_basis(Z: FloatArray, L: FloatArray) -> FloatArray:
+    """w = L z of each row z of (T, P), one row after the other: equal rows give bitwise equal ones.
+
+    Examples
+    --------
+    >>> from_basis(np.array([[1.0, 2.0]]), np.array([[1.0, 1.0], [0.0, 2.0]]))
+    array([[3., 4.]])
+    """
+    W: FloatArray = _times(read_only(np.ascontiguousarray(Z)), read_only(L))
+    return W
+
+
+def to_basis(W: FloatArray, L: FloatArray) -> FloatArray:
+    """z = L⁻¹ w of each row w of (T, P); equal rows give bitwise equal ones.
+
+    Examples
+    --------
+    >>> to_basis(np.array([[3.0, 4.0]]), np.array([[1.0, 1.0], [0.0, 2.0]]))
+    array([[1., 2.]])
+    """
+    Z: FloatArray = _solve(read_only(np.ascontiguousarray(W)), read_only(L))
+    return Z
+
+
+@kernel
+def _times(Z: FloatArray, L: FloatArray) -> FloatArray:
+    T, P = Z.shape
+    W = np.zeros((T, P))
+    for t in range(T):
+        for p in range(P):
+            for q in range(p, P):
+                W[t, p] += L[p, q] * Z[t, q]
+    return W
+
+
+@kernel
+def _solve(W: FloatArray, L: FloatArray) -> FloatArray:
+    T, P = W.shape
+    Z = np.empty((T, P))
+    for t in range(T):
+        for p in range(P - 1, -1, -1):
+            entry = W[t, p]
+            for q in range(p + 1, P):
+                entry -= L[p, q] * Z[t, q]
+            Z[t, p] = entry / L[p, p]
+    return Z
+
+
+@kernel
+def _change(
+    gram: FloatArray, xty: FloatArray, L: FloatArray, new_gram: FloatArray, new_xty: FloatArray
+) -> None:
+    """Lᵀ G L, symmetric to the bit, and Lᵀ c."""
+    T, P = xty.shape
+    half = np.empty((P, P))
+    for t in range(T):
+        for p in range(P):
+            new_xty[t, p] = 0.0
+            for r in range(p + 1):
+                new_xty[t, p] += L[r, p] * xty[t, r]
+            for q in range(P):
+                half[q, p] = 0.0
+                for r in range(p + 1):
+                    half[q, p] += gram[t, q, r] * L[r, p]
+        for p in range(P):
+            for q in range(p + 1):
+                entry = 0.0
+                for r in range(q + 1):
+                    entry += L[r, q] * half[r, p]
+                new_gram[t, p, q] = entry
+                new_gram[t, q, p] = entry
+            new_gram[t, p, p] = max(new_gram[t, p, p], 0.0)

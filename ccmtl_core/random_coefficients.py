@@ -1,0 +1,248 @@
+"""Statistics in, mean, covariance and noise of random coefficients out, and each task's expected ones.
+
+The model of Swamy (Econometrica 38, 1970) and Laird and Ware (Biometrics 38, 1982):
+
+    y_t = X_t w_t + e_t,     w_t ~ N(m, S),     e_t ~ N(0, σ²)
+
+fitted by expectation-maximisation of the marginal likelihood, from statistics alone. With S = L Lᵀ and
+w_t = m + L z_t, the posterior of z_t has the precision B_t = I + Lᵀ G_t L / σ², which is never singular, and
+the mean B_t⁻¹ Lᵀ (c_t − G_t m) / σ².
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import rq
+
+from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.arrays import read_only
+from ccmtl_core.feature_basis import from_basis
+from ccmtl_core.posterior_kernel import expect
+from ccmtl_core.single_task import Statistics, pooled_weights
+from ccmtl_core.threads import WORTH_SHARING, sharing, slices
+
+MAX_STEPS = 1000
+PATIENCE = 5e-6
+"""Mean gain of a task's log-likelihood in one step of expectation-maximisation, below which to stop."""
+LEAST_VARIANCE = 1e-4
+"""Of the mean variance over directions, in units of what the rows tell of them: S stays invertible."""
+SILENT = 1e-10
+"""Of the largest eigenvalue of the mean Gram block: directions below it tell nothing of the weights."""
+LEAST_NOISE = 1e-12
+"""Of the pooled model's: with less left, rows are fitted exactly, the likelihood has no bound."""
+LEAST_RATIO = 1e-4
+"""What noise and variances can fall to in one plain step."""
+FASTER, LONGEST = 1.2, 16.0
+"""By how much a step that succeeded lengthens the next one, and how long steps can be."""
+
+
+@dataclass(frozen=True, eq=False)
+class RandomCoefficients:
+    """A normal distribution of the tasks' weights, and the noise around them.
+
+    Parameters
+    ----------
+    mean : (P,) float64
+        m.
+    root : (P, P) float64
+        L, upper triangular with a positive diagonal; the covariance is S = L Lᵀ.
+    noise : float
+        σ², the variance of a row.
+    log_likelihoods : tuple of float
+        Of all rows, without its constant, at each step; none falls below the one before.
+    """
+
+    mean: FloatArray
+    root: FloatArray
+    noise: float
+    log_likelihoods: tuple[float, ...]
+
+    @property
+    def covariance(self) -> FloatArray:
+        """S, (P, P)."""
+        return self.root @ self.root.T
+
+    def expected_scores(self, statistics: Statistics) -> FloatArray:
+        """The posterior mean of z_t = L⁻¹ (w_t − m), (T, P): how many deviations each task is from m."""
+        return _Posterior(statistics, statistics.n_samples).at(self).scores
+
+    def expected_weights(self, statistics: Statistics) -> FloatArray:
+        """Each task's posterior mean, (T, P): its own weights shrunk to m as far as its rows leave open.
+
+        Examples
+        --------
+        >>> from ccmtl_core import SufficientStatistics, TaskDataset
+        >>> data = TaskDataset.from_arrays([[[1.0]], [[1.0]]], [[0.0], [2.0]])
+        >>> prior = RandomCoefficients(np.ones(1), np.ones((1, 1)), 1.0, ())
+        >>> prior.expected_weights(SufficientStatistics.from_dataset(data)).ravel()
+        array([0.5, 1.5])
+        """
+        return self.mean + from_basis(self.expected_scores(statistics), self.root)
+
+
+def random_coefficients(statistics: Statistics, n_rows: IntArray | None = None) -> RandomCoefficients:
+    """Estimate mean, covariance and noise from all tasks that have rows.
+
+    Parameters
+    ----------
+    statistics : SufficientStatistics or TriangularStatistics
+        T tasks with P features.
+    n_rows : (T,) int64, optional
+        Rows that tell of the noise, where they are not ``n_samples``: one less for each mean taken out.
+
+    Returns
+    -------
+    RandomCoefficients
+        Of data that say nothing: all weights zero, unit covariance.
+
+    Examples
+    --------
+    >>> from ccmtl_core import SufficientStatistics, TaskDataset
+    >>> rng = np.random.default_rng(0)
+    >>> X, W = rng.standard_normal((500, 20, 1)), 3.0 + 0.5 * rng.standard_normal((500, 1))
+    >>> y = X[:, :, 0] * W + 2.0 * rng.standard_normal((500, 20))
+    >>> found = random_coefficients(SufficientStatistics.from_dataset(TaskDataset.from_arrays(X, y)))
+    >>> bool(abs(found.mean[0] - 3.0) < 0.1), bool(abs(found.root[0, 0] - 0.5) < 0.1)
+    (True, True)
+    >>> bool(abs(found.noise - 4.0) < 0.2)
+    True
+    """
+    rows = statistics.n_samples if n_rows is None else n_rows
+    posterior = _Posterior(statistics, rows)
+    now, size = _first(statistics, rows)
+    if not posterior.n_telling:
+        return now
+    moments, length = posterior.at(now), 1.0
+    history, least = [moments.log_likelihood], LEAST_NOISE * now.noise
+    for _ in range(MAX_STEPS):
+        step = _Step(now, moments)
+        then = step.of(length)
+        after = posterior.at(then)
+        if length > 1.0 and not after.log_likelihood > moments.log_likelihood:  # too far: the plain step
+            length, then = 1.0, step.of(1.0)
+            after = posterior.at(then)
+        gain = after.log_likelihood - moments.log_likelihood
+        if not gain > 0.0:
+            break
+        now, moments = then, after
+        history.append(moments.log_likelihood)
+        if gain < PATIENCE * length * posterior.n_telling or now.noise < least:
+            break
+        length = min(FASTER * length, LONGEST)
+    return RandomCoefficients(now.mean, _floored(now.root, size), now.noise, tuple(history))
+
+
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """What the posterior of the z_t says under one set of parameters.
+
+    Parameters
+    ----------
+    scores : (T, P) float64
+        E z_t.
+    total : (P,) float64
+        Σ E z_t, over tasks with rows as all sums.
+    square : (P, P) float64
+        Σ E z_t z_tᵀ.
+    error : float
+        Σ E ‖y_t − X_t w_t‖².
+    log_likelihood : float
+        Of the parameters.
+    n_tasks, n_rows : int
+        How many are summed over.
+    """
+
+    scores: FloatArray
+    total: FloatArray
+    square: FloatArray
+    error: float
+    log_likelihood: float
+    n_tasks: int
+    n_rows: int
+
+
+class _Posterior:
+    """Statistics that are looked at again and again; a part of the tasks on each thread."""
+
+    def __init__(self, statistics: Statistics, n_rows: IntArray) -> None:
+        alone = statistics.least_squares
+        self._arrays = tuple(map(read_only, (statistics.gram, statistics.xty, alone.weights, alone.residual)))
+        self.n_telling = int(np.asarray(statistics.gram).any(axis=(1, 2)).sum())
+        self._n_rows = int(n_rows.sum())
+        work = statistics.n_tasks * statistics.n_features**3
+        self._parts = slices(statistics.n_tasks, 2 if work >= WORTH_SHARING else 1)
+
+    def at(self, parameters: RandomCoefficients) -> _Moments:
+        """The expectation step."""
+        m, L, noise = read_only(parameters.mean), read_only(parameters.root), parameters.noise
+        T, P = self._arrays[1].shape
+        scores = np.zeros((T, P))
+
+        def expect_some(tasks: slice) -> FloatArray:
+            square, sums = np.zeros((P, P)), np.zeros(3)
+            expect(*(a[tasks] for a in self._arrays), m, L, noise, scores[tasks], square, sums)
+            return np.concatenate([square.ravel(), sums])
+
+        with sharing(len(self._parts)) as share:
+            both = np.sum(share(expect_some, self._parts), axis=0)
+        error, misfit, log_determinant = both[-3:]
+        likelihood = -0.5 * (self._n_rows * np.log(noise) + log_determinant + misfit)
+        square = both[:-3].reshape(P, P)
+        return _Moments(
+            scores, scores.sum(axis=0), square, error, float(likelihood), self.n_telling, self._n_rows
+        )
+
+
+class _Step:
+    """The maximisation step, of any length: 1 is that of the algorithm.
+
+    Longer ones go as far again in the mean, the logarithm of the noise and that of the covariance in its own
+    metric (Salakhutdinov and Roweis, Adaptive overrelaxed bound optimization methods, ICML 2003).
+    """
+
+    def __init__(self, now: RandomCoefficients, moments: _Moments) -> None:
+        self._now = now
+        self._shift = moments.total / moments.n_tasks
+        within = moments.square / moments.n_tasks - np.outer(self._shift, self._shift)
+        values, self._vectors = np.linalg.eigh(within)
+        self._values = np.maximum(values, LEAST_RATIO)
+        self._ratio = max(moments.error / max(moments.n_rows, 1) / now.noise, LEAST_RATIO)
+
+    def of(self, length: float) -> RandomCoefficients:
+        now = self._now
+        root = now.root @ _upper_root(self._vectors * self._values ** (0.5 * length))
+        noise = now.noise * self._ratio**length
+        return RandomCoefficients(now.mean + length * (now.root @ self._shift), root, noise, ())
+
+
+def _first(statistics: Statistics, n_rows: IntArray) -> tuple[RandomCoefficients, FloatArray]:
+    """Where to begin, and the unit of S: pooled weights, and a prior that weighs as much as a task's rows.
+
+    It moves with any change of the features' basis, and so does all that follows.
+    """
+    m = pooled_weights(statistics)
+    gram = np.asarray(statistics.gram).mean(axis=0)
+    length = np.sqrt(np.diagonal(gram))
+    length = np.where(length > 0, length, 1.0)
+    values, vectors = np.linalg.eigh(gram / np.outer(length, length))
+    values = np.where(values > SILENT * values[-1], values, max(float(values[-1]), 1.0))
+    size = _upper_root(vectors / np.sqrt(values) / length[:, None])
+    error = max(float(statistics.squared_error(m).sum()), LEAST_NOISE * statistics.total_yty)
+    noise = error / max(int(n_rows.sum()), 1) or 1.0
+    return RandomCoefficients(m, np.sqrt(noise) * size, noise, ()), size
+
+
+def _floored(root: FloatArray, size: FloatArray) -> FloatArray:
+    """L without directions of hardly any variance, in the unit ``size``."""
+    relative = np.linalg.solve(size, root)
+    values, vectors = np.linalg.eigh(relative @ relative.T)
+    values = np.maximum(values, LEAST_VARIANCE * values.mean())
+    return size @ _upper_root(vectors * np.sqrt(values))
+
+
+def _upper_root(M: FloatArray) -> FloatArray:
+    """The upper triangular L of positive diagonal with L Lᵀ = M Mᵀ, for M of full rank."""
+    L = np.asarray(rq(M, mode="r"), dtype=np.float64)
+    return np.ascontiguousarray(L * np.where(np.diagonal(L) < 0, -1.0, 1.0))

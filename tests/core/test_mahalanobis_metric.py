@@ -1,0 +1,138 @@
+"""Fusing in the metric of the tasks' own covariance: what it promises, on both forms of the statistics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ccmtl_core import (
+    FitResult,
+    ModelChoices,
+    SufficientStatistics,
+    TaskDataset,
+    TriangularStatistics,
+    fit,
+    fit_path,
+    pooled_weights,
+    refit,
+    single_task_weights,
+)
+from ccmtl_core.feature_basis import from_basis, in_basis, to_basis
+
+every_form = pytest.mark.parametrize("form", [SufficientStatistics, TriangularStatistics])
+L = np.array([[2.0, -1.0, 0.5], [0.0, 1e-3, 3.0], [0.0, 0.0, 40.0]])
+
+
+def grouped(seed: int = 0, n_tasks: int = 40, change: np.ndarray | None = None) -> TaskDataset:
+    """Four groups of tasks, with features seen through ``change``."""
+    rng = np.random.default_rng(seed)
+    groups = rng.standard_normal((4, 3))
+    X = rng.standard_normal((n_tasks, 12, 3))
+    y = np.einsum("tnp,tp->tn", X, groups[np.arange(n_tasks) % 4]) + 0.5 * rng.standard_normal((n_tasks, 12))
+    return TaskDataset.from_arrays(X if change is None else X @ change, y)
+
+
+def fused(data: Any, **options: Any) -> FitResult:
+    return fit(data, fusion_strength=8.0, n_neighbors=4, tolerance=1e-9, metric="mahalanobis", **options)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        np.diag([1e3, 1.0, 1e-3]),
+        np.linalg.qr(np.random.default_rng(1).standard_normal((3, 3)))[0],
+        np.array([[1.0, 5.0, 0.0], [0.0, 1.0, 2.0], [3.0, 0.0, 1.0]]),
+    ],
+    ids=["scaled", "rotated", "mixed"],
+)
+def test_predictions_do_not_depend_on_the_features_scale_or_mixture(change: np.ndarray) -> None:
+    plain, changed = grouped(), grouped(change=change)
+    one, other = fused(plain), fused(changed)
+    np.testing.assert_array_equal(one.graph.edges, other.graph.edges)
+    assert other.report.objective == pytest.approx(one.report.objective, rel=1e-4)
+    np.testing.assert_allclose(other.model.weights @ change.T, one.model.weights, rtol=1e-2, atol=1e-2)
+    assert one.clusters == other.clusters
+
+
+def test_euclidean_predictions_do() -> None:
+    change = np.diag([1e3, 1.0, 1e-3])
+    one, other = (
+        fit(grouped(change=c), fusion_strength=8.0, n_neighbors=4).model.weights for c in (np.eye(3), change)
+    )
+    assert abs(other @ change - one).max() > 0.1
+
+
+def test_both_forms_of_the_statistics_agree() -> None:
+    one, other = (fused(f.from_dataset(grouped())) for f in (SufficientStatistics, TriangularStatistics))
+    assert one.report.objective == pytest.approx(other.report.objective, rel=1e-8)
+    np.testing.assert_allclose(one.model.weights, other.model.weights, atol=1e-4)
+
+
+def test_fused_tasks_have_bitwise_equal_weights() -> None:
+    result = fused(grouped())
+    members = [group for group in result.clusters if len(group) > 1]
+    assert members
+    rows = {
+        name: row.tobytes() for name, row in zip(result.model.task_ids, result.model.weights, strict=True)
+    }
+    for group in members:
+        assert len({rows[name] for name in group}) == 1
+
+
+def test_the_ends_are_each_task_alone_and_all_as_one() -> None:
+    statistics = SufficientStatistics.from_dataset(grouped())
+    path = fit_path(statistics, [0.0, 1e9], n_neighbors=15, tolerance=1e-9, metric="mahalanobis")
+    np.testing.assert_allclose(path.model(0).weights, single_task_weights(statistics), atol=1e-6)
+    pooled = np.tile(pooled_weights(statistics), (statistics.n_tasks, 1))
+    np.testing.assert_allclose(path.model(1).weights, pooled, atol=1e-6)
+    assert path.n_groups == (40, 1)
+
+
+def test_a_refit_begins_where_the_earlier_fit_ended() -> None:
+    statistics = SufficientStatistics.from_dataset(grouped())
+    first = fused(statistics)
+    again = refit(first, statistics, fusion_strength=8.0, n_neighbors=4, tolerance=1e-9, metric="mahalanobis")
+    np.testing.assert_allclose(again.model.weights, first.model.weights, atol=1e-5)
+    assert again.report.rounds <= first.report.rounds
+
+
+def test_intercepts_and_scaled_losses_go_with_it() -> None:
+    data = grouped()
+    shifted = TaskDataset(data.X, data.y + 7.0, data.offsets, data.task_ids, data.feature_names)
+    for scaling in ("spread", "residual"):
+        one, other = (fused(d, fit_intercept=True, loss_scaling=scaling).model for d in (data, shifted))
+        np.testing.assert_allclose(other.weights, one.weights, atol=1e-4)
+        np.testing.assert_allclose(other.intercept, one.intercept + 7.0, atol=1e-4)
+
+
+def test_the_residual_s_scale_is_that_of_the_noise() -> None:
+    rng = np.random.default_rng(2)
+    X, noise = rng.standard_normal((60, 200, 3)), 10.0 ** rng.uniform(-0.5, 0.5, 60)
+    W = np.array([9.0, 0.0, 0.0]) + 0.1 * rng.standard_normal((60, 3))
+    y = np.einsum("tnp,tp->tn", X, W) + noise[:, None] * rng.standard_normal((60, 200))
+    statistics = SufficientStatistics.from_dataset(TaskDataset.from_arrays(X, y))
+    prepared = ModelChoices(loss_scaling="residual").prepare(statistics)
+    factor = prepared.statistics.yty / statistics.yty
+    np.testing.assert_allclose(factor * noise / np.median(factor * noise), 1.0, rtol=0.2)
+
+
+@every_form
+def test_a_basis_is_that_of_the_rows(form: Any) -> None:
+    data = grouped()
+    rows = TaskDataset(data.X @ L, data.y, data.offsets, data.task_ids, data.feature_names)
+    changed, expected = in_basis(form.from_dataset(data), L), form.from_dataset(rows)
+    np.testing.assert_allclose(changed.gram, expected.gram, rtol=1e-10, atol=1e-9)
+    np.testing.assert_allclose(changed.xty, expected.xty, rtol=1e-10, atol=1e-9)
+    np.testing.assert_array_equal(changed.gram, np.swapaxes(changed.gram, 1, 2))
+    W = np.random.default_rng(0).standard_normal((40, 3))
+    np.testing.assert_allclose(
+        changed.squared_error(W), expected.squared_error(from_basis(W, L) @ np.linalg.inv(L).T), rtol=1e-8
+    )
+
+
+def test_there_and_back_is_the_same() -> None:
+    W = np.random.default_rng(0).standard_normal((40, 3))
+    np.testing.assert_allclose(from_basis(W, L), W @ L.T, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(from_basis(to_basis(W, L), L), W, rtol=1e-10, atol=1e-10)
