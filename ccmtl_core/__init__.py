@@ -15,6 +15,7 @@ from ccmtl_core.merging import merge_statistics
 from ccmtl_core.model import CCMTLModel
 from ccmtl_core.model_choices import ModelChoices
 from ccmtl_core.path import FusionPath, PathPoint, fit_path
+from ccmtl_core.period_weights import period_weights
 from ccmtl_core.random_coefficients import RandomCoefficients, random_coefficients
 from ccmtl_core.refit import append_statistics, refit
 from ccmtl_core.selection import Selection, SelectionProgress, select
@@ -58,6 +59,7 @@ __all__ = [
     "fusing_strength",
     "merge_statistics",
     "nearest_neighbour_graph",
+    "period_weights",
     "pooled_weights",
     "random_coefficients",
     "random_folds",

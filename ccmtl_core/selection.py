@@ -108,6 +108,7 @@ def select(
     n_folds: int = 5,
     time: ArrayLike | None = None,
     rng: np.random.Generator | None = None,
+    sample_weight: ArrayLike | None = None,
     score: Score = mean_of_task_rmse,
     rule: str = "best",
     n_neighbors: int = 10,
@@ -140,6 +141,9 @@ def select(
         task's rows.
     rng : numpy.random.Generator, optional
         Draws random folds; by default one with seed 0.
+    sample_weight : (n,) array of numbers, optional
+        What each row of a dataset counts in training; held out, all count 1. Statistics bring their own
+        weights, in training and held out.
     score : callable
         From squared errors (T,) and numbers of rows (T,) to the error of a fold; the smaller, the better.
     rule : str
@@ -178,10 +182,11 @@ def select(
     if rule not in RULES:
         raise ParameterError(f"rule must be one of {', '.join(RULES)}; not {rule!r}")
     choices = ModelChoices(fit_intercept, loss_scaling, start, metric)
-    parts, is_rolling = _fold_statistics(data, folds, n_folds, time, rng)
+    parts, unweighted = _fold_statistics(data, folds, n_folds, time, rng, sample_weight)
     parts = cast("Sequence[SufficientStatistics]", parts)  # or all triangular, which offer the same
+    is_rolling = isinstance(folds, str) and folds == "rolling"
     training = rolling_origins(parts) if is_rolling else training_folds(parts)
-    held_out = list(parts[1:] if is_rolling else parts)
+    held_out = list(unweighted[1:] if is_rolling else unweighted)
     everything = training[-1] + parts[-1]
     if fusion_strengths is None:
         prepared = choices.prepare(everything)
@@ -214,24 +219,29 @@ def _fold_statistics(
     n_folds: int,
     time: ArrayLike | None,
     rng: np.random.Generator | None,
-) -> tuple[Sequence[Statistics], bool]:
-    """The statistics of the folds or blocks, and whether origins roll over them."""
+    sample_weight: ArrayLike | None,
+) -> tuple[Sequence[Statistics], Sequence[Statistics]]:
+    """The statistics of the folds or blocks, as they train and as they are scored."""
     if isinstance(folds, str) and folds not in FOLDS:
         raise ParameterError(
             f"folds must be one of {', '.join(FOLDS)}, or the fold of each row; not {folds!r}"
         )
-    is_rolling = isinstance(folds, str) and folds == "rolling"
     if not isinstance(data, TaskDataset):
-        return data, is_rolling
+        if sample_weight is not None:
+            raise ParameterError("sample_weight is for the rows of a dataset; statistics have no rows")
+        return data, data
     if not isinstance(folds, str):
         fold = np.asarray(folds)
-        return SufficientStatistics.by_fold(data, fold, int(fold.max(initial=0)) + 1), is_rolling
-    if folds == "random":
+        n_folds = int(fold.max(initial=0)) + 1
+    elif folds == "random":
         fold = random_folds(data, n_folds, np.random.default_rng(0) if rng is None else rng)
     else:
-        n_folds += is_rolling
+        n_folds += folds == "rolling"
         fold = contiguous_folds(data, n_folds, time)
-    return SufficientStatistics.by_fold(data, fold, n_folds), is_rolling
+    parts = SufficientStatistics.by_fold(data, fold, n_folds)
+    if sample_weight is None:
+        return parts, parts
+    return SufficientStatistics.by_fold(data, fold, n_folds, sample_weight), parts
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,10 +28,12 @@ from ccmtl_core.centring import (
 )
 from ccmtl_core.exceptions import DataError
 from ccmtl_core.gram_kernel import accumulate_gram
+from ccmtl_core.gram_totals import Totals, sum_of_tasks, weighted_totals, zeros
 from ccmtl_core.least_squares import LeastSquares, least_squares_from_gram
 from ccmtl_core.row_blocks import IN_PLACE, Block, group_by_fold, group_by_task, names_or_default
 from ccmtl_core.task_dataset import TaskDataset
 from ccmtl_core.threads import WORTH_SHARING, sharing, slices
+from ccmtl_core.weighted_rows import weighted_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,9 +129,28 @@ class SufficientStatistics:
         refuse_each(np.flatnonzero(bad), lambda t: f"task {self.task_ids[t]!r}: {fault}")
 
     @classmethod
-    def from_dataset(cls, dataset: TaskDataset) -> SufficientStatistics:
-        """Statistics of a dataset, in one pass over its rows."""
-        totals = _zeros(dataset.n_tasks, dataset.n_features)
+    def from_dataset(
+        cls, dataset: TaskDataset, sample_weight: ArrayLike | None = None
+    ) -> SufficientStatistics:
+        """Statistics of a dataset, in one pass over its rows.
+
+        Parameters
+        ----------
+        dataset : TaskDataset
+            n rows.
+        sample_weight : (n,) array of numbers, optional
+            What each row counts, finite and not negative; 1 by default. Rows that count 0 are not among
+            ``n_samples``. A weighted copy of the rows is made.
+
+        Examples
+        --------
+        >>> data = TaskDataset.from_arrays([[[1.0], [2.0]]], [[1.0, 2.0]])
+        >>> SufficientStatistics.from_dataset(data, [3, 1]).xty
+        array([[7.]])
+        """
+        if sample_weight is not None:
+            return cls.by_fold(dataset, np.zeros(len(dataset.y), dtype=np.int64), 1, sample_weight)[0]
+        totals = zeros(dataset.n_tasks, dataset.n_features)
         X, y, offsets, slot = dataset.X, dataset.y, dataset.offsets, np.arange(dataset.n_tasks)
         parts = slices(dataset.n_tasks, 2 if X.size >= WORTH_SHARING else 1)
 
@@ -142,10 +163,15 @@ class SufficientStatistics:
 
     @classmethod
     def _of_totals(
-        cls, totals: _Totals, n_samples: IntArray, task_ids: tuple[str, ...], names: tuple[str, ...]
+        cls,
+        totals: Totals,
+        n_samples: IntArray,
+        task_ids: tuple[str, ...],
+        names: tuple[str, ...],
+        weight: FloatArray | None = None,
     ) -> SufficientStatistics:
         gram, xty, yty, x_sum, y_sum = totals
-        weight = n_samples.astype(np.float64)
+        weight = n_samples.astype(np.float64) if weight is None else weight
         return cls(gram, xty, yty, n_samples, task_ids, names, weight, x_sum, y_sum)
 
     @classmethod
@@ -182,7 +208,7 @@ class SufficientStatistics:
         >>> SufficientStatistics.from_blocks(blocks, n_tasks=2, n_features=1).xty.ravel()
         array([26., 15.])
         """
-        totals = _zeros(n_tasks, n_features)
+        totals = zeros(n_tasks, n_features)
         n_samples = np.zeros(n_tasks, dtype=np.int64)
         slot = np.arange(n_tasks)
         for number, block in enumerate(blocks):
@@ -193,7 +219,9 @@ class SufficientStatistics:
         return cls._of_totals(totals, n_samples, ids, names)
 
     @classmethod
-    def by_fold(cls, dataset: TaskDataset, fold: ArrayLike, n_folds: int) -> list[SufficientStatistics]:
+    def by_fold(
+        cls, dataset: TaskDataset, fold: ArrayLike, n_folds: int, sample_weight: ArrayLike | None = None
+    ) -> list[SufficientStatistics]:
         """Statistics of each fold of the rows, all in one pass.
 
         Parameters
@@ -204,6 +232,8 @@ class SufficientStatistics:
             The fold of each row of ``dataset.X``; a boolean mask gives two folds.
         n_folds : int
             How many.
+        sample_weight : (n,) array of numbers, optional
+            As in :meth:`from_dataset`.
 
         Returns
         -------
@@ -212,14 +242,20 @@ class SufficientStatistics:
             (:func:`ccmtl_core.training_folds`), never the total minus one: that would cancel.
         """
         order, offsets, slot = group_by_fold(dataset, fold, n_folds)
-        totals = _zeros(len(slot), dataset.n_features)
-        accumulate_gram(dataset.X, dataset.y, order, offsets, slot, *totals)
         n_samples = np.empty(len(slot), dtype=np.int64)
-        n_samples[slot] = np.diff(offsets)
+        if sample_weight is None:
+            totals = zeros(len(slot), dataset.n_features)
+            accumulate_gram(dataset.X, dataset.y, order, offsets, slot, *totals)
+            n_samples[slot] = np.diff(offsets)
+            weight = n_samples.astype(np.float64)
+        else:
+            rows = weighted_rows(dataset, sample_weight)
+            totals, weight = weighted_totals(rows, order, offsets, slot)
+            n_samples[slot] = rows.counts(order, offsets)
         T = dataset.n_tasks
         parts = [slice(f * T, (f + 1) * T) for f in range(n_folds)]
         names = dataset.task_ids, dataset.feature_names
-        return [cls._of_totals(tuple(a[s] for a in totals), n_samples[s], *names) for s in parts]
+        return [cls._of_totals(tuple(a[s] for a in totals), n_samples[s], *names, weight[s]) for s in parts]
 
     def __add__(self, other: SufficientStatistics) -> SufficientStatistics:
         if not isinstance(other, SufficientStatistics):
@@ -252,7 +288,7 @@ class SufficientStatistics:
 
     def pooled(self) -> SufficientStatistics:
         """All tasks as one, with the id "pooled"."""
-        sums = [_sum_of_tasks(a)[None] for a in self._sums()]
+        sums = [sum_of_tasks(a)[None] for a in self._sums()]
         return self._like(sums, self.n_samples.sum(keepdims=True), ("pooled",))
 
     def reordered(self, order: IntArray) -> SufficientStatistics:
@@ -344,19 +380,3 @@ class SufficientStatistics:
         quadratic: FloatArray = np.matmul(np.matmul(D[:, None, :], self.gram), D[:, :, None])[:, 0, 0]
         error: FloatArray = start.residual + np.maximum(quadratic, 0.0)
         return error
-
-
-_Totals = tuple[FloatArray, ...]
-"""gram, xty, yty, x_sum, y_sum: what the pass adds to."""
-
-
-def _zeros(n_tasks: int, n_features: int) -> _Totals:
-    T, P = n_tasks, n_features
-    return np.zeros((T, P, P)), np.zeros((T, P)), np.zeros(T), np.zeros((T, P)), np.zeros(T)
-
-
-def _sum_of_tasks(array: FloatArray) -> FloatArray:
-    """Sum over the first axis, pairwise (a plain sum over it would add one task after the other)."""
-    columns = np.ascontiguousarray(array.reshape(len(array), -1).T)
-    total: FloatArray = columns.sum(axis=1).reshape(array.shape[1:])
-    return total

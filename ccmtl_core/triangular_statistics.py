@@ -30,6 +30,7 @@ from ccmtl_core.least_squares import LeastSquares, column_lengths, least_squares
 from ccmtl_core.qr_kernel import accumulate_factor
 from ccmtl_core.row_blocks import IN_PLACE, Block, group_by_fold, group_by_task, names_or_default
 from ccmtl_core.task_dataset import TaskDataset
+from ccmtl_core.weighted_rows import weighted_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +108,12 @@ class TriangularStatistics:
         )
 
     @classmethod
-    def from_dataset(cls, dataset: TaskDataset) -> TriangularStatistics:
-        """Statistics of a dataset, in one pass over its rows."""
+    def from_dataset(
+        cls, dataset: TaskDataset, sample_weight: ArrayLike | None = None
+    ) -> TriangularStatistics:
+        """Statistics of a dataset; as :meth:`SufficientStatistics.from_dataset`."""
+        if sample_weight is not None:
+            return cls.by_fold(dataset, np.zeros(len(dataset.y), dtype=np.int64), 1, sample_weight)[0]
         factor = _zeros(dataset.n_tasks, dataset.n_features)
         slot = np.arange(dataset.n_tasks)
         accumulate_factor(dataset.X, dataset.y, IN_PLACE, dataset.offsets, slot, factor)
@@ -143,13 +148,20 @@ class TriangularStatistics:
         return cls._of_lifted(factor, n_samples, ids, names)
 
     @classmethod
-    def by_fold(cls, dataset: TaskDataset, fold: ArrayLike, n_folds: int) -> list[TriangularStatistics]:
+    def by_fold(
+        cls, dataset: TaskDataset, fold: ArrayLike, n_folds: int, sample_weight: ArrayLike | None = None
+    ) -> list[TriangularStatistics]:
         """Statistics of each fold of the rows; as :meth:`SufficientStatistics.by_fold`."""
         order, offsets, slot = group_by_fold(dataset, fold, n_folds)
         factor = _zeros(len(slot), dataset.n_features)
-        accumulate_factor(dataset.X, dataset.y, order, offsets, slot, factor)
         n_samples = np.empty(len(slot), dtype=np.int64)
-        n_samples[slot] = np.diff(offsets)
+        if sample_weight is None:
+            accumulate_factor(dataset.X, dataset.y, order, offsets, slot, factor)
+            n_samples[slot] = np.diff(offsets)
+        else:
+            rows = weighted_rows(dataset, sample_weight)
+            accumulate_factor(rows.with_targets(), rows.ones, order, offsets, slot, factor)
+            n_samples[slot] = rows.counts(order, offsets)
         T = dataset.n_tasks
         parts = [slice(f * T, (f + 1) * T) for f in range(n_folds)]
         names = dataset.task_ids, dataset.feature_names

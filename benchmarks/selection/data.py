@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.io import loadmat
 
 from benchmarks.ta_feng import lagged_panel
-from ccmtl_core import SufficientStatistics, TaskDataset
+from ccmtl_core import SufficientStatistics, TaskDataset, period_weights
 from examples.ta_feng import Transactions
 
 N_FOLDS = 3
@@ -38,11 +38,21 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
+class WeighedRows:
+    """The rows for training, the fold of each, and what each counts with periods weighed by their noise."""
+
+    dataset: TaskDataset
+    fold: NDArray[np.int64]
+    weight: Array
+
+
+@dataclass(frozen=True, eq=False)
 class Split:
-    """Statistics of the folds of the rows for training, and of the rows held out."""
+    """Statistics of the folds of the rows for training, and of those held out; where known, weighed rows."""
 
     folds: Sequence[SufficientStatistics]
     held_out: SufficientStatistics
+    weighed: WeighedRows | None = None
 
     @property
     def training(self) -> SufficientStatistics:
@@ -92,10 +102,19 @@ def walmart(folder: Path) -> Split:
     columns = [y[:, first - lag : y.shape[1] - lag] for lag in WALMART_LAGS]
     columns += [np.broadcast_to(holiday[first:], (len(y), n)), np.ones((len(y), n))]
     names = [*(f"lag_{lag}" for lag in WALMART_LAGS), "holiday", "one"]
-    data = _dataset(np.stack(columns, axis=2), y[:, first:], ids, names)
-    week = np.tile(np.arange(n), len(y))
-    fold = np.minimum(week * N_FOLDS // (n - WALMART_TEST), N_FOLDS)
-    return _split(data, fold, N_FOLDS)
+    X = np.stack(columns, axis=2)
+    fold = np.minimum(np.arange(n) * N_FOLDS // (n - WALMART_TEST), N_FOLDS)
+    split = _split(_dataset(X, y[:, first:], ids, names), np.tile(fold, len(y)), N_FOLDS)
+    return replace(split, weighed=_weighed(X[:, :-WALMART_TEST], y[:, first:-WALMART_TEST], fold, ids, names))
+
+
+def _weighed(
+    X: Array, y: Array, fold: NDArray[np.int64], ids: Sequence[str], names: Sequence[str]
+) -> WeighedRows:
+    """X (T, n, P) and y (T, n) as rows, weighed by the noise of their place n, with that place's fold."""
+    T, n = y.shape
+    rows = _dataset(np.ascontiguousarray(X), np.ascontiguousarray(y), ids, names)
+    return WeighedRows(rows, np.tile(fold[:n], T), period_weights(rows, np.tile(np.arange(n), T)))
 
 
 def school(folder: Path, share: float, seed: int) -> Split:

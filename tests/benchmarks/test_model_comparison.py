@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from benchmarks.selection import data, models
-from benchmarks.selection.data import Split
-from benchmarks.selection.models import PARTS, PLAIN, Tried, bars_of, compare, rows_of
+from benchmarks.selection.data import Split, WeighedRows
+from benchmarks.selection.models import EXPECTED, PARTS, PLAIN, WEIGHED, Tried, bars_of, compare, rows_of
 from ccmtl_core import SufficientStatistics, TaskDataset
 from ccmtl_core.scoring import mean_of_task_rmse
 
@@ -29,10 +29,21 @@ def split() -> Split:
     return Split(folds, held_out)
 
 
+@pytest.fixture(scope="module")
+def weighed_split(split: Split) -> Split:
+    """The same with weights of one for the rows for training."""
+    rows = np.random.default_rng(1).standard_normal((20, 24, 2))
+    data = TaskDataset.from_arrays(rows, rows @ [1.0, -1.0])
+    fold = np.tile(np.arange(24) % 3, 20)
+    folds = SufficientStatistics.by_fold(data, fold, 3)
+    return Split(folds, split.held_out, WeighedRows(data, fold, np.ones(480)))
+
+
 def test_the_better_model_is_the_one_that_validates_best(split: Split) -> None:
     tried = compare(split, mean_of_task_rmse)
-    assert set(tried) == {"pooled", "single task", "shrunk", *PARTS, "better"}
-    best = min(PARTS, key=lambda name: tried[name].validated)
+    parts = [name for name in PARTS if not name.endswith(WEIGHED)]
+    assert set(tried) == {"pooled", "single task", "shrunk", EXPECTED, *parts, "better"}
+    best = min(parts, key=lambda name: tried[name].validated)
     assert tried["better"] == Tried(tried[best].validated, tried[best].held_out, best)
     assert PARTS[best].fit_intercept
     assert tried["better"].held_out < 0.5 * tried["pooled"].held_out
@@ -46,6 +57,18 @@ def test_choices_do_not_depend_on_what_is_held_out(split: Split) -> None:
     for name in one:
         assert (one[name].chosen, one[name].validated) == (two[name].chosen, two[name].validated)
     assert one["better"].held_out != two["better"].held_out
+
+
+def test_rows_that_all_count_one_change_nothing(weighed_split: Split) -> None:
+    tried = compare(weighed_split, mean_of_task_rmse)
+    assert set(PARTS) < set(tried)
+    for plain, weighed in (
+        (EXPECTED, f"{EXPECTED}, {WEIGHED}"),
+        (PLAIN, f"+ {WEIGHED}"),
+        ("+ metric", f"+ metric, {WEIGHED}"),
+    ):
+        assert tried[weighed].held_out == pytest.approx(tried[plain].held_out, rel=1e-4)
+        assert tried[weighed].validated == pytest.approx(tried[plain].validated, rel=1e-2, abs=1e-3)
 
 
 def tried_with(better: float, shrunk: float, plain: float) -> dict[str, Tried]:
@@ -91,6 +114,11 @@ def test_walmart_is_in_units_of_each_series_own_naive_error() -> None:
     naive[0] = 1.0  # last week's value, on training rows: about one by the choice of unit
     error = split.training.squared_error(naive) / split.training.n_samples
     assert 0.5 < np.median(error) < 1.5
+    rows = split.weighed
+    assert rows is not None
+    again = SufficientStatistics.by_fold(rows.dataset, rows.fold, len(split.folds))
+    assert all(np.array_equal(a.xty, b.xty) for a, b in zip(again, split.folds, strict=True))
+    assert len(np.unique(rows.weight)) == 90 - 8  # one for each week that is not held out
 
 
 @needs_data

@@ -36,6 +36,7 @@ CORE = [
     "fusing_strength",
     "merge_statistics",
     "nearest_neighbour_graph",
+    "period_weights",
     "pooled_weights",
     "random_coefficients",
     "random_folds",

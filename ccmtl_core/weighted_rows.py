@@ -1,0 +1,78 @@
+"""Rows and what each of them counts in, rows that count once and have the same statistics out.
+
+A row of weight w counts as w equal rows. With each row times √w, and a column of √w in place of the ones,
+products of columns are the weighted products and sums: no second kernel is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.arrays import as_float64, refuse_each
+from ccmtl_core.exceptions import DataError
+from ccmtl_core.task_dataset import TaskDataset
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedRows:
+    """Rows times the root of their weights.
+
+    Parameters
+    ----------
+    X, y : (n, P), (n,) float64
+        √w x and √w y.
+    ones : (n,) float64
+        √w.
+    """
+
+    X: FloatArray
+    y: FloatArray
+    ones: FloatArray
+
+    def counts(self, order: IntArray, offsets: IntArray) -> IntArray:
+        """Rows of a weight above zero in each group of the order, (S,); the others are as good as absent."""
+        before = np.concatenate([[0], np.cumsum(self.ones[order] > 0.0)])
+        return np.diff(before[offsets])
+
+    def with_ones(self) -> FloatArray:
+        """[X 1], (n, P + 1)."""
+        return np.column_stack([self.X, self.ones])
+
+    def with_targets(self) -> FloatArray:
+        """[X y], (n, P + 1)."""
+        return np.column_stack([self.X, self.y])
+
+
+def weighted_rows(dataset: TaskDataset, sample_weight: ArrayLike) -> WeightedRows:
+    """Weigh the rows of a dataset.
+
+    Parameters
+    ----------
+    dataset : TaskDataset
+        n rows.
+    sample_weight : (n,) array of numbers
+        Finite and not negative.
+
+    Raises
+    ------
+    DataError
+        Not one weight for each row; weights that are negative or not finite, by their rows.
+
+    Examples
+    --------
+    >>> data = TaskDataset.from_arrays([[[1.0], [2.0]]], [[3.0, 4.0]])
+    >>> rows = weighted_rows(data, [4, 0])
+    >>> rows.X.ravel(), rows.y, rows.counts(np.array([0, 1]), np.array([0, 2]))
+    (array([2., 0.]), array([6., 0.]), array([1]))
+    """
+    weight = as_float64(sample_weight, "sample_weight")
+    if weight.shape != dataset.y.shape:
+        raise DataError(f"sample_weight must be {dataset.y.shape}, one for each row; got {weight.shape}")
+    bad = np.flatnonzero(~((weight >= 0.0) & np.isfinite(weight)))
+    refuse_each(bad, lambda row: f"sample_weight, row {row}: {weight[row]} is not a finite number from 0 on")
+    root = np.sqrt(weight)
+    return WeightedRows(dataset.X * root[:, None], dataset.y * root, root)
