@@ -16,10 +16,11 @@ from sqlalchemy.exc import DBAPIError
 from app.database import Database, DatabaseUnsuitable
 from app.fit_command import fit_command
 from app.jobs.worker import run_worker
+from app.listener import CannotListen
 from app.logs import configure_logging
 from app.main import run_api
 from app.schema import SchemaOutOfDate, upgrade
-from app.settings import Settings
+from app.settings import Settings, explained
 from app.statistics_sql_command import statistics_sql_command
 from app.supervisor import supervise
 
@@ -91,11 +92,9 @@ def _explained() -> Iterator[None]:
         yield
     except ValidationError as error:
         for fault in error.errors():
-            name = "CCMTL_" + "_".join(map(str, fault["loc"])).upper()
-            given = "" if "database_url" in fault["loc"] else f" (given: {fault['input']!r})"  # a password
-            typer.echo(f"{name}: {fault['msg']}{given}", err=True)
+            typer.echo(explained(fault), err=True)
         raise typer.Exit(1) from None
-    except (SchemaOutOfDate, DatabaseUnsuitable) as error:
+    except (SchemaOutOfDate, DatabaseUnsuitable, CannotListen) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     except DBAPIError as error:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import socket
 import sys
@@ -22,6 +23,7 @@ from app.datasets import endpoints as datasets
 from app.datasets.segments import sweep
 from app.errors import install_error_handlers
 from app.lifeline import end_with_standard_input
+from app.listener import listen
 from app.logs import configure_logging
 from app.openapi import DocumentedAPI
 from app.parameters import refuse_unknown_queries
@@ -32,6 +34,8 @@ from app.schema import prepare
 from app.settings import Settings
 from app.storage import Storage
 from app.training import endpoints as training
+
+logger = logging.getLogger("app.main")  # not "__main__", which this module is when it runs
 
 STOP_SECONDS = 5
 """Answers under way (an upload, a stream of events) may take this long after SIGTERM."""
@@ -79,16 +83,17 @@ def run_api(settings: Settings, listener: socket.socket | None = None) -> None:
     configure_logging("api", settings.log_level)
     app = create_app(settings)
     prepare(app.state.database)  # before the server starts, whose errors are harder to read
+    if listener is None:
+        listener = listen(settings.host, settings.port)
+        logger.info("listening on http://%s:%d", settings.host, listener.getsockname()[1])
     config = uvicorn.Config(
         app,
-        host=settings.host,
-        port=settings.port,
         log_config=None,
         access_log=settings.access_log,
         server_header=False,
         timeout_graceful_shutdown=STOP_SECONDS,
     )
-    _Server(config).run(sockets=None if listener is None else [listener])
+    _Server(config).run(sockets=[listener])
 
 
 if __name__ == "__main__":

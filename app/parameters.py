@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Annotated
 
 from fastapi import Path, Query, Request
 
 from app.errors import Fault, InvalidContent
+from app.unknown_names import hint
 
 NO_NUL = r"^[^\x00]*$"  # PostgreSQL's text cannot hold it
 
@@ -34,7 +34,7 @@ async def refuse_unknown_queries(request: Request) -> None:
         return
     known = [parameter.alias for parameter in request.scope["route"].dependant.query_params]
     faults = [
-        Fault(message=_no_parameter(name, known), location=f"query.{name}")
+        Fault(message=f"there is no such parameter; {hint(name, known)}", location=f"query.{name}")
         for name in request.query_params
         if name not in known
     ]
@@ -44,9 +44,3 @@ async def refuse_unknown_queries(request: Request) -> None:
             f"The request has {len(faults)} unknown parameter(s); see `errors`.",
             errors=faults,
         )
-
-
-def _no_parameter(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known) or 'none'}"
-    return f"there is no such parameter; {hint}"

@@ -7,14 +7,23 @@ or to decode it faster than pydantic does.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, get_args
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect
 
-from app.errors import AppError, BadRequest, InvalidContent, PayloadTooLarge, UnsupportedMediaType, faults_of
+from app.errors import (
+    AppError,
+    BadRequest,
+    Fault,
+    InvalidContent,
+    PayloadTooLarge,
+    UnsupportedMediaType,
+    faults_of,
+)
+from app.unknown_names import hint
 
 
 async def read_json_body(request: Request, max_bytes: int) -> bytes:
@@ -60,11 +69,22 @@ def explain(body: bytes, form: type[BaseModel], reason: str) -> AppError:
     except BadRequest as refusal:
         return refusal
     except ValidationError as error:
-        faults = faults_of(error.errors(include_url=False), "body")
+        faults = faults_in_body(form, error)
         return InvalidContent(
             "invalid_request", f"The request has {len(faults)} fault(s); see `errors`.", errors=faults
         )
     return BadRequest("malformed_json", f"The body cannot be read: {reason}.")
+
+
+def faults_in_body(form: type[BaseModel], error: ValidationError) -> list[Fault]:
+    """Return each fault of a body that does not fit ``form``; an unknown field with what may be meant."""
+    errors = error.errors(include_url=False)
+    for fault in errors:
+        if fault["type"] == "extra_forbidden":
+            *path, name = fault["loc"]
+            known = _form_at(form, path).model_fields
+            fault["msg"] = f"there is no such field; {hint(str(name), known)}"
+    return faults_of(errors, "body")
 
 
 def documented_body(*forms: type[BaseModel]) -> dict[str, Any]:
@@ -86,6 +106,21 @@ def _without_references(schema: dict[str, Any]) -> dict[str, Any]:
 
     resolved: dict[str, Any] = resolve(schema)
     return resolved
+
+
+def _form_at(form: type[BaseModel], path: Sequence[str | int]) -> type[BaseModel]:
+    """The form of the object that stands at ``path`` below one of ``form``; numbers are places in lists."""
+    for step in path:
+        if isinstance(step, str):
+            form = next(_forms_in(form.model_fields[step].annotation))
+    return form
+
+
+def _forms_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _forms_in(argument)
 
 
 def _kind(value: Any) -> str:

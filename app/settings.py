@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
+from app.unknown_names import hint
+
+PREFIX = "CCMTL_"
+_OF_THE_TESTS = "test_"
 _DRIVERS = {"sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg"}
 
 
-class Settings(BaseSettings):
-    """The service's configuration; an unknown or ill-typed value stops the start with its name."""
+class _UnknownNames(PydanticBaseSettingsSource):
+    """Variables with the prefix that name no setting: as extra fields they are refused with other faults."""
 
-    model_config = SettingsConfigDict(env_prefix="CCMTL_", frozen=True)
+    def __call__(self) -> dict[str, Any]:
+        names = [name.lower() for name in os.environ]
+        own = [name.removeprefix(PREFIX.lower()) for name in names if name.startswith(PREFIX.lower())]
+        known = self.settings_cls.model_fields
+        return {name: "" for name in own if name not in known and not name.startswith(_OF_THE_TESTS)}
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        """Of a field that exists: none."""
+        return None, field_name, False
+
+
+class Settings(BaseSettings):
+    """The service's configuration; an unknown name or an ill-typed value stops the start with its name."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
 
     data_dir: Annotated[
         Path, Field(description="Folder for dataset files and, by default, the SQLite database.")
@@ -56,11 +77,31 @@ class Settings(BaseSettings):
         int, Field(ge=1, description="Memory for weights kept ready to predict, in bytes.")
     ] = 2 * 1024**3
 
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments, then the environment."""
+        return init_settings, env_settings, _UnknownNames(settings_cls)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _given(cls, value: Any) -> Any:
+        # An empty host would be every address of the machine, an empty folder whichever is current.
+        if value == "":
+            raise PydanticCustomError("empty", "is empty; give a value, or unset it for its default")
+        return value
+
     @field_validator("database_url")
     @classmethod
     def _readable(cls, database_url: str | None) -> str | None:
         try:
-            driver = make_url(database_url).drivername if database_url else "sqlite"
+            driver = make_url(database_url).drivername if database_url is not None else "sqlite"
         except (ArgumentError, ValueError):
             driver = ""
         if driver not in _DRIVERS:
@@ -82,4 +123,19 @@ class Settings(BaseSettings):
     def environment(self) -> dict[str, str]:
         """Return the environment variables that give a child process these same settings."""
         values = self.model_dump(mode="json", exclude_none=True)
-        return {f"CCMTL_{name.upper()}": str(value) for name, value in values.items()}
+        return {variable(name): str(value) for name, value in values.items()}
+
+
+def explained(fault: ErrorDetails) -> str:
+    """Return what is wrong with one variable, in a line; without a value that may hold a password."""
+    field = str(fault["loc"][0])
+    if fault["type"] == "extra_forbidden":
+        near = hint(field.upper(), map(str.upper, Settings.model_fields), PREFIX)
+        return f"{variable(field)}: there is no such setting; {near}"
+    given = "" if field == "database_url" or not fault["input"] else f" (given: {fault['input']!r})"
+    return f"{variable(field)}: {fault['msg']}{given}"
+
+
+def variable(field: str) -> str:
+    """Return the environment variable that gives a field its value."""
+    return PREFIX + field.upper()

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from app.database import Database
 from app.lifeline import Signals, kill, spawn_module
+from app.listener import listen
 from app.logs import configure_logging
 from app.schema import prepare
 from app.settings import Settings
@@ -67,7 +68,7 @@ def supervise(settings: Settings) -> None:
     prepare(database)
     database.dispose()
     signals = Signals()
-    with _listen(settings.host, settings.port) as listener:
+    with listen(settings.host, settings.port) as listener:
         address = settings.host, listener.getsockname()[1]
         logger.info("listening on http://%s:%d", *address)
         api = Child("api", lambda: _start_api(settings, listener))
@@ -83,11 +84,6 @@ def supervise(settings: Settings) -> None:
             _stop(workers, signals)
             _stop([api], signals)
     logger.info("all has ended")
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=2048)
 
 
 def _start_api(settings: Settings, listener: socket.socket) -> subprocess.Popen[bytes]:

@@ -12,10 +12,11 @@ from sqlalchemy.orm import Session
 
 from app.database import Database
 from app.datasets import service as datasets
-from app.errors import MAX_ERRORS, Conflict, Fault, InvalidContent, NotFound, faults_of
+from app.errors import MAX_ERRORS, Conflict, Fault, InvalidContent, NotFound
 from app.jobs import queue
 from app.models import JobState, TrainingJob
 from app.registry.schemas import DataUsed
+from app.request_body import faults_in_body
 from app.storage import Storage
 from app.training import repository
 from app.training.feasibility import find_faults
@@ -110,7 +111,7 @@ def _read(document: dict[str, Any]) -> tuple[TrainingJobRequest, set[str], list[
         placed = all(e["loc"] for e in errors)
         unsound = {str(e["loc"][0]) for e in errors} if placed else set(TrainingJobRequest.model_fields)
         sound = {name: value for name, value in document.items() if name not in unsound}
-        return TrainingJobRequest.model_construct(**sound), unsound, faults_of(errors, "body")
+        return TrainingJobRequest.model_construct(**sound), unsound, faults_in_body(TrainingJobRequest, error)
 
 
 def _version_id(

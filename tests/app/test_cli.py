@@ -73,13 +73,45 @@ def test_a_setting_out_of_bounds_is_named() -> None:
     assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["CCMTL_PORT", "CCMTL_WORKERS"]
 
 
-def test_a_taken_port_is_found_out_at_once(tmp_path: Path) -> None:
+def test_a_setting_that_does_not_exist_is_named_with_near_matches_without_its_value() -> None:
+    given = {"CCMTL_DATABSE_URL": "postgresql://shop:hush@host/shop", "ccmtl_zz": "1", "CCMTL_PORT": "x"}
+    done = ccmtl("worker", **given)
+    assert done.returncode == 1
+    assert "hush" not in done.stderr
+    port, database_url, other = done.stderr.splitlines()
+    assert port.startswith("CCMTL_PORT: ")
+    assert database_url == "CCMTL_DATABSE_URL: there is no such setting; did you mean 'CCMTL_DATABASE_URL'?"
+    assert other.startswith("CCMTL_ZZ: there is no such setting; there are: CCMTL_DATA_DIR, CCMTL_")
+
+
+@pytest.mark.parametrize("name", ["CCMTL_DATABASE_URL", "CCMTL_DATA_DIR", "CCMTL_HOST"])
+def test_an_empty_setting_is_not_taken_for_its_default(name: str) -> None:
+    done = ccmtl("api", **{name: ""})
+    assert done.returncode == 1
+    assert done.stderr == f"{name}: is empty; give a value, or unset it for its default\n"
+
+
+@pytest.mark.parametrize("command", ["serve", "api"])
+def test_a_taken_port_is_found_out_at_once(tmp_path: Path, command: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        done = ccmtl("serve", "--port", port, CCMTL_DATA_DIR=str(tmp_path))
+        done = ccmtl(command, "--port", port, CCMTL_DATA_DIR=str(tmp_path))
     assert done.returncode == 1
-    assert "Address already in use" in done.stderr
-    assert port in done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"Cannot listen on 127.0.0.1, port {port}: another program listens there")
+    assert "--port or CCMTL_PORT" in line
+
+
+@pytest.mark.parametrize(
+    ("host", "reason"),
+    [("192.0.2.7", "no address of this machine"), ("nowhere.invalid", "there is no such host")],
+)
+def test_a_host_that_is_not_this_machine_is_named(tmp_path: Path, host: str, reason: str) -> None:
+    done = ccmtl("api", "--host", host, "--port", "0", CCMTL_DATA_DIR=str(tmp_path))
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert reason in line
+    assert "--host or CCMTL_HOST" in line
 
 
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
@@ -102,7 +134,7 @@ def test_an_api_that_is_told_to_stop_ends_well(stop: signal.Signals, tmp_path: P
     environment = {**os.environ, "CCMTL_DATA_DIR": str(tmp_path)}
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        assert any("Uvicorn running" in line for line in process.stderr)
+        assert any("Application startup complete" in line for line in process.stderr)
         process.send_signal(stop)
         rest = process.stderr.read()
         assert process.wait(20) == 0, rest

@@ -84,6 +84,19 @@ def test_every_fault_is_explained_with_its_place() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("body", "location", "message"),
+    [
+        (b'{"leaves": [], "leafs": 1}', "body.leafs", "did you mean 'leaves'?"),
+        (b'{"leaves": [{"size": 1}, {"size": 1, "siez": 1}]}', "body.leaves.1.siez", "did you mean 'size'?"),
+        (b'{"leaves": [], "x": 1}', "body.x", "there are: leaves"),
+    ],
+)
+def test_an_unknown_field_comes_with_what_may_be_meant(body: bytes, location: str, message: str) -> None:
+    (fault,) = explain(body, Tree, "").problem.errors
+    assert (fault.location, fault.message) == (location, f"there is no such field; {message}")
+
+
 def test_half_a_surrogate_pair_does_not_break_the_answer() -> None:
     for body in (
         b'{"leaves": [], "\\ud800": 1}',

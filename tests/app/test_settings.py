@@ -40,6 +40,11 @@ def test_a_value_out_of_bounds_is_refused(monkeypatch: pytest.MonkeyPatch, name:
         Settings()
 
 
+def test_the_variables_of_the_tests_are_no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CCMTL_TEST_POSTGRES_URL", "postgresql://h/d")
+    assert Settings() == Settings()
+
+
 @pytest.mark.parametrize(
     "url",
     [

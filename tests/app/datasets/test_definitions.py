@@ -47,6 +47,25 @@ def test_every_fault_of_a_definition_is_placed(
     assert shop.client.get("/v1/datasets").json() == before
 
 
+@pytest.mark.parametrize(
+    ("definition", "near"),
+    [
+        ({"frequncy": "W"}, "frequency"),
+        ({"columns": {"unqiue_id": "sku"}}, "unique_id"),
+        ({"fill": {"method": "zero", "form": "series"}}, None),
+        ({"kind": "regression", "columns": {"features": ["x"], "feature": ["z"]}}, "features"),
+    ],
+)
+def test_an_unknown_field_comes_with_its_near_match(
+    shop: Shop, definition: dict[str, Any], near: str | None
+) -> None:
+    answer = shop.client.post("/v1/datasets", json={**SALES, **definition})
+    assert answer.status_code == 422
+    message = answer.json()["errors"][0]["message"]
+    expected = "there are: method, start" if near is None else f"did you mean {near!r}?"
+    assert message == f"there is no such field; {expected}"
+
+
 def test_a_body_that_is_no_json_object_is_refused(shop: Shop) -> None:
     headers = {"content-type": "application/json"}
     for body in (b"", b"{", b"[]", b"1", b"\xff"):

@@ -131,6 +131,13 @@ def test_each_fault_is_located(client: TestClient, database: Database) -> None:
     assert n_jobs(database) == 0
 
 
+def test_an_unknown_field_comes_with_its_near_match(client: TestClient) -> None:
+    add_series(client)
+    (fault,) = post(client, job(n_neighbours=3)).json()["errors"]
+    assert fault["location"] == "body.n_neighbours"
+    assert fault["message"] == "there is no such field; did you mean 'n_neighbors'?"
+
+
 @pytest.mark.parametrize("token", ["NaN", "Infinity", "-Infinity", "1e999"])
 def test_numbers_that_are_none_are_refused_and_not_echoed(client: TestClient, token: str) -> None:
     add_series(client)

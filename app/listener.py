@@ -1,0 +1,35 @@
+"""A host and a port in, a listening socket out, or a sentence that says why not and what to do."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+_OTHER_PORT = "choose another with --port or CCMTL_PORT (0: a free one)"
+_OTHER_HOST = "choose another with --host or CCMTL_HOST"
+_REMEDIES = {
+    errno.EADDRINUSE: f"another program listens there; end it, or {_OTHER_PORT}",
+    errno.EACCES: f"this user may not use the port; {_OTHER_PORT}",
+    socket.EAI_NONAME: f"there is no such host; {_OTHER_HOST}",
+    errno.EADDRNOTAVAIL: f"it is no address of this machine; {_OTHER_HOST}",
+}
+
+
+class CannotListen(Exception):
+    """The address cannot be had."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on ``host`` and ``port``; callers wait there until it is served.
+
+    Raises
+    ------
+    CannotListen
+        If the address is taken, forbidden, unknown or not one of this machine.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        reason = _REMEDIES.get(error.errno or 0, error.strerror)
+        raise CannotListen(f"Cannot listen on {host}, port {port}: {reason}.") from None
