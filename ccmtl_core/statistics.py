@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ccmtl_core._types import BoolArray, FloatArray, IntArray
-from ccmtl_core.arrays import all_finite, as_counts, as_shape, checked_names, refuse_each
+from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.arrays import as_counts, as_shape, checked_names
 from ccmtl_core.centring import (
     Means,
     centred_gram,
     checked_factor,
     checked_weights,
-    impossible_sums,
     means_of,
     refuse_unequal_sums,
 )
 from ccmtl_core.exceptions import DataError
+from ccmtl_core.gram_checks import refuse_impossible, refuse_impossible_sums
 from ccmtl_core.gram_kernel import accumulate_gram
 from ccmtl_core.gram_totals import Totals, sum_of_tasks, weighted_totals, zeros
 from ccmtl_core.least_squares import LeastSquares, least_squares_from_gram
@@ -105,28 +105,9 @@ class SufficientStatistics:
         checked.update((name, as_shape(getattr(self, name), sums[name], name)) for name in given)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        self._refuse_impossible()
-
-    def _refuse_impossible(self) -> None:
-        """Refuse what no rows can have as their statistics."""
-        diagonal = np.diagonal(self.gram, axis1=1, axis2=2)
-        if not (all_finite(self.gram) and all_finite(self.xty) and all_finite(self.yty)):
-            finite = np.isfinite(self.yty) & np.isfinite(self.xty).all(axis=1)
-            finite &= np.isfinite(self.gram).all(axis=(1, 2))
-            self._refuse_tasks(~finite, "statistics are not finite; do squares overflow?")
-        negative = (self.yty < 0) | (diagonal < 0).any(axis=1) | (self.n_samples < 0)
-        self._refuse_tasks(negative, "a sum of squares or a number of samples is negative")
-        transposed = np.swapaxes(self.gram, 1, 2)
-        if not np.array_equal(self.gram, transposed):
-            size = diagonal.max(axis=1, initial=0.0)[:, None, None]
-            skew = np.abs(self.gram - transposed) > 1e-9 * size
-            self._refuse_tasks(skew.any(axis=(1, 2)), "gram is not symmetric")
+        refuse_impossible(self.task_ids, self.gram, self.xty, self.yty, self.n_samples)
         if self.weight is not None and self.x_sum is not None and self.y_sum is not None:
-            bad = impossible_sums(self.gram, self.yty, self.weight, self.x_sum, self.y_sum)
-            self._refuse_tasks(bad, "sums do not fit the number of rows and the sums of squares")
-
-    def _refuse_tasks(self, bad: BoolArray, fault: str) -> None:
-        refuse_each(np.flatnonzero(bad), lambda t: f"task {self.task_ids[t]!r}: {fault}")
+            refuse_impossible_sums(self.task_ids, self.gram, self.yty, self.weight, self.x_sum, self.y_sum)
 
     @classmethod
     def from_dataset(

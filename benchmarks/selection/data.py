@@ -38,21 +38,29 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class WeighedRows:
-    """The rows for training, the fold of each, and what each counts with periods weighed by their noise."""
+class PeriodRows:
+    """The rows for training, with the fold and the period of each."""
 
     dataset: TaskDataset
     fold: NDArray[np.int64]
-    weight: Array
+    period: NDArray[np.int64]
+
+    def weighed(self, without: int | None = None) -> SufficientStatistics:
+        """Statistics with periods weighed by their noise in these rows, perhaps without those of a fold."""
+        kept, all_rows = self.fold != without, self.dataset
+        offsets = np.concatenate([[0], np.cumsum(kept)])[all_rows.offsets]
+        names = all_rows.task_ids, all_rows.feature_names
+        rows = TaskDataset(all_rows.X[kept], all_rows.y[kept], offsets, *names)
+        return SufficientStatistics.from_dataset(rows, period_weights(rows, self.period[kept]))
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Statistics of the folds of the rows for training, and of those held out; where known, weighed rows."""
+    """Statistics of the folds of the rows for training, and of those held out; perhaps rows with periods."""
 
     folds: Sequence[SufficientStatistics]
     held_out: SufficientStatistics
-    weighed: WeighedRows | None = None
+    rows: PeriodRows | None = None
 
     @property
     def training(self) -> SufficientStatistics:
@@ -105,16 +113,10 @@ def walmart(folder: Path) -> Split:
     X = np.stack(columns, axis=2)
     fold = np.minimum(np.arange(n) * N_FOLDS // (n - WALMART_TEST), N_FOLDS)
     split = _split(_dataset(X, y[:, first:], ids, names), np.tile(fold, len(y)), N_FOLDS)
-    return replace(split, weighed=_weighed(X[:, :-WALMART_TEST], y[:, first:-WALMART_TEST], fold, ids, names))
-
-
-def _weighed(
-    X: Array, y: Array, fold: NDArray[np.int64], ids: Sequence[str], names: Sequence[str]
-) -> WeighedRows:
-    """X (T, n, P) and y (T, n) as rows, weighed by the noise of their place n, with that place's fold."""
-    T, n = y.shape
-    rows = _dataset(np.ascontiguousarray(X), np.ascontiguousarray(y), ids, names)
-    return WeighedRows(rows, np.tile(fold[:n], T), period_weights(rows, np.tile(np.arange(n), T)))
+    kept = n - WALMART_TEST
+    training = _dataset(X[:, :kept], y[:, first : first + kept], ids, names)
+    rows = PeriodRows(training, np.tile(fold[:kept], len(y)), np.tile(np.arange(kept), len(y)))
+    return replace(split, rows=rows)
 
 
 def school(folder: Path, share: float, seed: int) -> Split:

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +21,8 @@ from benchmarks.selection.data import Split
 from ccmtl_core import (
     ModelChoices,
     SufficientStatistics,
+    fit,
+    fit_path,
     nearest_neighbour_graph,
     pooled_weights,
     random_coefficients,
@@ -55,6 +55,7 @@ EXPECTED = "random coefficients"
 SHRINKAGES = tuple(10.0 ** (power / 2) for power in range(-6, 7))
 N_STRENGTHS = 7
 N_JOBS = 2
+PATH_TOLERANCE = 1e-3  # that of select
 Weights = NDArray[np.float64]
 LEAST_GAIN = 0.02  # of plain CCMTL's error, below each rival
 GAINING = ("Sales", "Ta-Feng", "Walmart")
@@ -67,6 +68,14 @@ class Tried:
     validated: float
     held_out: float
     chosen: str
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """What models are fitted to: with each fold left out, and with none."""
+
+    folds: Sequence[SufficientStatistics]
+    whole: SufficientStatistics
 
 
 def measure(folder: Path) -> Section:
@@ -96,7 +105,7 @@ def measure(folder: Path) -> Section:
     notes = [
         "Chosen: the strength, or the shrinkage of the shrunk rival, in the first split; all by validation.",
         "Better: of CCMTL and the rows with a +, the one with the least validated error in each split.",
-        "Period weights: made once of all rows for training; errors are not weighed.",
+        "Period weights: made anew of the rows that train; errors are not weighed.",
         *missing,
     ]
     return Section(tables, bars, notes)
@@ -104,18 +113,25 @@ def measure(folder: Path) -> Section:
 
 def compare(split: Split, score: Score) -> dict[str, Tried]:
     """Errors of rivals and models; "better" is the one of ``PARTS`` with the least validated error."""
+    folds = Trained(training_folds(split.folds), split.training)
+    shrunk = [(f"{s:.3g}", partial(shrunk_weights, shrinkage=s)) for s in SHRINKAGES]
     tried = {
-        "pooled": _rival(split, score, [("", pooled_weights)]),
-        "single task": _rival(split, score, [("", single_task_weights)]),
-        "shrunk": _rival(
-            split, score, [(f"{s:.3g}", partial(shrunk_weights, shrinkage=s)) for s in SHRINKAGES]
-        ),
-        EXPECTED: _rival(split, score, [("", expected_weights)]),
+        "pooled": _rival(split, score, folds, [("", pooled_weights)]),
+        "single task": _rival(split, score, folds, [("", single_task_weights)]),
+        "shrunk": _rival(split, score, folds, shrunk),
+        EXPECTED: _rival(split, score, folds, [("", expected_weights)]),
     }
-    if split.weighed is not None:
-        tried[f"{EXPECTED}, {WEIGHED}"] = _rival(split, score, [("", expected_weights)], weighed(split))
-    parts = [name for name in PARTS if split.weighed is not None or not name.endswith(WEIGHED)]
-    tried |= {name: _fused(split, score, name) for name in parts}
+    parts = [name for name in PARTS if split.rows is not None or not name.endswith(WEIGHED)]
+    if split.rows is not None:
+        weighed = Trained(
+            [split.rows.weighed(without=fold) for fold in range(len(split.folds))], split.rows.weighed()
+        )
+        tried[f"{EXPECTED}, {WEIGHED}"] = _rival(split, score, weighed, [("", expected_weights)])
+    for name in parts:
+        if name.endswith(WEIGHED):
+            tried[name] = _fused_by_path(split, score, weighed, PARTS[name])
+        else:
+            tried[name] = _fused(split, score, PARTS[name])
     best = min(parts, key=lambda name: tried[name].validated)
     return tried | {"better": Tried(tried[best].validated, tried[best].held_out, best)}
 
@@ -125,51 +141,52 @@ def expected_weights(statistics: SufficientStatistics) -> Weights:
     return random_coefficients(statistics).expected_weights(statistics)
 
 
-def weighed(split: Split) -> list[SufficientStatistics]:
-    """The folds with their periods weighed."""
-    rows = split.weighed
-    assert rows is not None
-    return SufficientStatistics.by_fold(rows.dataset, rows.fold, len(split.folds), rows.weight)
-
-
 def _rival(
     split: Split,
     score: Score,
+    trained: Trained,
     fits: Sequence[tuple[str, Callable[[SufficientStatistics], Weights]]],
-    folds: Sequence[SufficientStatistics] | None = None,
 ) -> Tried:
-    """The weights with the least validated error, trained on the folds or on what stands for them."""
-    folds = split.folds if folds is None else folds
-    training = training_folds(folds)
+    """The weights with the least validated error."""
     validated = [
         np.mean(
             [
                 score(part.squared_error(weights(rest)), part.n_samples)
-                for part, rest in zip(split.folds, training, strict=True)
+                for part, rest in zip(split.folds, trained.folds, strict=True)
             ]
         )
         for _, weights in fits
     ]
     best = int(np.argmin(validated))
     name, weights = fits[best]
-    error = split.held_out.squared_error(weights(reduce(add, folds)))
+    error = split.held_out.squared_error(weights(trained.whole))
     return Tried(float(validated[best]), score(error, split.held_out.n_samples), name)
 
 
-def _fused(split: Split, score: Score, name: str) -> Tried:
-    """CCMTL with the choices of this name, at the strength with the least validated error."""
-    choices = PARTS[name]
-    options: dict[str, Any] = {"score": score, "n_jobs": N_JOBS, **choices.as_dict()}
-    if name.endswith(WEIGHED) and split.weighed is not None:
-        rows = split.weighed
-        strengths = _strengths(reduce(add, weighed(split)), choices)
-        selection = select(rows.dataset, strengths, folds=rows.fold, sample_weight=rows.weight, **options)
-    else:
-        selection = select(split.folds, _strengths(split.training, choices), **options)
+def _fused(split: Split, score: Score, choices: ModelChoices) -> Tried:
+    """CCMTL with these choices, at the strength with the least validated error."""
+    strengths = _strengths(split.training, choices)
+    selection = select(split.folds, strengths, score=score, n_jobs=N_JOBS, **choices.as_dict())
     model = selection.fit.model
     error = split.held_out.squared_error(model.weights, model.intercept)
     validated = float(selection.errors.min())
     return Tried(validated, score(error, split.held_out.n_samples), f"{selection.fusion_strength:.3g}")
+
+
+def _fused_by_path(split: Split, score: Score, trained: Trained, choices: ModelChoices) -> Tried:
+    """The same, with other statistics for training than those that are held out in turn."""
+    strengths, options = _strengths(trained.whole, choices), choices.as_dict()
+
+    def errors(training: SufficientStatistics, held_out: SufficientStatistics) -> list[float]:
+        path = fit_path(training, strengths, tolerance=PATH_TOLERANCE, **options)
+        models = map(path.model, range(len(strengths)))
+        return [score(held_out.squared_error(m.weights, m.intercept), held_out.n_samples) for m in models]
+
+    validated = np.mean(list(map(errors, trained.folds, split.folds)), axis=0)
+    best = int(np.argmin(validated))
+    model = fit(trained.whole, fusion_strength=float(strengths[best]), **options).model
+    error = split.held_out.squared_error(model.weights, model.intercept)
+    return Tried(float(validated[best]), score(error, split.held_out.n_samples), f"{strengths[best]:.3g}")
 
 
 def _strengths(training: SufficientStatistics, choices: ModelChoices) -> Weights:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.selection import data, models
-from benchmarks.selection.data import Split, WeighedRows
+from benchmarks.selection.data import PeriodRows, Split
 from benchmarks.selection.models import EXPECTED, PARTS, PLAIN, WEIGHED, Tried, bars_of, compare, rows_of
 from ccmtl_core import SufficientStatistics, TaskDataset
 from ccmtl_core.scoring import mean_of_task_rmse
@@ -30,13 +30,21 @@ def split() -> Split:
 
 
 @pytest.fixture(scope="module")
-def weighed_split(split: Split) -> Split:
-    """The same with weights of one for the rows for training."""
-    rows = np.random.default_rng(1).standard_normal((20, 24, 2))
-    data = TaskDataset.from_arrays(rows, rows @ [1.0, -1.0])
-    fold = np.tile(np.arange(24) % 3, 20)
-    folds = SufficientStatistics.by_fold(data, fold, 3)
-    return Split(folds, split.held_out, WeighedRows(data, fold, np.ones(480)))
+def noisy_split() -> Split:
+    """Tasks that share slopes, in periods of which every other one is ten times as noisy as the rest."""
+    rng = np.random.default_rng(0)
+    X, period = rng.standard_normal((20, 40, 2)), np.tile(np.arange(40), 20)
+    noise = np.where(np.arange(40) % 2, 1.0, 10.0)
+    y = (
+        X @ [1.0, -1.0]
+        + 0.3 * rng.standard_normal((20, 1)) * X[:, :, 0]
+        + noise * rng.standard_normal((20, 40))
+    )
+    rows, fold = TaskDataset.from_arrays(X, y), period // 2 % 4
+    *folds, held_out = SufficientStatistics.by_fold(rows, fold, 4)
+    training = TaskDataset.from_arrays(*(a[:, fold[:40] < 3] for a in (X, y)))
+    kept = fold < 3
+    return Split(folds, held_out, PeriodRows(training, fold[kept], period[kept]))
 
 
 def test_the_better_model_is_the_one_that_validates_best(split: Split) -> None:
@@ -59,16 +67,25 @@ def test_choices_do_not_depend_on_what_is_held_out(split: Split) -> None:
     assert one["better"].held_out != two["better"].held_out
 
 
-def test_rows_that_all_count_one_change_nothing(weighed_split: Split) -> None:
-    tried = compare(weighed_split, mean_of_task_rmse)
+def test_periods_are_weighed_by_the_rows_that_train(noisy_split: Split) -> None:
+    rows = noisy_split.rows
+    assert rows is not None
+    part = rows.weighed(without=1)
+    assert part.n_samples.tolist() == [20] * 20
+    assert part.weight is not None
+    other = rows.dataset.y.copy()
+    other[rows.fold == 1] = 1e3
+    changed = replace(rows.dataset, y=other)
+    np.testing.assert_array_equal(replace(rows, dataset=changed).weighed(without=1).xty, part.xty)
+    assert not np.array_equal(replace(rows, dataset=changed).weighed().xty, rows.weighed().xty)
+
+
+def test_weighing_noisy_periods_validates_better(noisy_split: Split) -> None:
+    tried = compare(noisy_split, mean_of_task_rmse)
     assert set(PARTS) < set(tried)
-    for plain, weighed in (
-        (EXPECTED, f"{EXPECTED}, {WEIGHED}"),
-        (PLAIN, f"+ {WEIGHED}"),
-        ("+ metric", f"+ metric, {WEIGHED}"),
-    ):
-        assert tried[weighed].held_out == pytest.approx(tried[plain].held_out, rel=1e-4)
-        assert tried[weighed].validated == pytest.approx(tried[plain].validated, rel=1e-2, abs=1e-3)
+    assert tried[f"+ {WEIGHED}"].validated < tried[PLAIN].validated
+    assert tried[f"{EXPECTED}, {WEIGHED}"].validated < tried[EXPECTED].validated
+    assert tried["better"].chosen.endswith(WEIGHED)
 
 
 def tried_with(better: float, shrunk: float, plain: float) -> dict[str, Tried]:
@@ -114,11 +131,11 @@ def test_walmart_is_in_units_of_each_series_own_naive_error() -> None:
     naive[0] = 1.0  # last week's value, on training rows: about one by the choice of unit
     error = split.training.squared_error(naive) / split.training.n_samples
     assert 0.5 < np.median(error) < 1.5
-    rows = split.weighed
+    rows = split.rows
     assert rows is not None
     again = SufficientStatistics.by_fold(rows.dataset, rows.fold, len(split.folds))
     assert all(np.array_equal(a.xty, b.xty) for a, b in zip(again, split.folds, strict=True))
-    assert len(np.unique(rows.weight)) == 90 - 8  # one for each week that is not held out
+    assert set(rows.period) == set(range(90 - 8))  # weeks that are not held out
 
 
 @needs_data

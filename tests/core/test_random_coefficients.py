@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -166,8 +167,11 @@ def test_no_rows_at_all_expect_zero() -> None:
     assert found.log_likelihoods == ()
 
 
-def test_the_same_on_any_number_of_threads_as_on_one_part_of_them() -> None:
+def test_the_same_on_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     data, _ = drawn(7, n_tasks=40_000, n_features=4, most_rows=2)  # enough work for two parts
     statistics = SufficientStatistics.from_dataset(data)
-    one, two = random_coefficients(statistics), random_coefficients(statistics)
-    assert one.root.tobytes() == two.root.tobytes()
+    found = []
+    for n_threads in (1, 2):
+        monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", n_threads)
+        found.append(random_coefficients(statistics))
+    assert found[0].root.tobytes() == found[1].root.tobytes()

@@ -1,0 +1,66 @@
+"""Products and sums in, nothing out where rows can have them; the others are refused, task by task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ccmtl_core._types import BoolArray, FloatArray, IntArray
+from ccmtl_core.arrays import all_finite, refuse_each
+from ccmtl_core.centring import impossible_sums
+
+SKEW = 1e-9
+"""By how much of its largest entry a Gram block may differ from its transpose."""
+
+
+def refuse_impossible(
+    task_ids: Sequence[str], gram: FloatArray, xty: FloatArray, yty: FloatArray, n_samples: IntArray
+) -> None:
+    """Refuse products that no rows can have.
+
+    Parameters
+    ----------
+    task_ids, gram, xty, yty, n_samples
+        As in :class:`~ccmtl_core.SufficientStatistics`.
+
+    Raises
+    ------
+    DataError
+        Products that are not finite, negative squares or counts, blocks that are not symmetric.
+    """
+    diagonal = np.diagonal(gram, axis1=1, axis2=2)
+    if not (all_finite(gram) and all_finite(xty) and all_finite(yty)):
+        finite = np.isfinite(yty) & np.isfinite(xty).all(axis=1)
+        finite &= np.isfinite(gram).all(axis=(1, 2))
+        _refuse(~finite, task_ids, "statistics are not finite; do squares overflow?")
+    negative = (yty < 0) | (diagonal < 0).any(axis=1) | (n_samples < 0)
+    _refuse(negative, task_ids, "a sum of squares or a number of samples is negative")
+    transposed = np.swapaxes(gram, 1, 2)
+    if not np.array_equal(gram, transposed):
+        size = diagonal.max(axis=1, initial=0.0)[:, None, None]
+        skew = np.abs(gram - transposed) > SKEW * size
+        _refuse(skew.any(axis=(1, 2)), task_ids, "gram is not symmetric")
+
+
+def refuse_impossible_sums(
+    task_ids: Sequence[str],
+    gram: FloatArray,
+    yty: FloatArray,
+    weight: FloatArray,
+    x_sum: FloatArray,
+    y_sum: FloatArray,
+) -> None:
+    """Refuse sums that no rows with these products can have.
+
+    Raises
+    ------
+    DataError
+        Sums beyond what weights and squares allow.
+    """
+    bad = impossible_sums(gram, yty, weight, x_sum, y_sum)
+    _refuse(bad, task_ids, "sums do not fit the number of rows and the sums of squares")
+
+
+def _refuse(bad: BoolArray, task_ids: Sequence[str], fault: str) -> None:
+    refuse_each(np.flatnonzero(bad), lambda t: f"task {task_ids[t]!r}: {fault}")
