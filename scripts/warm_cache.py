@@ -16,7 +16,7 @@ N_ROWS = 12
 def main() -> None:
     """Take the steps of an upload, then of training jobs with a holdout."""
     scan_csv(np.frombuffer(b"a,b\n1,2\n", np.uint8), n_fields=2)
-    nearest_by_leaves(np.arange(600.0).reshape(200, 3), 11)  # what very many tasks take
+    nearest_by_leaves(np.arange(1000.0).reshape(200, 5), 11)  # what very many tasks take
     for n_tasks, n_features in SIZES:
         train(n_tasks, n_features)
 
