@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from sqlalchemy.orm import Session
 
+from app.database import Database
 from app.datasets import repository
 from app.datasets.period_values import by_period
 from app.datasets.schemas import DEFINITION, Definition, RegressionDefinition, SeriesDefinition
-from app.datasets.segments import read_segments
-from app.models import Dataset, DatasetVersion
-from app.storage import Storage
+from app.datasets.segments import deleted, read_segments, unreadable
+from app.models import Dataset
+from app.storage import SegmentDamaged, Storage
 from ccmtl_core import TaskDataset
 from ccmtl_core.forecasting import SeriesPanel
 
@@ -31,19 +31,34 @@ def definition_of(dataset: Dataset) -> Definition:
     return DEFINITION.validate_python(dataset.definition)
 
 
-def load_series_panel(session: Session, storage: Storage, dataset_version_id: str) -> LoadedPanel:
-    """Load a version of a dataset of series.
+def load(database: Database, storage: Storage, version_id: str) -> LoadedPanel | TaskDataset:
+    """Load a version: a panel of series, or rows of a regression, tasks in the order of their ids as text.
 
     Raises
     ------
-    SegmentDamaged
+    NotFound
+        If the dataset was deleted, be it while its files were read.
+    AppError
         If a file of the version is missing or was changed.
     DataError
         If the panel cannot be filled within the core's limit.
     """
-    definition, frame = _load(session, storage, dataset_version_id)
-    if not isinstance(definition, SeriesDefinition):
-        raise ValueError(f"{dataset_version_id} is not a version of a dataset of series")
+    with database.read() as session:
+        version = repository.whole_version(session, version_id)
+        if version is None:
+            raise deleted()
+        definition = definition_of(version.dataset)
+        digests = [segment.sha256 for segment in version.segments]
+    try:
+        frame = read_segments(storage, digests)
+    except SegmentDamaged as error:
+        raise unreadable(database, version_id, error) from error
+    if isinstance(definition, SeriesDefinition):
+        return _panel(definition, frame)
+    return _task_dataset(definition, frame)
+
+
+def _panel(definition: SeriesDefinition, frame: pl.DataFrame) -> LoadedPanel:
     values = by_period(frame, definition.frequency, definition.aggregation)
     panel = SeriesPanel(
         tuple(values.unique_ids.to_list()), values.offsets, values.period, values.y, definition.frequency
@@ -54,17 +69,7 @@ def load_series_panel(session: Session, storage: Storage, dataset_version_id: st
     return LoadedPanel(filled, definition, n_filled)
 
 
-def load_task_dataset(session: Session, storage: Storage, dataset_version_id: str) -> TaskDataset:
-    """Load a version of a dataset for regression; tasks come in the order of their ids as text.
-
-    Raises
-    ------
-    SegmentDamaged
-        If a file of the version is missing or was changed.
-    """
-    definition, frame = _load(session, storage, dataset_version_id)
-    if not isinstance(definition, RegressionDefinition):
-        raise ValueError(f"{dataset_version_id} is not a version of a dataset for regression")
+def _task_dataset(definition: RegressionDefinition, frame: pl.DataFrame) -> TaskDataset:
     frame = frame.sort("unique_id", maintain_order=True)
     runs = frame.select(pl.col("unique_id").rle()).unnest("unique_id")
     features = [f"x_{i}" for i in range(len(definition.columns.features))]
@@ -75,9 +80,3 @@ def load_task_dataset(session: Session, storage: Storage, dataset_version_id: st
         task_ids=tuple(runs["value"].to_list()),
         feature_names=tuple(definition.columns.features),
     )
-
-
-def _load(session: Session, storage: Storage, version_id: str) -> tuple[Definition, pl.DataFrame]:
-    version = session.get_one(DatasetVersion, version_id)
-    digests = [segment.sha256 for segment in repository.segments_of(session, version_id)]
-    return definition_of(version.dataset), read_segments(storage, digests)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sqlalchemy import func, select
-from sqlalchemy.orm import Session, selectinload
+from sqlalchemy.orm import Session, joinedload, selectinload
 
 from app.models import Dataset, DatasetVersion, JobState, Model, ModelVersion, Segment, TrainingJob
 
@@ -78,6 +78,13 @@ def find_version(session: Session, dataset_id: str, number: int) -> DatasetVersi
         DatasetVersion.dataset_id == dataset_id, DatasetVersion.number == number
     )
     return session.scalars(query).one_or_none()
+
+
+def whole_version(session: Session, version_id: str) -> DatasetVersion | None:
+    """Return a version with its dataset and segments, by one statement: all are there, or nothing is."""
+    query = select(DatasetVersion).where(DatasetVersion.id == version_id)
+    query = query.options(joinedload(DatasetVersion.dataset), joinedload(DatasetVersion.segments))
+    return session.scalars(query).unique().one_or_none()
 
 
 def segments_of(session: Session, version_id: str) -> Sequence[Segment]:

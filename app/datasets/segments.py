@@ -10,7 +10,7 @@ import polars as pl
 from app.database import Database
 from app.datasets import repository
 from app.datasets.system_errors import naming_system_errors
-from app.errors import AppError
+from app.errors import AppError, NotFound
 from app.storage import SegmentDamaged, Storage
 
 
@@ -29,8 +29,16 @@ def read_segments(storage: Storage, digests: Sequence[str]) -> pl.DataFrame:
         )
 
 
-def unreadable(error: SegmentDamaged) -> AppError:
-    """Return the answer to a request that needs a damaged segment."""
+def deleted() -> NotFound:
+    """Return the answer to a request whose dataset went away under it."""
+    return NotFound("dataset_not_found", "The dataset was deleted while it was being read.")
+
+
+def unreadable(database: Database, version_id: str, error: SegmentDamaged) -> AppError:
+    """Return the answer to a request that cannot read a version, which was deleted or is damaged."""
+    with database.read() as session:  # a new one: what an older one sees may have gone since
+        if repository.whole_version(session, version_id) is None:
+            return deleted()
     return AppError(
         "dataset_damaged",
         f"The dataset version cannot be read: {error}. Restore the data folder from a backup, or upload the "

@@ -54,7 +54,7 @@ def add_version(
         If there is no such dataset, or no longer.
     """
     target = _target(database, name, upload.mode)
-    base = _read_base(database, storage, name, target)
+    base = _read_base(database, storage, target)
     ingested = ingest(upload.path, upload.file_type, target.definition, upload.mode, base, max_bytes)
     with storage.incoming() as path:
         write_segment(ingested.segment, path)
@@ -80,15 +80,13 @@ def _target(database: Database, name: str, mode: UploadMode) -> _Target:
         return _Target(dataset.id, definition, newest.id, digests, newest.report["time_zone"])
 
 
-def _read_base(database: Database, storage: Storage, name: str, target: _Target) -> Base | None:
-    if not target.base_digests:
+def _read_base(database: Database, storage: Storage, target: _Target) -> Base | None:
+    if target.base_id is None:
         return None
     try:
         return Base(read_segments(storage, target.base_digests), target.base_time_zone)
     except SegmentDamaged as error:
-        with database.read() as session:
-            require(session, name)  # the files of a dataset that was deleted meanwhile are rightly gone
-        raise unreadable(error) from error
+        raise unreadable(database, target.base_id, error) from error
 
 
 def _publish(

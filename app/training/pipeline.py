@@ -14,7 +14,7 @@ from operator import add
 from typing import Any
 
 from app.database import Database
-from app.datasets.frames import LoadedPanel
+from app.datasets.frames import LoadedPanel, load
 from app.jobs import queue
 from app.jobs.queue import ClaimedJob
 from app.models import new_id
@@ -24,7 +24,7 @@ from app.training import repository, strength_choice
 from app.training.evaluation import evaluate
 from app.training.progress import ProgressLog, Send, finite
 from app.training.schemas import TrainingJobRequest
-from app.training.task_data import TrainingData, load, n_lags, prepare
+from app.training.task_data import TrainingData, n_lags, prepare
 from ccmtl_core import FitResult, SufficientStatistics, TaskDataset, fit
 
 
@@ -44,13 +44,15 @@ def run(database: Database, storage: Storage, job: ClaimedJob, on_progress: Send
     ------
     StaleAttempt
         If the attempt lost the job or the job was cancelled; nothing is published then.
+    AppError
+        If the stored data cannot be read.
     CCMTLError
         If the data or the solver is at fault.
     """
     request = TrainingJobRequest.model_validate(job.request)
     log = ProgressLog(on_progress)
-    with log.phase("read"), database.read() as session:
-        stored = load(session, storage, job.dataset_version_id)
+    with log.phase("read"):
+        stored = load(database, storage, job.dataset_version_id)
     with log.phase("rows"):
         data = prepare(stored, request)
     trained = _train(data, request, _configuration(stored, request), log)

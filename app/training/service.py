@@ -12,9 +12,11 @@ from sqlalchemy.orm import Session
 
 from app.database import Database
 from app.datasets import service as datasets
+from app.datasets.frames import load
+from app.datasets.segments import deleted
 from app.errors import MAX_ERRORS, Conflict, Fault, InvalidContent, NotFound
 from app.jobs import queue
-from app.models import JobState, TrainingJob
+from app.models import DatasetVersion, JobState, TrainingJob
 from app.registry.schemas import DataUsed
 from app.request_body import faults_in_body
 from app.storage import Storage
@@ -30,7 +32,6 @@ from app.training.schemas import (
     TrainingJobPage,
     TrainingJobRequest,
 )
-from app.training.task_data import load
 
 _one_dataset_in_memory = threading.Lock()
 
@@ -57,9 +58,10 @@ def submit(
             return _repeated(earlier, request)
     version_id = ""
     if "dataset" not in unsound:
-        with _one_dataset_in_memory, database.read() as session:
+        with database.read() as session:
             version_id = _version_id(session, request, unsound, faults)
-            faults += find_faults(load(session, storage, version_id), request, unsound)
+        with _one_dataset_in_memory:
+            faults += find_faults(load(database, storage, version_id), request, unsound)
     if faults:
         raise InvalidContent(
             "invalid_training_request",
@@ -154,7 +156,8 @@ def _queue(
             earlier = None if idempotency_key is None else repository.find_by_key(session, idempotency_key)
             if earlier is not None:
                 return _repeated(earlier, request)
-            _version_id(session, request, (), ())
+            if session.get(DatasetVersion, version_id) is None:
+                raise deleted() from None
         raise
 
 

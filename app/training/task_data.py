@@ -7,13 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy.orm import Session
 
-from app.datasets.frames import LoadedPanel, load_series_panel, load_task_dataset
-from app.datasets.segments import unreadable
-from app.models import DatasetVersion
+from app.datasets.frames import LoadedPanel
 from app.registry.publication import History
-from app.storage import SegmentDamaged, Storage
 from app.training.schemas import DEFAULT_LAGS, TrainingJobRequest
 from ccmtl_core import TaskDataset
 from ccmtl_core.forecasting import lag_dataset, latest_lags, split_by_time
@@ -52,23 +48,6 @@ class TrainingData:
             return np.ones(len(self.dataset.y), dtype=np.bool_)
         kept: NDArray[np.bool_] = self.fold == 0
         return kept
-
-
-def load(session: Session, storage: Storage, dataset_version_id: str) -> LoadedPanel | TaskDataset:
-    """Read a stored dataset version: a panel of series, or the rows of a regression.
-
-    Raises
-    ------
-    AppError
-        If the stored files are damaged.
-    """
-    kind = session.get_one(DatasetVersion, dataset_version_id).dataset.kind
-    try:
-        if kind == "series":
-            return load_series_panel(session, storage, dataset_version_id)
-        return load_task_dataset(session, storage, dataset_version_id)
-    except SegmentDamaged as error:
-        raise unreadable(error) from error
 
 
 def prepare(data: LoadedPanel | TaskDataset, request: TrainingJobRequest) -> TrainingData:

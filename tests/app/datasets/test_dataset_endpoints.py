@@ -14,11 +14,12 @@ from sqlalchemy import select
 
 from app.database import Database
 from app.datasets import upload
-from app.datasets.frames import load_series_panel
+from app.datasets.frames import LoadedPanel, load
 from app.main import create_app
 from app.models import Dataset, DatasetVersion, JobState, TrainingJob
 from app.settings import Settings
 from app.storage import Storage
+from ccmtl_core.forecasting import SeriesPanel
 from tests.support.models import add_version, trained
 
 SALES = {"name": "sales", "kind": "series", "frequency": "D"}
@@ -38,6 +39,12 @@ def send(client: TestClient, text: str, **params: Any) -> httpx2.Response:
 
 def segments(settings: Settings) -> list[Path]:
     return [path for path in settings.data_dir.rglob("*") if path.suffix == ".parquet"]
+
+
+def panel_of(database: Database, settings: Settings, version_id: str) -> SeriesPanel:
+    loaded = load(database, Storage(settings.data_dir), version_id)
+    assert isinstance(loaded, LoadedPanel)
+    return loaded.panel
 
 
 def leftovers(settings: Settings) -> list[Path]:
@@ -122,7 +129,7 @@ def test_an_append_adds_to_the_newest_version(
     assert len(segments(settings)) == 2
     with database.read() as session:
         newest = session.scalars(select(DatasetVersion).where(DatasetVersion.number == 2)).one()
-        panel = load_series_panel(session, Storage(settings.data_dir), newest.id).panel
+    panel = panel_of(database, settings, newest.id)
     assert panel.unique_ids == ("a", "b")
     assert panel.values.tolist() == [1.0, 2.0, 3.0, 4.0]
 
@@ -155,7 +162,7 @@ def test_appended_rows_aggregate_with_those_before(
     assert report["version"]["values"] == 1
     with database.read() as session:
         newest = session.scalars(select(DatasetVersion).where(DatasetVersion.number == 2)).one()
-        panel = load_series_panel(session, Storage(settings.data_dir), newest.id).panel
+    panel = panel_of(database, settings, newest.id)
     assert panel.values.tolist() == [expected]
 
 
@@ -218,6 +225,24 @@ def test_a_dataset_deleted_during_an_upload_stays_deleted(
 
     monkeypatch.setattr(upload, "write_segment", delete_then_write)
     answer = send(client, FIRST)
+    assert (answer.status_code, answer.json()["code"]) == (404, "dataset_not_found")
+    assert segments(settings) == leftovers(settings) == []
+
+
+def test_a_dataset_deleted_before_an_append_reads_it_is_not_found(
+    client: TestClient, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(client)
+    send(client, FIRST)
+    read_segments = upload.read_segments
+
+    def delete_then_read(*arguments: Any) -> Any:
+        assert client.delete("/v1/datasets/sales").status_code == 204
+        create(client)  # another one, of the same name
+        return read_segments(*arguments)
+
+    monkeypatch.setattr(upload, "read_segments", delete_then_read)
+    answer = send(client, SECOND, mode="append")
     assert (answer.status_code, answer.json()["code"]) == (404, "dataset_not_found")
     assert segments(settings) == leftovers(settings) == []
 

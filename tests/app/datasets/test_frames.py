@@ -5,15 +5,18 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from app.datasets.frames import LoadedPanel, load_series_panel, load_task_dataset
+from app.datasets import frames
+from app.datasets.frames import LoadedPanel, load
+from app.datasets.segments import read_segments
+from app.errors import AppError, NotFound
 from app.models import Dataset, DatasetVersion
-from app.storage import SegmentDamaged
 from ccmtl_core import TaskDataset
 from ccmtl_core.forecasting import Frequency
 from tests.app.datasets.conftest import Shop
@@ -29,15 +32,15 @@ def newest_id(shop: Shop, name: str) -> str:
 
 
 def panel_of(shop: Shop, name: str) -> LoadedPanel:
-    version_id = newest_id(shop, name)
-    with shop.app.state.database.read() as session:
-        return load_series_panel(session, shop.app.state.storage, version_id)
+    loaded = load(shop.app.state.database, shop.app.state.storage, newest_id(shop, name))
+    assert isinstance(loaded, LoadedPanel)
+    return loaded
 
 
 def tasks_of(shop: Shop, name: str) -> TaskDataset:
-    version_id = newest_id(shop, name)
-    with shop.app.state.database.read() as session:
-        return load_task_dataset(session, shop.app.state.storage, version_id)
+    loaded = load(shop.app.state.database, shop.app.state.storage, newest_id(shop, name))
+    assert isinstance(loaded, TaskDataset)
+    return loaded
 
 
 def quoted(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -95,16 +98,6 @@ def test_gaps_stay_where_no_fill_was_named(shop: Shop) -> None:
     assert (loaded.n_filled, loaded.panel.values.tolist()) == (0, [1.0, 2.0])
 
 
-def test_the_kinds_are_not_confused(shop: Shop) -> None:
-    series, regression = shop.series(), shop.regression(["x"])
-    shop.accepted(series, "unique_id,ds,y\na,2000-01-03,1\n")
-    shop.accepted(regression, "unique_id,y,x\na,1,2\n")
-    with pytest.raises(ValueError, match="not a version of a dataset of series"):
-        panel_of(shop, regression)
-    with pytest.raises(ValueError, match="not a version of a dataset for regression"):
-        tasks_of(shop, series)
-
-
 def test_a_damaged_segment_is_not_read(shop: Shop) -> None:
     name = shop.series()
     before = shop.files()
@@ -113,5 +106,26 @@ def test_a_damaged_segment_is_not_read(shop: Shop) -> None:
     with open(path, "r+b") as file:
         file.seek(40)
         file.write(b"\xff\xfe")
-    with pytest.raises(SegmentDamaged, match="has changed"):
+    with pytest.raises(AppError, match="has changed"):
         panel_of(shop, name)
+
+
+@pytest.mark.parametrize("when", ["before the rows are looked up", "before the files are opened"])
+def test_a_dataset_deleted_meanwhile_is_not_found_rather_than_damaged(
+    shop: Shop, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = shop.series()
+    shop.accepted(name, "unique_id,ds,y\na,2000-01-03,1\nfleeting,2000-01-04,78\n")
+    database, storage, version_id = shop.app.state.database, shop.app.state.storage, newest_id(shop, name)
+
+    def delete_then_read(*arguments: Any) -> Any:
+        assert shop.client.delete(f"/v1/datasets/{name}").status_code == 204
+        return read_segments(*arguments)
+
+    if when == "before the files are opened":
+        monkeypatch.setattr(frames, "read_segments", delete_then_read)
+    else:
+        assert shop.client.delete(f"/v1/datasets/{name}").status_code == 204
+    with pytest.raises(NotFound, match="was deleted") as refusal:
+        load(database, storage, version_id)
+    assert refusal.value.problem.code == "dataset_not_found"

@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import func, select, update
 
 from app.database import Database
+from app.datasets import frames
 from app.errors import Fault
 from app.jobs import queue
 from app.models import JobState, TrainingJob
@@ -371,5 +372,21 @@ def test_a_dataset_deleted_while_its_request_is_checked_is_not_found(
 
     monkeypatch.setattr(service, "find_faults", find_faults)
     answer = post(client, job(), **{"Idempotency-Key": "k"})
+    assert (answer.status_code, answer.json()["code"]) == (404, "dataset_not_found")
+    assert n_jobs(database) == 0
+
+
+def test_a_dataset_deleted_while_its_files_are_read_is_not_found(
+    client: TestClient, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_series(client)
+    read_segments = frames.read_segments
+
+    def delete_then_read(*arguments: Any) -> Any:
+        assert client.delete("/v1/datasets/sales").status_code == 204
+        return read_segments(*arguments)
+
+    monkeypatch.setattr(frames, "read_segments", delete_then_read)
+    answer = post(client, job())
     assert (answer.status_code, answer.json()["code"]) == (404, "dataset_not_found")
     assert n_jobs(database) == 0
