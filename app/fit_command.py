@@ -34,6 +34,7 @@ from ccmtl_core import (
     TaskDataset,
     read_statistics,
     read_statistics_folds,
+    statistics_from_files,
 )
 from ccmtl_core.tabular import read_task_dataset
 
@@ -109,6 +110,9 @@ def fit_command(
 ) -> None:
     """Fit one linear model per task from a file, similar tasks pulled together; needs no server.
 
+    FILE is read in pieces and may be larger than memory, unless a strength is to be chosen: its rows then
+    must fit. (A database can make the statistics of the folds instead: ccmtl statistics-sql --folds.)
+
     Exit codes: 0 the certified gap is within the tolerance; 1 the file, its data or an argument cannot
     be used, or the model cannot be written; 2 wrong command line; 3 a model was fitted (and written),
     but its gap is above the tolerance.
@@ -163,7 +167,9 @@ def _read(
     if statistics is not None:
         return read_statistics_folds(statistics) if by_fold else [read_statistics(statistics)]
     assert file is not None
-    return read_task_dataset(file, task=task, target=target, features=listed(features))
+    if by_fold:
+        return read_task_dataset(file, task=task, target=target, features=listed(features))
+    return [statistics_from_files(file, task=task, target=target, features=listed(features))]
 
 
 def _refuse_unwritable(output: Path | None) -> None:

@@ -18,11 +18,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import ccmtl_core
-from app import strength_option
+from app import fit_command, strength_option
 from app.cli import cli
 from app.fit_command import _share_done
 from ccmtl_core import (
     CCMTLModel,
+    DataError,
     FitResult,
     SolveStatus,
     SufficientStatistics,
@@ -224,6 +225,18 @@ def test_names_with_commas_are_quoted(table: pl.DataFrame, tmp_path: Path) -> No
     assert json.loads(done.stdout)["features"] == ["price, net", "b"]
 
 
+def test_a_file_is_read_in_pieces_unless_a_strength_is_to_be_chosen(
+    csv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def whole(*arguments: object, **named: object) -> TaskDataset:
+        raise DataError("read as a whole")
+
+    monkeypatch.setattr(fit_command, "read_task_dataset", whole)
+    assert run(csv, *COLUMNS, "--fusion-strength", "0.5").exit_code == 0
+    chosen = run(csv, *COLUMNS, "--fusion-strength", "0.5,1")
+    assert (chosen.exit_code, chosen.stderr) == (1, "read as a whole\n")
+
+
 def test_a_terminal_gets_a_bar_and_a_pipe_none(csv: Path) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -243,7 +256,7 @@ def test_a_terminal_gets_a_bar_and_a_pipe_none(csv: Path) -> None:
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     assert json.loads(output)["status"] == "converged"
-    assert "statistics" in drawn.decode()
+    assert "solve" in drawn.decode()
     assert "━" in drawn.decode()
 
 
