@@ -38,7 +38,7 @@ from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
 
 _SHARE = 0.2  # of the tolerated gap that residuals may cost
 _UNEVEN = 1e4  # ratio of a task's longest column to its shortest, from which they are scaled
-_MOST_REPAIRS = 6
+_MOST_REPAIRS = 8
 _REPAIR_TOLERANCE = 1e-2
 
 
@@ -186,11 +186,12 @@ class Certifier:
         if conductance is None or best.relative_gap <= tolerance:
             return best
         self._multigrid.update(conductance)
-        for _ in range(_MOST_REPAIRS):
+        for left in range(_MOST_REPAIRS, 0, -1):
             iterations += self._spread(W, U, conductance)
             repaired = self._evaluate(W, U, objective, bound, tolerance)
+            shrinkage = repaired.gap / best.gap
             best = min(best, repaired, key=lambda certificate: certificate.gap)
-            if best.relative_gap <= tolerance:
+            if best.relative_gap <= tolerance or _hopeless(best.relative_gap, shrinkage, left, tolerance):
                 break
         return replace(best, cg_iterations=iterations)
 
@@ -270,6 +271,11 @@ class Certifier:
         anchored = 2.0 * np.sqrt(2.0 * excess) + np.sqrt(self._largest) * across
         anchored /= np.sqrt(self._spectrum.smallest)
         return np.asarray((across + anchored)[graph.component], dtype=np.float64)
+
+
+def _hopeless(gap: float, shrinkage: float, left: int, tolerance: float) -> bool:
+    """Whether the repairs left cannot reach the tolerance at the rate of the last one."""
+    return bool(gap * shrinkage ** (left - 1) > tolerance)
 
 
 def _bounded_conjugate(b: FloatArray, w: FloatArray, R: FloatArray) -> FloatArray:

@@ -28,7 +28,7 @@ from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
 
 SOLVERS = ("auto", "dual", "alternating", "newton")
 _ALTERNATE_FROM = 1e-6  # tolerance; the alternation is the faster of the two above it, Newton's method below
-_ALTERNATE_ROUNDS = 12  # after which "auto" goes on with Newton's method
+_ALTERNATE_ROUNDS = 36  # after which "auto" goes on with Newton's method
 _MAX_ROUNDS = 200
 
 

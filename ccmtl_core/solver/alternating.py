@@ -24,7 +24,8 @@ _SHRINK = 0.3
 _ROUNDS_PER_SMOOTHING = 6
 _INNER_TOLERANCE = 1e-1
 _MAX_CG = 60
-_FAR = 100.0  # times the tolerance: another solver is the faster from there
+_FAR = 100.0  # times the tolerance,
+_OPEN = 5e-3  # and above this gap: another solver is the faster from there
 
 
 def alternate(
@@ -51,8 +52,8 @@ def alternate(
     multigrid : Multigrid
         On the same graph and Gram blocks; its edge weights are overwritten.
     max_rounds : int, optional
-        Return after so many rounds even if the recorder has not finished, and already after the first
-        certificate if its gap is far from the tolerance.
+        Return after so many rounds even if the recorder has not finished, and already after a certificate
+        whose gap is far from the tolerance.
     """
     rounds = 0
     smoothing = _FIRST_SMOOTHING * typical_length(problem, W)
@@ -68,7 +69,9 @@ def alternate(
             W, iterations = solved.x, solved.iterations
             if number == _ROUNDS_PER_SMOOTHING or recorder.last_round:
                 plain = Candidate(W, w[:, None] * problem.differences(W), w)
-                iterations += try_to_certify(problem, plain, smoothing, recorder, certifier)
+                slack = _slack(problem, W, w)
+                loose = slack > recorder.tolerance * problem.objective(W) and not recorder.last_round
+                iterations += try_to_certify(problem, plain, smoothing, recorder, certifier, fused_only=loose)
             objective = problem.objective(W)
             recorder.consider(W, objective)
             recorder.end_round(objective, smoothing, iterations)
@@ -76,6 +79,12 @@ def alternate(
             if recorder.finished or rounds == max_rounds:
                 break
         smoothing *= _SHRINK
-        if max_rounds is not None and recorder.relative_gap > _FAR * recorder.tolerance:
+        if max_rounds is not None and recorder.relative_gap > max(_FAR * recorder.tolerance, _OPEN):
             break
     return recorder.outcome()
+
+
+def _slack(problem: FusionProblem, W: FloatArray, w: FloatArray) -> float:
+    """Σ r ‖d‖ − w ‖d‖²: what the flows w d cost a certificate whatever is done about residuals."""
+    lengths = problem.lengths(W)
+    return float(lengths @ np.maximum(problem.radius - w * lengths, 0.0))
