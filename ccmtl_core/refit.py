@@ -67,14 +67,15 @@ def refit(
 ) -> FitResult:
     """Fit anew from where an earlier fit ended.
 
-    The result is that of :func:`ccmtl_core.fit`, certified alike. It saves reading old
-    rows; rounds seldom. The alternation alone can stall from fused weights: leave ``solver`` at "auto".
+    The result is that of :func:`ccmtl_core.fit`, certified alike. What it saves is reading old rows. The old
+    weights are the start where the old graph is kept; on a graph that is rebuilt they are far from the
+    solution, and a fit from the least squares takes no more rounds (docs/decisions, 20).
 
     Parameters
     ----------
     previous : FitResult or CCMTLModel
-        Of the same features. Its tasks begin from their old weights, others from their own least squares;
-        tasks that are not among ``statistics`` are left out.
+        Of the same features. With ``graph``, its tasks begin from their old weights, others from their own
+        least squares; tasks that are not among ``statistics`` are left out.
     statistics : SufficientStatistics or TriangularStatistics
         Of all rows, old and new: see :func:`append_statistics`.
     fusion_strength, n_neighbors, tolerance, solver, fit_intercept, loss_scaling, start, metric, on_progress
@@ -100,7 +101,7 @@ def refit(
     >>> refit(first, append_statistics(old, new), fusion_strength=0.5, n_neighbors=2).report.status.value
     'converged'
     """
-    model = previous.model if isinstance(previous, FitResult) else previous
+    old = _continued(previous.model if isinstance(previous, FitResult) else previous, statistics)
     return fit(
         statistics,
         fusion_strength=fusion_strength,
@@ -112,7 +113,7 @@ def refit(
         loss_scaling=loss_scaling,
         start=start,
         metric=metric,
-        initial_weights=_continued(model, statistics),
+        initial_weights=None if graph is None else old,
         on_progress=on_progress,
     )
 

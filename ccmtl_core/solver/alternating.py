@@ -19,7 +19,7 @@ from ccmtl_core.solver.fusing import Candidate, try_to_certify
 from ccmtl_core.solver.multigrid import Multigrid
 from ccmtl_core.solver.outcome import Outcome, Recorder, typical_length
 
-_FIRST_SMOOTHING = 1e-2  # of the typical edge length of the start
+_FIRST_SMOOTHING = 1e-2  # of the typical edge length of least squares
 _SHRINK = 0.3
 _ROUNDS_PER_SMOOTHING = 6
 _INNER_TOLERANCE = 1e-1
@@ -56,7 +56,7 @@ def alternate(
         whose gap is far from the tolerance.
     """
     rounds = 0
-    smoothing = _FIRST_SMOOTHING * typical_length(problem, W)
+    smoothing = _FIRST_SMOOTHING * typical_length(problem)
     while not (recorder.finished or rounds == max_rounds):
         for number in range(1, _ROUNDS_PER_SMOOTHING + 1):
             s = np.sqrt(problem.lengths(W) ** 2 + smoothing**2)

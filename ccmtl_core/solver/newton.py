@@ -19,7 +19,7 @@ from ccmtl_core.solver.newton_step import NewtonState
 from ccmtl_core.solver.outcome import Outcome, Recorder, typical_length
 from ccmtl_core.solver.report import SolveStatus
 
-_FIRST_SMOOTHING = 0.1  # of the typical edge length of the start
+_FIRST_SMOOTHING = 0.1  # of the typical edge length of least squares
 _SHRINK = 0.2  # of ε, from round to round
 _NEAR_PATH = 0.3  # mismatch over slack
 _SLACK_SHARE = 0.7  # of the tolerated gap: a slack below it needs no smaller ε
@@ -48,7 +48,7 @@ def newton(
         On the same graph and Gram blocks; its edge weights are overwritten.
     """
     state = NewtonState(problem, multigrid, W)
-    smoothing = _FIRST_SMOOTHING * typical_length(problem, W)
+    smoothing = _FIRST_SMOOTHING * typical_length(problem)
     rtol, waiting, groups = _INNER_TOLERANCE, 0, _Groups()
     while not recorder.finished:
         iterations = state.step(smoothing, rtol)

@@ -120,13 +120,12 @@ class Recorder:
         )
 
 
-def typical_length(problem: FusionProblem, W: FloatArray) -> float:
-    """Median length of the edges of positive length: the scale on which smoothing is measured.
+def typical_length(problem: FusionProblem) -> float:
+    """Median length of the edges of positive length between least squares: the scale of smoothing.
 
-    Where all tasks have the same weights, it is taken of each task's own least squares.
+    It does not depend on where a solve starts: edges of a good start are much shorter or longer than those
+    that a solve has to shorten.
     """
-    lengths = problem.lengths(W)
-    if not lengths.any():
-        lengths = problem.lengths(problem.statistics.least_squares.weights)
+    lengths = problem.lengths(problem.statistics.least_squares.weights)
     positive = lengths[lengths > 0]
     return float(np.median(positive)) if len(positive) else 1.0

@@ -38,13 +38,7 @@ def first(parts: list[SufficientStatistics]) -> FitResult:
     [
         ("auto", TOLERANCE),
         ("newton", TOLERANCE),
-        pytest.param(
-            "alternating",
-            1e-4,
-            marks=pytest.mark.xfail(
-                reason="the alternation alone can stall from fused weights", strict=False
-            ),
-        ),
+        ("alternating", 1e-4),
     ],
 )
 @pytest.mark.parametrize("fit_intercept", [False, True])

@@ -29,7 +29,7 @@ def smoothed_gradient(instance: Instance, W: np.ndarray, smoothing: float) -> np
 def test_steps_at_one_smoothing_solve_the_smoothed_problem(P: int, strength: float) -> None:
     instance, W = start(P, P, strength)
     problem = instance.problem
-    smoothing = 0.1 * typical_length(problem, W)
+    smoothing = 0.1 * typical_length(problem)
     size = np.abs(problem.statistics.xty).max()
     state = NewtonState(problem, instance.multigrid, W)
     sizes = []
