@@ -52,7 +52,7 @@ def alternate_with_pyamg(problem: FusionProblem, W: FloatArray, tolerance: float
     spectrum = PooledSpectrum.of(gram, graph.component, graph.n_components)
     certifier = Certifier(problem, Multigrid(graph.edges, gram, spectrum), spectrum)
     system = Level(problem.head, problem.tail, gram, problem.dims)
-    smoothing = FIRST_SMOOTHING * typical_length(problem, W)
+    smoothing = FIRST_SMOOTHING * typical_length(problem)
     watch, rounds, iterations = Stopwatch(), 0, 0
     objective, bound = np.inf, 0.0
     while True:

@@ -47,7 +47,7 @@ def test_steps_at_one_smoothing_solve_the_smoothed_problem(P: int, strength: flo
 
 def test_convergence_is_quadratic() -> None:
     instance, W = start(0, 3, 3.0)
-    smoothing = 0.3 * typical_length(instance.problem, W)
+    smoothing = 0.3 * typical_length(instance.problem)
     size = np.abs(instance.problem.statistics.xty).max()
     state = NewtonState(instance.problem, instance.multigrid, W)
     errors = []
