@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 from ccmtl_core import (
     FitResult,
@@ -20,6 +21,7 @@ from ccmtl_core import (
     single_task_weights,
 )
 from ccmtl_core.feature_basis import from_basis, in_basis, to_basis
+from tests.core.problems import datasets
 
 every_form = pytest.mark.parametrize("form", [SufficientStatistics, TriangularStatistics])
 L = np.array([[2.0, -1.0, 0.5], [0.0, 1e-3, 3.0], [0.0, 0.0, 40.0]])
@@ -136,3 +138,23 @@ def test_there_and_back_is_the_same() -> None:
     W = np.random.default_rng(0).standard_normal((40, 3))
     np.testing.assert_allclose(from_basis(W, L), W @ L.T, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(from_basis(to_basis(W, L), L), W, rtol=1e-10, atol=1e-10)
+
+
+@every_form
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(data=datasets())
+def test_any_tasks_get_finite_weights_and_a_true_gap(form: Any, data: TaskDataset) -> None:
+    """Empty tasks, more features than rows, features without a number other than zero."""
+    result = fit(form.from_dataset(data), fusion_strength=1.0, n_neighbors=2, metric="mahalanobis")
+    assert np.isfinite(result.model.weights).all()
+    assert result.report.gap >= 0.0
+
+
+def test_tasks_without_rows_go_with_the_others() -> None:
+    data = grouped()
+    rows, targets = data.X.reshape(40, 12, 3), data.y.reshape(40, 12)
+    more = TaskDataset.from_arrays([*rows, *[np.empty((0, 3))] * 2], [*targets, *[np.empty(0)] * 2])
+    weights = fused(more).model.weights
+    assert weights[-1].tobytes() == weights[-2].tobytes()
+    assert (weights[-1] >= weights[:-2].min(axis=0)).all()
+    assert (weights[-1] <= weights[:-2].max(axis=0)).all()
