@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from ccmtl_core._types import BoolArray, FloatArray, IntArray
 from ccmtl_core.knn_graph import TaskGraph
 from ccmtl_core.objective import FusionProblem
-from ccmtl_core.solver import kernels
+from ccmtl_core.solver import edge_kernels, kernels
 from ccmtl_core.statistics import SufficientStatistics
 
 
@@ -109,6 +109,60 @@ class MergedProblem:
         self.sign = np.where(head < tail, 1.0, -1.0)
         graph = TaskGraph(np.stack(np.divmod(distinct, C), axis=1), multiplicity, C)
         self.problem = FusionProblem(_summed(problem, clusters), graph, problem.fusion_strength)
+
+
+class Neighbourhood:
+    """The problem of the tasks in groups of two or more and of their neighbours, all else held fast.
+
+    The flows of edges to and among the other tasks stay as they are, so that they count as part of Xᵀy.
+
+    Parameters
+    ----------
+    problem : FusionProblem
+        The problem of T tasks.
+    clusters : Clusters
+        Of the same tasks.
+
+    Attributes
+    ----------
+    tasks : (S,) int64
+        The tasks in it.
+    edges : (F,) int64
+        The edges between two of them.
+    clusters : Clusters
+        Of these tasks.
+    """
+
+    def __init__(self, problem: FusionProblem, clusters: Clusters) -> None:
+        self._problem = problem
+        head, tail = problem.head, problem.tail
+        fused = clusters.size[clusters.label] > 1
+        near = fused.copy()
+        near[head[fused[tail]]] = near[tail[fused[head]]] = True
+        self.tasks, self.edges = np.flatnonzero(near), np.flatnonzero(near[head] & near[tail])
+        label, size = np.unique(clusters.label[self.tasks], return_inverse=True, return_counts=True)[1:]
+        self.clusters = Clusters(label, size)
+
+    def with_flows(self, flows: FloatArray) -> FusionProblem:
+        """The problem of these tasks, for flows (E, P) of all edges."""
+        problem, tasks, edges, statistics = self._problem, self.tasks, self.edges, self._problem.statistics
+        place = np.empty(statistics.n_tasks, dtype=np.int64)
+        place[tasks] = np.arange(len(tasks))
+        graph = TaskGraph(place[problem.graph.edges[edges]], problem.graph.multiplicity[edges], len(tasks))
+        held = problem.divergence(flows)[tasks]
+        edge_kernels.add_divergence(
+            place[problem.head[edges]].astype(np.int32), place[problem.tail[edges]].astype(np.int32),
+            -flows[edges], held, problem.n_features,
+        )  # fmt: skip
+        part = SufficientStatistics(
+            np.asarray(statistics.gram)[tasks],
+            statistics.xty[tasks] - held,
+            statistics.yty[tasks],
+            statistics.n_samples[tasks],
+            tuple(map(str, tasks.tolist())),
+            statistics.feature_names,
+        )
+        return FusionProblem(part, graph, problem.fusion_strength)
 
 
 def _summed(problem: FusionProblem, clusters: Clusters) -> SufficientStatistics:

@@ -18,7 +18,7 @@ import numpy as np
 
 from ccmtl_core._types import FloatArray
 from ccmtl_core.certificate import Certificate, evaluation_rounding
-from ccmtl_core.clusters import Clusters, MergedProblem
+from ccmtl_core.clusters import Clusters, MergedProblem, Neighbourhood
 from ccmtl_core.objective import FusionProblem, row_norms
 from ccmtl_core.solver import block_kernels, dual_kernels, edge_kernels
 from ccmtl_core.solver.fusing import Candidate, fuse
@@ -35,6 +35,8 @@ _INSIDE = (1.0 - 1e-9, 0.5)  # of its radius: a shorter flow is taken for one th
 _GROUP_SHARE = 0.05  # of the tolerance, to which the problem of the groups is solved
 _GROUP_CHECKS = 6  # at most
 _FEW_GROUPS = 10  # tasks to a group
+_NEARBY = 4  # times as many tasks: those that fuse and their neighbours are then looked at alone
+_NEARBY_STEPS = 10
 _TIGHT = 1e-6  # tolerance, below which that takes Newton steps
 _SMOOTHING = 1e-2  # of the typical length of an edge, where they begin
 
@@ -190,13 +192,20 @@ def _fuse(state: DualAscent, W: FloatArray, recorder: Recorder) -> None:
             return
         clusters = Clusters.along(problem.graph, share_of_radius < inside)
         if tolerance >= _TIGHT:
-            fused = _climb_groups(state, clusters, recorder)
+            fused = _climb_nearby(state, W, clusters)
+            if fused is None:
+                fused = _climb_groups(state, clusters, recorder)
         else:
             smoothing = _SMOOTHING * float(np.median(lengths[lengths > 0.0]))
             plain = Candidate(W, state.flows, problem.radius / np.hypot(lengths, smoothing))
             fused = fuse(problem, plain, clusters, smoothing, tolerance).weights
         if fused is not None and recorder.prefer(fused, problem.objective(fused)):
             return
+    if tolerance >= _TIGHT:  # a few tasks may fuse at no cost once the others have come nearer
+        state.climb(_CHECK)
+        fused = _climb_nearby(state, state.certified()[0], clusters)
+        if fused is not None:
+            recorder.prefer(fused, problem.objective(fused))
 
 
 def _fuse_most(state: DualAscent, recorder: Recorder) -> None:
@@ -209,16 +218,33 @@ def _fuse_most(state: DualAscent, recorder: Recorder) -> None:
             recorder.consider(fused, problem.objective(fused))
 
 
-def _climb_groups(state: DualAscent, clusters: Clusters, recorder: Recorder) -> FloatArray | None:
-    """Weights of the groups after a few steps of their own; None once it is proved that they are worse."""
-    problem = state.problem
-    merged = MergedProblem(problem, clusters)
+def _climb_nearby(state: DualAscent, W: FloatArray, clusters: Clusters) -> FloatArray | None:
+    """Where few tasks fuse, the weights W after steps of theirs and their neighbours' alone."""
+    nearby = Neighbourhood(state.problem, clusters)
+    if _NEARBY * len(nearby.tasks) > len(W):
+        return None
+    merged = MergedProblem(nearby.with_flows(state.flows), nearby.clusters)
+    groups = _of_groups(merged, state.flows[nearby.edges])
+    groups.climb(_NEARBY_STEPS)
+    fused = W.copy()
+    fused[nearby.tasks] = groups.certified()[0][nearby.clusters.label]
+    return fused
+
+
+def _of_groups(merged: MergedProblem, flows: FloatArray) -> DualAscent:
+    """The ascent of the groups, from the flows of the edges between their tasks."""
     inverse = Inverse.of(merged.problem)
     if inverse is None:
         raise AssertionError("sums of safely definite blocks are safely definite")
-    flows = np.zeros((len(merged.problem.head), problem.statistics.n_features))
-    dual_kernels.sum_flows(merged.edge, merged.sign, state.flows, flows)
-    groups = DualAscent(merged.problem, inverse, flows)
+    between = np.zeros((len(merged.problem.head), flows.shape[1]))
+    dual_kernels.sum_flows(merged.edge, merged.sign, flows, between)
+    return DualAscent(merged.problem, inverse, between)
+
+
+def _climb_groups(state: DualAscent, clusters: Clusters, recorder: Recorder) -> FloatArray | None:
+    """Weights of the groups after a few steps of their own; None once it is proved that they are worse."""
+    problem = state.problem
+    groups = _of_groups(MergedProblem(problem, clusters), state.flows)
     share = _GROUP_SHARE * recorder.tolerance if 2 * clusters.n_clusters < problem.graph.n_tasks else np.inf
     for _ in range(_GROUP_CHECKS):
         W, certificate = groups.certified()

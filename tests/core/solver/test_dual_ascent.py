@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ccmtl_core import SolveStatus, fit
+from ccmtl_core.clusters import Clusters, Neighbourhood
 from ccmtl_core.solver.dual_ascent import DualAscent, Inverse, dual_ascent
 from ccmtl_core.solver.outcome import Recorder
 from tests.core.fusion_problems import Instance, chain, hubs, random_graph, regular
@@ -61,6 +62,31 @@ def test_reaches_the_optimum_and_fuses_what_it_fuses(seed: int, strength: float)
     at_optimum = np.linalg.norm(W[i] - W[j], axis=1) == 0
     equal = (outcome.weights[i] == outcome.weights[j]).all(axis=1)
     assert np.array_equal(equal, at_optimum)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_neighbourhood_has_the_weights_and_the_edges_of_the_whole(seed: int) -> None:
+    """Flows held fast count as part of Xᵀy: the flows among the neighbours give the same weights."""
+    rng = np.random.default_rng(seed)
+    instance = regular(rng, random_graph(rng, 30, 0.1), 3).with_strength(3.0)
+    problem = instance.problem
+    clusters = Clusters.along(instance.graph, rng.random(len(problem.head)) < 0.1)
+    whole = DualAscent(problem, inverse_of(instance))
+    whole.climb(3)
+    nearby = Neighbourhood(problem, clusters)
+    part = nearby.with_flows(whole.flows)
+    inverse = Inverse.of(part)
+    assert inverse is not None
+    W = DualAscent(part, inverse, whole.flows[nearby.edges]).certified()[0]
+    np.testing.assert_allclose(W, whole.certified()[0][nearby.tasks], rtol=1e-9, atol=1e-12)
+    fused = clusters.size[clusters.label] > 1
+    at_fused = fused[problem.head] | fused[problem.tail]
+    ends = np.unique(problem.graph.edges[at_fused])
+    assert np.array_equal(nearby.tasks, ends), "each task that fuses, and each neighbour of one"
+    np.testing.assert_array_equal(nearby.tasks[part.graph.edges], problem.graph.edges[nearby.edges])
+    same = nearby.clusters.label[:, None] == nearby.clusters.label
+    label = clusters.label[nearby.tasks]
+    np.testing.assert_array_equal(same, label[:, None] == label)
 
 
 def test_the_best_gap_never_rises() -> None:
