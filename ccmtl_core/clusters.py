@@ -112,7 +112,7 @@ class MergedProblem:
 
 
 class Neighbourhood:
-    """The problem of the tasks in groups of two or more and of their neighbours, all else held fast.
+    """The problem of the tasks in groups of two or more, or of their neighbours too, all else held fast.
 
     The flows of edges to and among the other tasks stay as they are, so that they count as part of Xᵀy.
 
@@ -122,6 +122,8 @@ class Neighbourhood:
         The problem of T tasks.
     clusters : Clusters
         Of the same tasks.
+    with_neighbours : bool
+        Whether the neighbours of tasks that fuse may move too.
 
     Attributes
     ----------
@@ -133,12 +135,13 @@ class Neighbourhood:
         Of these tasks.
     """
 
-    def __init__(self, problem: FusionProblem, clusters: Clusters) -> None:
+    def __init__(self, problem: FusionProblem, clusters: Clusters, *, with_neighbours: bool) -> None:
         self._problem = problem
         head, tail = problem.head, problem.tail
         fused = clusters.size[clusters.label] > 1
         near = fused.copy()
-        near[head[fused[tail]]] = near[tail[fused[head]]] = True
+        if with_neighbours:
+            near[head[fused[tail]]] = near[tail[fused[head]]] = True
         self.tasks, self.edges = np.flatnonzero(near), np.flatnonzero(near[head] & near[tail])
         label, size = np.unique(clusters.label[self.tasks], return_inverse=True, return_counts=True)[1:]
         self.clusters = Clusters(label, size)

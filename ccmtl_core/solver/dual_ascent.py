@@ -35,7 +35,7 @@ _INSIDE = (1.0 - 1e-9, 0.5)  # of its radius: a shorter flow is taken for one th
 _GROUP_SHARE = 0.05  # of the tolerance, to which the problem of the groups is solved
 _GROUP_CHECKS = 6  # at most
 _FEW_GROUPS = 10  # tasks to a group
-_NEARBY = 4  # times as many tasks: those that fuse and their neighbours are then looked at alone
+_FEW_FUSE = 4  # times as many tasks: those that fuse are then looked at alone, with their neighbours if few
 _NEARBY_STEPS = 10
 _TIGHT = 1e-6  # tolerance, below which that takes Newton steps
 _SMOOTHING = 1e-2  # of the typical length of an edge, where they begin
@@ -186,7 +186,7 @@ def _fuse(state: DualAscent, W: FloatArray, recorder: Recorder) -> None:
     lengths = problem.lengths(W)
     if not (lengths.any() and problem.radius.any()):
         return
-    share_of_radius = row_norms(state.flows) / problem.radius
+    share_of_radius, objective = row_norms(state.flows) / problem.radius, np.inf
     for inside in _INSIDE:
         if not (share_of_radius < inside).any():
             return
@@ -199,13 +199,18 @@ def _fuse(state: DualAscent, W: FloatArray, recorder: Recorder) -> None:
             smoothing = _SMOOTHING * float(np.median(lengths[lengths > 0.0]))
             plain = Candidate(W, state.flows, problem.radius / np.hypot(lengths, smoothing))
             fused = fuse(problem, plain, clusters, smoothing, tolerance).weights
-        if fused is not None and recorder.prefer(fused, problem.objective(fused)):
-            return
-    if tolerance >= _TIGHT:  # a few tasks may fuse at no cost once the others have come nearer
-        state.climb(_CHECK)
-        fused = _climb_nearby(state, state.certified()[0], clusters)
         if fused is not None:
-            recorder.prefer(fused, problem.objective(fused))
+            objective = problem.objective(fused)
+            if recorder.prefer(fused, objective):
+                return
+    for _ in range(_GROUP_CHECKS if tolerance >= _TIGHT else 0):
+        state.climb(_CHECK)  # a few tasks may fuse at no cost once all have come nearer
+        fused, before = _climb_nearby(state, state.certified()[0], clusters), objective
+        if fused is None:
+            return
+        objective = problem.objective(fused)
+        if recorder.prefer(fused, objective) or 2.0 * objective - before > recorder.good_enough:
+            return  # or another gain like the last would not be enough
 
 
 def _fuse_most(state: DualAscent, recorder: Recorder) -> None:
@@ -219,10 +224,13 @@ def _fuse_most(state: DualAscent, recorder: Recorder) -> None:
 
 
 def _climb_nearby(state: DualAscent, W: FloatArray, clusters: Clusters) -> FloatArray | None:
-    """Where few tasks fuse, the weights W after steps of theirs and their neighbours' alone."""
-    nearby = Neighbourhood(state.problem, clusters)
-    if _NEARBY * len(nearby.tasks) > len(W):
-        return None
+    """Where few tasks fuse, the weights W after steps of theirs, and their neighbours', alone."""
+    problem = state.problem
+    nearby = Neighbourhood(problem, clusters, with_neighbours=True)
+    if _FEW_FUSE * len(nearby.tasks) > len(W):
+        nearby = Neighbourhood(problem, clusters, with_neighbours=False)
+        if _FEW_FUSE * len(nearby.tasks) > len(W):
+            return None
     merged = MergedProblem(nearby.with_flows(state.flows), nearby.clusters)
     groups = _of_groups(merged, state.flows[nearby.edges])
     groups.climb(_NEARBY_STEPS)

@@ -64,8 +64,9 @@ def test_reaches_the_optimum_and_fuses_what_it_fuses(seed: int, strength: float)
     assert np.array_equal(equal, at_optimum)
 
 
+@pytest.mark.parametrize("with_neighbours", [True, False])
 @pytest.mark.parametrize("seed", range(5))
-def test_a_neighbourhood_has_the_weights_and_the_edges_of_the_whole(seed: int) -> None:
+def test_a_neighbourhood_has_the_weights_and_the_edges_of_the_whole(seed: int, with_neighbours: bool) -> None:
     """Flows held fast count as part of Xᵀy: the flows among the neighbours give the same weights."""
     rng = np.random.default_rng(seed)
     instance = regular(rng, random_graph(rng, 30, 0.1), 3).with_strength(3.0)
@@ -73,7 +74,7 @@ def test_a_neighbourhood_has_the_weights_and_the_edges_of_the_whole(seed: int) -
     clusters = Clusters.along(instance.graph, rng.random(len(problem.head)) < 0.1)
     whole = DualAscent(problem, inverse_of(instance))
     whole.climb(3)
-    nearby = Neighbourhood(problem, clusters)
+    nearby = Neighbourhood(problem, clusters, with_neighbours=with_neighbours)
     part = nearby.with_flows(whole.flows)
     inverse = Inverse.of(part)
     assert inverse is not None
@@ -81,7 +82,7 @@ def test_a_neighbourhood_has_the_weights_and_the_edges_of_the_whole(seed: int) -
     np.testing.assert_allclose(W, whole.certified()[0][nearby.tasks], rtol=1e-9, atol=1e-12)
     fused = clusters.size[clusters.label] > 1
     at_fused = fused[problem.head] | fused[problem.tail]
-    ends = np.unique(problem.graph.edges[at_fused])
+    ends = np.unique(problem.graph.edges[at_fused]) if with_neighbours else np.flatnonzero(fused)
     assert np.array_equal(nearby.tasks, ends), "each task that fuses, and each neighbour of one"
     np.testing.assert_array_equal(nearby.tasks[part.graph.edges], problem.graph.edges[nearby.edges])
     same = nearby.clusters.label[:, None] == nearby.clusters.label
