@@ -1,7 +1,7 @@
 """Statistics and a graph in, certified weights at any strength out: what strengths share is computed once.
 
-Tasks are renumbered so that neighbours are close in memory; spectra, the certificate's forest and the finest
-level of the multigrid depend on neither λ nor the weights.
+Many tasks are renumbered so that neighbours are close in memory; spectra, the certificate's forest and the
+finest level of the multigrid depend on neither λ nor the weights.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ SOLVERS = ("auto", "dual", "alternating", "newton")
 _ALTERNATE_FROM = 1e-6  # tolerance; the alternation is the faster of the two above it, Newton's method below
 _ALTERNATE_ROUNDS = 36  # after which "auto" goes on with Newton's method
 _MAX_ROUNDS = 200
+_IN_CACHE = 2**20  # bytes of Gram blocks, up to which tasks need not be renumbered to be close in memory
 
 
 class FusionSolver:
@@ -57,8 +58,11 @@ class FusionSolver:
     """
 
     def __init__(self, statistics: Statistics, graph: TaskGraph) -> None:
-        self._graph, self._order = graph, graph.locality_order()
-        self._problem = FusionProblem(statistics, graph, 0.0).reordered(self._order)
+        self._graph, self._problem = graph, FusionProblem(statistics, graph, 0.0)
+        self._order = np.arange(graph.n_tasks)
+        if self._problem.statistics.gram.nbytes > _IN_CACHE:
+            self._order = graph.locality_order()
+            self._problem = self._problem.reordered(self._order)
 
     @cached_property
     def _inverse(self) -> Inverse | None:
