@@ -30,6 +30,7 @@ def train(n_tasks: int, n_features: int) -> None:
     dataset = TaskDataset.from_long(X, y, [str(t) for t in task])
     fold = np.tile(np.arange(N_ROWS) % 2, n_tasks)
     training, _ = SufficientStatistics.by_fold(dataset, fold, 2)
+    fit(training, fusion_strength=1.0, metric="mahalanobis")
     for data in (training, dataset):
         for solver in ("auto", "alternating", "newton"):
             result = fit(data, fusion_strength=1.0, solver=solver)
