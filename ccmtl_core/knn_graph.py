@@ -121,11 +121,10 @@ class TaskGraph:
 
     def reordered(self, order: IntArray) -> TaskGraph:
         """The same graph, renumbered: the new task t is the old ``order[t]``."""
-        rank = np.empty_like(order)
-        rank[order] = np.arange(len(order))
-        edges = np.sort(rank[self.edges], axis=1)
-        sorting = np.argsort(edges[:, 0] * self.n_tasks + edges[:, 1])
-        return TaskGraph(edges[sorting], self.multiplicity[sorting], self.n_tasks, self.tie_rule)
+        rows, _ = self._rows_in(order)
+        low = np.repeat(np.arange(self.n_tasks), np.diff(rows.indptr))
+        edges = np.stack([low, rows.indices], axis=1)
+        return TaskGraph(edges, self.multiplicity[rows.data], self.n_tasks, self.tie_rule)
 
     def edges_in(self, order: IntArray) -> tuple[IntArray, IntArray]:
         """For each edge of ``reordered(order)``, its number here, and −1 where its ends have changed places.
@@ -135,11 +134,20 @@ class TaskGraph:
         >>> TaskGraph([[0, 1], [1, 2]], [1, 1], n_tasks=3).edges_in(np.array([2, 1, 0]))
         (array([1, 0]), array([-1, -1]))
         """
+        rows, sign = self._rows_in(order)
+        number: IntArray = rows.data.astype(np.int64)
+        return number, sign[number]
+
+    def _rows_in(self, order: IntArray) -> tuple[csr_array, IntArray]:
+        """Numbers of the edges in a sparse matrix of the renumbered tasks, smaller ends first; their signs."""
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         i, j = rank[self.edges].T
-        number: IntArray = np.argsort(np.minimum(i, j) * self.n_tasks + np.maximum(i, j))
-        return number, np.where(i < j, 1, -1)[number]
+        numbers = np.arange(len(i), dtype=np.int32)
+        ends = np.minimum(i, j), np.maximum(i, j)
+        rows = csr_array((numbers, ends), shape=(self.n_tasks, self.n_tasks))
+        rows.sort_indices()
+        return rows, np.where(i < j, 1, -1)
 
     def _adjacency(self) -> csr_array:
         i, j = self.edges.T

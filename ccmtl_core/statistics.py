@@ -8,7 +8,7 @@ T × (P² + P + 2) numbers, and P + 2 sums for an intercept, whatever the number
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -274,8 +274,11 @@ class SufficientStatistics:
 
     def reordered(self, order: IntArray) -> SufficientStatistics:
         """The same tasks, renumbered: the new task t is the old ``order[t]``."""
+        new = object.__new__(SufficientStatistics)  # of parts that were checked
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        arrays = {name: value[order] for name, value in values.items() if isinstance(value, np.ndarray)}
         ids = tuple(map(self.task_ids.__getitem__, order.tolist()))
-        new = self._like([a[order] for a in self._sums()], self.n_samples[order], ids)
+        new.__dict__.update({**values, **arrays, "task_ids": ids})
         new.__dict__["least_squares"] = self.least_squares.reordered(order)
         return new
 
