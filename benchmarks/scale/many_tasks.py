@@ -30,6 +30,7 @@ SPREADS = {"apart": 5.0, "overlapping": 0.1}
 TOLERANCE = 1e-4
 MAX_SLOPE, MAX_SECONDS = 1.10, 8.0
 BRACKET_TASKS = 5_000
+WARM_TASKS = 10_000
 
 
 def measure(sizes: Sequence[int] = SIZES, spreads: Sequence[str] = tuple(SPREADS), seed: int = 0) -> Section:
@@ -56,11 +57,11 @@ def _fusing_strength(spread: float, n_tasks: int, seed: int) -> float:
     return fusing_strength(statistics, graph).bracket[1]
 
 
-def load_kernels(spread: float) -> None:
+def load_kernels(spread: float, n_tasks: int = WARM_TASKS, fusing: float = 20.0) -> None:
     """Compile, or load from disk, what a fit of any size runs."""
-    small = _dataset(spread, 500, seed=1)
+    small = _dataset(spread, n_tasks, seed=1)
     for share in SHARES:
-        weights = fit(small, fusion_strength=20.0 * share).model.weights
+        weights = fit(small, fusion_strength=fusing * share, tolerance=TOLERANCE).model.weights
     nearest_by_leaves(np.asarray(weights), 11)
 
 
@@ -70,7 +71,7 @@ def _dataset(spread: float, n_tasks: int, seed: int) -> TaskDataset:
 
 def _rows(name: str, n_tasks: int, fusing: float, seed: int) -> list[Row]:
     dataset = _dataset(SPREADS[name], n_tasks, seed)
-    load_kernels(SPREADS[name])
+    load_kernels(SPREADS[name], min(n_tasks, WARM_TASKS), fusing)
     rows: list[Row] = []
     for share in SHARES:
         watch = Stopwatch()
