@@ -139,7 +139,7 @@ class TaskGraph:
         return number, sign[number]
 
     def _rows_in(self, order: IntArray) -> tuple[csr_array, IntArray]:
-        """Numbers of the edges in a sparse matrix of the renumbered tasks, smaller ends first; their signs."""
+        """Numbers of the edges in a sparse matrix of the renumbered tasks, smaller ends first; signs."""
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         i, j = rank[self.edges].T
