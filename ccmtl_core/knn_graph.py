@@ -30,7 +30,7 @@ TIE_RULE = (
 
 _BRUTE_FORCE_FROM = 17  # features; beyond, a k-d tree visits nearly every point
 _BLOCK_BYTES = 64 * 1024**2
-_MANY_POINTS = 25_000  # from which blocks of points search together
+_MANY_POINTS = 10_000  # from which blocks of points search together
 
 
 @dataclass(frozen=True, eq=False)
