@@ -111,7 +111,8 @@ class ModelChoices:
         """As :func:`inverse_spread`, of the residuals around expected random coefficients."""
         fitted = statistics.centred if self.fit_intercept else statistics
         prior = random_coefficients(fitted, self._free_rows(fitted))
-        return _inverse(fitted.squared_error(prior.expected_weights(fitted)), statistics.n_samples)
+        weight = statistics.n_samples if statistics.weight is None else statistics.weight
+        return _inverse(fitted.squared_error(prior.expected_weights(fitted)), weight)
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,7 +60,8 @@ def weighted_rows(dataset: TaskDataset, sample_weight: ArrayLike) -> WeightedRow
     Raises
     ------
     DataError
-        Not one weight for each row; weights that are negative or not finite, by their rows.
+        Not one weight for each row; weights that are negative or not finite, by their rows; rows that all
+        weigh 0.
 
     Examples
     --------
@@ -74,5 +75,7 @@ def weighted_rows(dataset: TaskDataset, sample_weight: ArrayLike) -> WeightedRow
         raise DataError(f"sample_weight must be {dataset.y.shape}, one for each row; got {weight.shape}")
     bad = np.flatnonzero(~((weight >= 0.0) & np.isfinite(weight)))
     refuse_each(bad, lambda row: f"sample_weight, row {row}: {weight[row]} is not a finite number from 0 on")
+    if len(weight) and not weight.any():
+        raise DataError("sample_weight: no row has a weight above 0")
     root = np.sqrt(weight)
     return WeightedRows(dataset.X * root[:, None], dataset.y * root, root)

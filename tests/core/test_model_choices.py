@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -160,6 +161,30 @@ def test_nothing_to_learn_from_shrinks_to_zero() -> None:
 def test_a_shrinkage_that_makes_no_sense_is_refused(shrinkage: float) -> None:
     with pytest.raises(ParameterError, match="shrinkage"):
         shrunk_weights(SufficientStatistics.from_dataset(tasks()), shrinkage)
+
+
+@every_form
+@pytest.mark.parametrize("scaling", ["spread", "residual"])
+def test_scalings_keep_what_rows_weigh(form: Any, scaling: str) -> None:
+    """Tasks of equal noise, every second one with rows that weigh 100: the noise of a row is the same."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 200, 1))
+    y = X[:, :, 0] * rng.choice([-1.0, 1.0], (40, 1)) + rng.standard_normal((40, 200))
+    data = TaskDataset.from_arrays(X, y)
+    heavy = np.arange(40) % 2 == 1
+    weight = np.where(heavy, 100.0, 1.0)[data.task_index]
+    statistics = form.from_dataset(data, weight)
+    scaled = ModelChoices(loss_scaling=scaling).prepare(statistics).statistics
+    factor = scaled.yty / statistics.yty
+    assert np.median(factor[heavy]) == pytest.approx(1.0, abs=0.05)
+    assert np.median(factor[~heavy]) == pytest.approx(1.0, abs=0.05)
+
+
+def test_statistics_without_sums_are_scaled_by_their_residuals_too() -> None:
+    whole = SufficientStatistics.from_dataset(tasks())
+    without = replace(whole, weight=None, x_sum=None, y_sum=None)
+    choices = ModelChoices(loss_scaling="residual")
+    np.testing.assert_array_equal(choices.prepare(without).start, choices.prepare(whole).start)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ccmtl_core import (
@@ -45,6 +45,7 @@ def assert_close(one: Any, other: Any) -> None:
 @given(data=datasets(), seed=st.integers(0, 2**32 - 1))
 def test_a_whole_weight_is_that_many_rows(form: Any, data: TaskDataset, seed: int) -> None:
     times = np.random.default_rng(seed).integers(0, 4, len(data.y))
+    assume(len(times) == 0 or times.any())
     weighted, expected = form.from_dataset(data, times), form.from_dataset(repeated(data, times))
     assert_close(weighted, expected)
     present = form.from_dataset(repeated(data, np.minimum(times, 1)))
@@ -142,3 +143,16 @@ def test_a_quiet_period_counts_ten_times_at_most_and_no_noise_leaves_weights_alo
     assert (period_weights(nothing, period) == 1.0).all()
     with pytest.raises(DataError, match=r"period must be \(6000,\)"):
         period_weights(data, period[:-1])
+
+
+@every_form
+def test_rows_that_all_weigh_nothing_are_refused(form: Any) -> None:
+    data = TaskDataset.from_arrays([[[1.0]] * 4] * 3, [[1.0, 2.0, 3.0, 4.0]] * 3)
+    nothing, fold = np.zeros(12), np.arange(12) % 2
+    with pytest.raises(DataError, match="no row has a weight above 0"):
+        form.from_dataset(data, nothing)
+    with pytest.raises(DataError, match="no row has a weight above 0"):
+        form.by_fold(data, fold, 2, nothing)
+    with pytest.raises(DataError, match="no row has a weight above 0"):
+        select(data, [1.0], n_folds=2, n_neighbors=1, sample_weight=nothing)
+    assert form.from_dataset(data, np.eye(12)[0]).n_samples.tolist() == [1, 0, 0]
