@@ -45,6 +45,17 @@ def script(page: str, service: LocalService) -> str:
     return program.replace(".venv/bin/", f"{Path(sys.executable).parent}/")
 
 
+def test_the_python_example_runs_as_it_stands() -> None:
+    (example,) = re.findall(
+        r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", example], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert float(run.stdout.split()[0]) <= 1e-4, "the gap"
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/http.md"])
 def test_the_commands_work_as_they_stand(page: str, service: LocalService) -> None:
     run = subprocess.run(
