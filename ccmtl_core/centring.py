@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ccmtl_core._types import EPS, BoolArray, FloatArray
+from ccmtl_core._types import EPS, BoolArray, FloatArray, IntArray
 from ccmtl_core.arrays import as_float64
 from ccmtl_core.compiled import kernel
 from ccmtl_core.exceptions import DataError, ParameterError
@@ -140,6 +140,7 @@ def centred_gram(
     xty: FloatArray,
     yty: FloatArray,
     means: Means,
+    n_samples: IntArray,
 ) -> CentredGram:
     """Take the means out of the products of T tasks.
 
@@ -149,18 +150,21 @@ def centred_gram(
         As in :class:`~ccmtl_core.SufficientStatistics`.
     means : Means
         Of the same tasks.
+    n_samples : (T,) int64
+        Rows of each task, which rounding grows with, whatever they weigh.
 
     Examples
     --------
     >>> import numpy as np
     >>> means = Means(np.array([2.0]), np.array([[2.0]]), np.array([3.0]))
-    >>> rest = centred_gram(np.array([[[10.0]]]), np.array([[14.0]]), np.array([20.0]), means)
+    >>> gram, xty, yty = np.array([[[10.0]]]), np.array([[14.0]]), np.array([20.0])
+    >>> rest = centred_gram(gram, xty, yty, means, np.array([2]))
     >>> rest.gram.ravel(), rest.xty.ravel(), rest.yty
     (array([2.]), array([2.]), array([2.]))
     """
     weight, x_mean, y_mean = means.weight, means.x, means.y
     square = np.diagonal(gram, axis1=1, axis2=2)
-    noise = (8 + np.sqrt(weight / 64)) * EPS
+    noise = (8 + np.sqrt(n_samples / 64)) * EPS
     x_square = square - weight[:, None] * x_mean**2
     varies = x_square > noise[:, None] * square
     y_square = yty - weight * y_mean**2
@@ -173,7 +177,7 @@ def centred_gram(
     return CentredGram(rest, np.where(covary, products, 0.0), np.where(y_varies, y_square, 0.0))
 
 
-def centred_factor(factor: FloatArray, ones: FloatArray) -> FloatArray:
+def centred_factor(factor: FloatArray, ones: FloatArray, n_samples: IntArray) -> FloatArray:
     """Triangular factor of the centred [X y].
 
     The factor of [1 X y] without its first row and column: nothing is subtracted. Columns that are constant
@@ -185,12 +189,15 @@ def centred_factor(factor: FloatArray, ones: FloatArray) -> FloatArray:
         Upper triangular, of [X y].
     ones : (T, P + 2) float64
         The column that continues it to the factor of [X y 1].
+    n_samples : (T,) int64
+        Rows of each task, which rounding grows with, whatever they weigh.
 
     Examples
     --------
     >>> import numpy as np
     >>> R = np.linalg.qr(np.array([[1.0, 2.0, 1.0], [3.0, 4.0, 1.0], [3.0, 0.0, 1.0]]), mode="r")
-    >>> round(float(centred_factor(R[None, :2, :2], R[None, :, 2])[0, 0, 0]) ** 2, 9)  # Σ (x − x̄)²
+    >>> centred = centred_factor(R[None, :2, :2], R[None, :, 2], np.array([3]))
+    >>> round(float(centred[0, 0, 0]) ** 2, 9)  # Σ (x − x̄)²
     2.666666667
     """
     T, Q = len(factor), factor.shape[1]
@@ -203,6 +210,6 @@ def centred_factor(factor: FloatArray, ones: FloatArray) -> FloatArray:
     features, last = np.ascontiguousarray(stacked[:, :-1]), np.ascontiguousarray(stacked[:, -1])
     accumulate_factor(features, last, IN_PLACE, offsets, np.arange(T), out)
     centred = np.ascontiguousarray(out[:, 1:, 1:])
-    noise = EPS * (8 * Q + np.sqrt((ones**2).sum(axis=1)))[:, None]
+    noise = EPS * (8 * Q + np.sqrt(n_samples))[:, None]
     constant = column_lengths(centred) <= noise * column_lengths(factor)
     return np.where(constant[:, None, :], 0.0, centred)

@@ -216,6 +216,7 @@ def _nearest_others(points: FloatArray, k: int) -> IntArray:
     k = min(k, n - 1)
     if k < 1:
         return np.empty((n, 0), dtype=np.int64)
+    points = np.ldexp(points, -np.frexp(np.abs(points).max())[1])  # exact, and squares keep in range
     if points.shape[1] < _BRUTE_FORCE_FROM and n >= _MANY_POINTS:
         found = nearest_by_leaves(points, k + 1)
     elif points.shape[1] < _BRUTE_FORCE_FROM:

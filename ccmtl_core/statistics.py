@@ -324,7 +324,7 @@ class SufficientStatistics:
     def centred(self) -> SufficientStatistics:
         """The statistics of the centred rows: what is left for weights beside an intercept per task."""
         means = self.means
-        rest = centred_gram(self.gram, self.xty, self.yty, means)
+        rest = centred_gram(self.gram, self.xty, self.yty, means, self.n_samples)
         zeros = np.zeros_like(self.xty), np.zeros_like(self.yty)
         new = self._like([rest.gram, rest.xty, rest.yty, means.weight, *zeros], self.n_samples, self.task_ids)
         before = np.diagonal(self.gram, axis1=1, axis2=2), self.yty

@@ -306,7 +306,7 @@ class TriangularStatistics:
         assert self.ones is not None  # without them there are no means
         ones = np.zeros_like(self.ones)
         ones[:, -1] = np.sqrt(means.weight)
-        factor = centred_factor(self.factor, self.ones)
+        factor = centred_factor(self.factor, self.ones, self.n_samples)
         new = TriangularStatistics(factor, self.n_samples, self.task_ids, self.feature_names, ones)
         freedom = np.maximum(self.n_samples - 1, 0)  # rows that centring leaves
         new.__dict__["least_squares"] = least_squares_from_factor(

@@ -189,3 +189,22 @@ def test_a_component_without_any_data_keeps_the_pooled_weights(strength: float, 
     assert_sound(result)
     pooled = np.tile(pooled_weights(statistics), (4, 1))
     assert result.model.weights[4:] == pytest.approx(pooled, rel=1e-12)
+
+
+@pytest.mark.parametrize("form", [SufficientStatistics, TriangularStatistics])
+@pytest.mark.parametrize("weight", [1e-30, 1e20, 1e30, 1e35])
+@pytest.mark.parametrize("far", [0.0, 100.0])
+def test_units_of_the_weights_do_not_matter_beside_an_intercept(
+    form: type[SufficientStatistics] | type[TriangularStatistics], weight: float, far: float
+) -> None:
+    """All rows weigh the same and the strength with them: the problem is the same one."""
+    rng = np.random.default_rng(1)
+    X, W = rng.standard_normal((8, 12, 3)), 1.0 + 0.3 * rng.standard_normal((8, 3))
+    y = np.einsum("tnp,tp->tn", X, W) + rng.standard_normal((8, 12))
+    data = TaskDataset.from_arrays(X + far, y)
+    plain = fit(form.from_dataset(data), fusion_strength=1.0, fit_intercept=True, n_neighbors=3)
+    statistics = form.from_dataset(data, np.full(96, weight))
+    scaled = fit(statistics, fusion_strength=weight, fit_intercept=True, n_neighbors=3)
+    assert_sound(scaled)
+    np.testing.assert_allclose(scaled.model.weights, plain.model.weights, rtol=1e-7)
+    np.testing.assert_allclose(scaled.model.intercept, plain.model.intercept, rtol=1e-7)

@@ -160,10 +160,22 @@ def test_k_at_least_the_number_of_tasks_joins_all(T: int, n_edges: int, k: int) 
 
 
 def test_rows_too_near_for_their_squared_distance() -> None:
+    """Beside numbers of another size these are all at distance zero; alone they are not."""
     W = 1e-200 * np.arange(8.0)[:, None]
-    graph = nearest_neighbour_graph(W, 2)
-    assert graph.multiplicity.sum() == 16
-    assert (graph.degree >= 2).all()
+    for rows in (W, np.vstack([W, [[1.0]]])):
+        graph = nearest_neighbour_graph(rows, 2)
+        assert graph.multiplicity.sum() == 2 * len(rows)
+        assert (graph.degree >= 2).all()
+
+
+@pytest.mark.parametrize(("T", "P"), [(60, 3), (60, 30), (10_500, 2)])
+@pytest.mark.parametrize("exponent", [-1000, -600, 515, 1020])
+def test_weights_whose_squares_leave_the_range_keep_their_neighbours(T: int, P: int, exponent: int) -> None:
+    W = np.random.default_rng(T).standard_normal((T, P))
+    expected = nearest_neighbour_graph(W, 4)
+    graph = nearest_neighbour_graph(np.ldexp(W, exponent), 4)
+    assert np.array_equal(graph.edges, expected.edges)
+    assert np.array_equal(graph.multiplicity, expected.multiplicity)
 
 
 def test_float32_and_integers_are_taken_as_they_are() -> None:
