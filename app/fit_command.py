@@ -69,21 +69,46 @@ FusionStrength = Annotated[
     ),
 ]
 Folds = Annotated[
-    str, typer.Option(help="How a strength is chosen: random, contiguous or rolling, by the order of rows.")
+    str,
+    typer.Option(
+        metavar="random|contiguous|rolling",
+        help="How a strength is chosen; contiguous and rolling go by the order of rows.",
+    ),
 ]
 FoldCount = Annotated[int, typer.Option("--n-folds", help="Parts that are predicted from the others.")]
-Rule = Annotated[str, typer.Option(help="best, or one_standard_error: the largest within one of the best.")]
+Rule = Annotated[
+    str,
+    typer.Option(
+        metavar="best|one_standard_error",
+        help="The strength of least error, or the largest within one standard error of it.",
+    ),
+]
 Neighbors = Annotated[int, typer.Option(help="Neighbours of each task in the graph.")]
 Tolerance = Annotated[float, typer.Option(help="Certified relative gap to reach.")]
-Solver = Annotated[str, typer.Option(help="auto, or the name of a solver.")]
+Solver = Annotated[
+    str, typer.Option(metavar="auto|dual|alternating|newton", help="auto takes the one that suits the data.")
+]
 Intercept = Annotated[
     bool, typer.Option("--fit-intercept", help="An intercept per task, which the fusion leaves alone.")
 ]
 Scaling = Annotated[
-    str, typer.Option(help="none, or: losses divided by each task's spread, or by that of its residual.")
+    str,
+    typer.Option(
+        metavar="none|spread|residual",
+        help="What each task's loss is divided by: nothing, the spread of its values, or that of what a "
+        "simple model leaves of them.",
+    ),
 ]
-Start = Annotated[str, typer.Option(help="least_squares, or shrunk: what the graph is made of.")]
-Metric = Annotated[str, typer.Option(help="euclidean, or mahalanobis: how far weights are from each other.")]
+Start = Annotated[
+    str,
+    typer.Option(
+        metavar="least_squares|shrunk",
+        help="What the graph is made of; without effect with --metric mahalanobis.",
+    ),
+]
+Metric = Annotated[
+    str, typer.Option(metavar="euclidean|mahalanobis", help="How far weights are from each other.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 Output = Annotated[Path | None, typer.Option(metavar="FILE.npz", help="Write the model here.")]
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 import ccmtl_core
@@ -31,6 +32,10 @@ from ccmtl_core import (
     fit,
     statistics_frame,
 )
+from ccmtl_core.fusion_solver import SOLVERS
+from ccmtl_core.model_choices import LOSS_SCALINGS, METRICS, STARTS
+from ccmtl_core.scoring import RULES
+from ccmtl_core.selection import FOLDS
 from ccmtl_core.synthetic import syn
 
 COMMAND = [sys.executable, "-m", "app.cli", "fit"]
@@ -193,6 +198,14 @@ def test_bad_cells_and_missing_files_are_named(tmp_path: Path) -> None:
     missing = run(tmp_path / "none.csv", *COLUMNS, "--fusion-strength", "1")
     assert missing.exit_code == 1
     assert "No such file" in missing.stderr
+
+
+def test_the_help_shows_the_values_that_there_are() -> None:
+    command = get_command(cli).commands["fit"]  # type: ignore[attr-defined]
+    options = {option.name: option.metavar for option in command.params}
+    known = {"folds": FOLDS, "rule": RULES, "solver": SOLVERS}
+    known |= {"loss_scaling": LOSS_SCALINGS, "start": STARTS, "metric": METRICS}
+    assert {name: options[name].split("|") for name in known} == {k: list(v) for k, v in known.items()}
 
 
 def test_a_missing_option_is_a_wrong_command_line(csv: Path) -> None:
