@@ -177,7 +177,9 @@ class Certifier:
         objective = self.problem.objective(W)
         if not self.problem.radius.any():  # λ = 0, or no edge: each task alone, whose optimum is known
             rounding = self._rounding(W, 0.0)
-            gap = max(objective - self._least_loss, 0.0) + rounding
+            D = W - self.problem.statistics.least_squares.weights
+            apart = np.matmul(self.problem.statistics.gram, D[:, :, None])[:, :, 0]
+            gap = max(0.5 * float(np.vdot(D, apart)), 0.0) + rounding
             return Certificate(objective, gap, rounding, np.zeros_like(flows))
         bound = self._distance_bound(W, objective)
         U, iterations = flows.copy(), 0
@@ -275,7 +277,7 @@ class Certifier:
 
 def _hopeless(gap: float, shrinkage: float, left: int, tolerance: float) -> bool:
     """Whether the repairs left cannot reach the tolerance at the rate of the last one."""
-    return bool(gap * shrinkage ** (left - 1) > tolerance)
+    return shrinkage >= 1.0 or gap * shrinkage ** (left - 1) > tolerance
 
 
 def _bounded_conjugate(b: FloatArray, w: FloatArray, R: FloatArray) -> FloatArray:

@@ -14,6 +14,8 @@ from ccmtl_core.arrays import read_only
 from ccmtl_core.compiled import kernel
 from ccmtl_core.gram_kernel import CHUNK, load_columns
 
+_TINY = 1e-250  # a sum of squares whose own square root is far above the smallest number
+
 
 def accumulate_factor(
     X: FloatArray, y: FloatArray, order: IntArray, offsets: IntArray, slot: IntArray, factor: FloatArray
@@ -54,11 +56,18 @@ def _fold_in(columns: FloatArray, m: int, R: FloatArray) -> None:
             below += columns[k, i] * columns[k, i]
         if below == 0.0:
             continue
-        diagonal = R[k, k]
+        diagonal, size = R[k, k], 1.0
+        if below < _TINY:  # what rounding leaves of rows that are used up: its square would lose its digits
+            size = max(abs(diagonal), np.abs(columns[k, :m]).max())
+            diagonal /= size
+            below = 0.0
+            for i in range(m):
+                columns[k, i] /= size
+                below += columns[k, i] * columns[k, i]
         norm = np.sqrt(diagonal * diagonal + below)
         # v = (head, columns[k]) reflects (diagonal, columns[k]) to (∓norm, 0); the sign avoids cancellation
         head = diagonal + norm if diagonal >= 0.0 else diagonal - norm
-        R[k, k] = -norm if diagonal >= 0.0 else norm
+        R[k, k] = -norm * size if diagonal >= 0.0 else norm * size
         scale = 2.0 / (head * head + below)
         for j in range(k + 1, len(R)):
             projection = head * R[k, j]

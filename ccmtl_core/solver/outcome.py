@@ -51,9 +51,11 @@ class Recorder:
         before = self.gap
         if objective < self._objective:
             self._weights, self._objective = W, objective
+            self._rounding = 0.0  # until these weights have a certificate
         if certificate is not None:
             self._bound = max(self._bound, certificate.lower_bound)
-            self._rounding = certificate.rounding
+            if W is self._weights:
+                self._rounding = certificate.rounding
             self._is_certified = True
             self._since_better = 0 if self.gap < 0.9 * before else self._since_better + 1
 

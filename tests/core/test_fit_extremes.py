@@ -208,3 +208,25 @@ def test_units_of_the_weights_do_not_matter_beside_an_intercept(
     assert_sound(scaled)
     np.testing.assert_allclose(scaled.model.weights, plain.model.weights, rtol=1e-7)
     np.testing.assert_allclose(scaled.model.intercept, plain.model.intercept, rtol=1e-7)
+
+
+def test_triangular_statistics_of_fewer_rows_than_features() -> None:
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(1 + t % 3, 30)) for t in range(60)]
+    data = TaskDataset.from_arrays(X, [rng.normal(size=len(x)) for x in X])
+    triangular = TriangularStatistics.from_dataset(data)
+    np.testing.assert_allclose(
+        triangular.gram, SufficientStatistics.from_dataset(data).gram, rtol=0, atol=1e-12 * 30
+    )
+    alone = fit(triangular, fusion_strength=0.0).report
+    assert (alone.status, alone.gap) == (SolveStatus.CONVERGED, 0.0)
+
+
+@pytest.mark.parametrize("solver", ["dual", "alternating"])
+def test_an_enormous_strength_leaves_the_objective_what_it_is(solver: str) -> None:
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(10, 4)) for _ in range(20)]
+    data = TaskDataset.from_arrays(X, [rng.normal(size=10) for _ in X])
+    result = fit(data, fusion_strength=1e20, solver=solver)
+    loss = 0.5 * SufficientStatistics.from_dataset(data).squared_error(result.model.weights).sum()
+    assert result.report.objective >= loss > 0
