@@ -5,6 +5,7 @@ Kinds are told apart by content, not by name. CSV columns are text; ``columns.py
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,7 +37,8 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame
     Raises
     ------
     DataError
-        A file that is none of these, damaged or without rows; columns that it does not have.
+        A file that is none of these, damaged or without rows; a column named twice; columns that it does not
+        have.
     OSError
         The file cannot be opened.
     """
@@ -104,7 +106,34 @@ def _scan(path: Path, kind: str) -> pl.LazyFrame:
         return pl.scan_parquet(path, glob=False, hive_partitioning=False)
     if kind == "Arrow":
         return pl.scan_ipc(path, glob=False, hive_partitioning=False)
-    return pl.scan_csv(path, glob=False, infer_schema=False)
+    return _scan_csv(path)
+
+
+def _scan_csv(path: Path) -> pl.LazyFrame:
+    """With the names of RFC 4180: polars leaves doubled quotes, and renames a column that comes twice."""
+    table = pl.scan_csv(path, glob=False, infer_schema=False)
+    given = table.collect_schema().names()
+    names = {name: name.replace('""', '"') for name in given}
+    written = (
+        _first_row(path, len(given)) if any("_duplicated_" in name for name in given) else names.values()
+    )
+    counts = Counter(written)
+    refuse([f"the header of {path} names {name!r} {n} times" for name, n in counts.items() if n > 1])
+    return table.rename({name: own for name, own in names.items() if name != own})
+
+
+def _first_row(path: Path, n_columns: int) -> list[str]:
+    schema = {str(i): pl.String for i in range(n_columns)}
+    table = pl.scan_csv(
+        path,
+        glob=False,
+        has_header=False,
+        schema=schema,
+        n_rows=1,
+        truncate_ragged_lines=True,  # the rows below are not the matter here
+        encoding="utf8-lossy",
+    )
+    return [name or "" for name in table.collect().row(0)]
 
 
 def refuse_missing(what: str, columns: Sequence[str], present: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +103,33 @@ def test_a_column_of_faults_is_shortened(tmp_path: Path) -> None:
         read(path)
     assert caught.value.n_faults == 100
     assert len(caught.value.faults) == 20
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_quotes_in_a_header_are_those_of_its_fields(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    text = b'id,y,"sto""re","a, ""b""",c_duplicated_0\n1,2,3,4,5\n'
+    data = read(write(tmp_path, pack(text)), ['a, "b"', 'sto"re', "c_duplicated_0"])
+    assert data.feature_names == ('a, "b"', 'sto"re', "c_duplicated_0")
+    assert data.X.tolist() == [[4, 3, 5]]
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"id,y,a,b,a\n1,1,1,1,1\n", "names 'a' 2 times"),
+        (b"id,y,a,b,c,c,c\n1,1,1,1,1,1,1\n", "names 'c' 3 times"),
+        (b'\xef\xbb\xbfid,y,a,b,"s""t","s""t"\r\n1,1,1,1,1,1\r\n', "names 's\"t' 2 times"),
+        (b"id,y,a,b,,\n1,1,1,1,1,1\n", "names '' 2 times"),
+    ],
+)
+def test_a_column_named_twice_is_refused(
+    tmp_path: Path, text: bytes, message: str, pack: Callable[[bytes], bytes]
+) -> None:
+    path = write(tmp_path, pack(text))
+    with pytest.raises(DataError) as caught:
+        read(path)
+    assert str(caught.value) == f"the header of {path} {message}"
 
 
 @pytest.mark.parametrize(
