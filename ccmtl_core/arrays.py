@@ -49,6 +49,16 @@ def all_finite(array: FloatArray) -> bool:
         return bool(np.isfinite(array.sum()) or np.isfinite(array).all())
 
 
+def is_whole(value: object) -> bool:
+    """Whether it is an integer of Python or NumPy; truth values are none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def is_real(value: object) -> bool:
+    """Whether it is one real number of Python or NumPy; truth values are none."""
+    return is_whole(value) or isinstance(value, float | np.floating)
+
+
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """A view of the array that refuses writes; the caller's own array stays as it is."""
     view = array.view()
@@ -82,8 +92,8 @@ def as_id(value: object) -> str:
     """
     if isinstance(value, str):
         return str(value)
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        return str(int(value))
+    if is_whole(value):
+        return str(int(cast("int", value)))
     raise DataError(f"a task id must be text or an integer, not {value!r}")
 
 
@@ -127,6 +137,29 @@ def checked_index(values: ArrayLike, size: int, what: str) -> IntArray:
         bad = np.flatnonzero((index < 0) | (index >= size))
         refuse_each(bad, lambda row: f"{what}, row {row}: {index.flat[row]} is not in [0, {size})")
     return np.ascontiguousarray(index, dtype=np.int64)
+
+
+def distinct_moments(values: ArrayLike, shape: tuple[int, ...], what: str) -> tuple[int, IntArray]:
+    """How many distinct values there are, and the place of each row's among them in their order, (n,).
+
+    Raises
+    ------
+    DataError
+        Not one value for each row; rows without one (None, NaN, NaT); values that have no order.
+    """
+    given = np.asarray(values)
+    if given.shape != shape:
+        raise DataError(f"{what} must be {shape}, one for each row; got {given.shape}")
+    if given.dtype.kind == "O":
+        missing = np.fromiter((v is None or v != v for v in given), dtype=bool, count=len(given))
+    else:
+        missing = given != given  # as NaN and NaT are, and nothing else is
+    refuse_each(np.flatnonzero(missing), lambda row: f"{what}, row {row}: there is no value")
+    try:
+        distinct, place = np.unique(given, return_inverse=True)
+    except TypeError as error:
+        raise DataError(f"{what} holds values of kinds that have no order: {error}") from error
+    return len(distinct), place
 
 
 def default_feature_names(n_features: int) -> tuple[str, ...]:

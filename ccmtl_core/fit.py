@@ -14,7 +14,7 @@ from ccmtl_core.arrays import all_finite, as_shape
 from ccmtl_core.clusters import Clusters
 from ccmtl_core.exceptions import DataError
 from ccmtl_core.fusion_solver import FusionSolver, check_solver
-from ccmtl_core.knn_graph import TaskGraph, nearest_neighbour_graph
+from ccmtl_core.knn_graph import TaskGraph, check_graph, nearest_neighbour_graph
 from ccmtl_core.model import CCMTLModel
 from ccmtl_core.model_choices import ModelChoices, Prepared
 from ccmtl_core.objective import check_strength
@@ -132,6 +132,7 @@ def fit(
     """
     check_solver(solver, tolerance)
     check_strength(fusion_strength)
+    check_graph(graph, n_neighbors)
     choices = ModelChoices(fit_intercept, loss_scaling, start, metric)
     clock = _Clock(on_progress)
     with clock.phase("statistics"):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ccmtl_core._types import IntArray
+from ccmtl_core.arrays import distinct_moments, is_whole
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.task_dataset import TaskDataset
@@ -126,7 +127,7 @@ def contiguous_folds(dataset: TaskDataset, n_folds: int, time: ArrayLike | None 
     Raises
     ------
     DataError
-        Times that are not one for each row, or fewer distinct ones than folds.
+        Times that are not one for each row, missing ones, or fewer distinct ones than folds.
 
     Examples
     --------
@@ -139,13 +140,10 @@ def contiguous_folds(dataset: TaskDataset, n_folds: int, time: ArrayLike | None 
     _check_number(n_folds)
     if time is None:
         return _place(dataset) * n_folds // np.maximum(dataset.n_samples, 1)[dataset.task_index]
-    when = np.asarray(time)
-    if when.shape != dataset.y.shape:
-        raise DataError(f"time must be {dataset.y.shape}, one for each row; got {when.shape}")
-    distinct, place = np.unique(when, return_inverse=True)
-    if len(distinct) < n_folds:
-        raise DataError(f"the rows have {len(distinct)} distinct times, too few for {n_folds} folds")
-    fold: IntArray = place * n_folds // len(distinct)
+    n_times, place = distinct_moments(time, dataset.y.shape, "time")
+    if n_times < n_folds:
+        raise DataError(f"the rows have {n_times} distinct times, too few for {n_folds} folds")
+    fold: IntArray = place * n_folds // n_times
     return fold
 
 
@@ -156,5 +154,5 @@ def _place(dataset: TaskDataset) -> IntArray:
 
 
 def _check_number(n_folds: int) -> None:
-    if n_folds < 2:
-        raise ParameterError(f"at least two folds are needed, not {n_folds}")
+    if not is_whole(n_folds) or n_folds < 2:
+        raise ParameterError(f"at least two folds are needed, not {n_folds!r}")

@@ -6,6 +6,7 @@ finest level of the multigrid depend on neither λ nor the weights.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property, partial
@@ -14,6 +15,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ccmtl_core._types import FloatArray
+from ccmtl_core.arrays import is_real
 from ccmtl_core.certificate import Certifier
 from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.knn_graph import TaskGraph
@@ -178,8 +180,8 @@ class FusionSolver:
 
 def check_solver(solver: str, tolerance: float) -> None:
     """Refuse a tolerance or a solver that does not exist."""
-    if not (np.isfinite(tolerance) and tolerance > 0):
-        raise ParameterError(f"tolerance must be a finite number above 0, not {tolerance}")
+    if not (is_real(tolerance) and 0 < tolerance <= sys.float_info.max):
+        raise ParameterError(f"tolerance must be a finite number above 0, not {tolerance!r}")
     if solver not in SOLVERS:
         raise ParameterError(f"solver must be one of {', '.join(SOLVERS)}; not {solver!r}")
 

@@ -17,6 +17,7 @@ from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 from scipy.spatial import KDTree
 
 from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.arrays import is_whole
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.leaf_search import nearest_by_leaves
 
@@ -176,7 +177,7 @@ def nearest_neighbour_graph(weights: ArrayLike, n_neighbors: int = 10) -> TaskGr
     Raises
     ------
     ParameterError
-        ``n_neighbors`` below 1.
+        ``n_neighbors`` that is no integer from 1 up.
     DataError
         Weights that are not finite or not two-dimensional.
 
@@ -187,8 +188,7 @@ def nearest_neighbour_graph(weights: ArrayLike, n_neighbors: int = 10) -> TaskGr
            [1, 2]])
     """
     W = np.ascontiguousarray(weights, dtype=np.float64)
-    if n_neighbors < 1:
-        raise ParameterError(f"n_neighbors must be 1 or more, not {n_neighbors}")
+    check_neighbors(n_neighbors)
     if W.ndim != 2 or not np.isfinite(W).all():
         raise DataError("weights must be a (T, P) array of finite numbers")
     k = min(n_neighbors, len(W) - 1)
@@ -198,6 +198,22 @@ def nearest_neighbour_graph(weights: ArrayLike, n_neighbors: int = 10) -> TaskGr
     distinct, group = _distinct_rows(W)
     source, target = _directed_pairs(group, _nearest_others(distinct, k), k)
     return TaskGraph.from_directed(source, target, len(W), TIE_RULE)
+
+
+def check_neighbors(n_neighbors: int) -> None:
+    """Refuse a number of neighbours that is no integer, or below 1."""
+    if not is_whole(n_neighbors):
+        raise ParameterError(f"n_neighbors must be an integer, not {n_neighbors!r}")
+    if n_neighbors < 1:
+        raise ParameterError(f"n_neighbors must be 1 or more, not {n_neighbors}")
+
+
+def check_graph(graph: object, n_neighbors: int) -> None:
+    """Refuse what is no graph, or where one is to be made, a number of neighbours that does not exist."""
+    if graph is None:
+        check_neighbors(n_neighbors)
+    elif not isinstance(graph, TaskGraph):
+        raise ParameterError(f"graph must be a TaskGraph, not {graph!r}")
 
 
 def _distinct_rows(W: FloatArray) -> tuple[FloatArray, IntArray]:

@@ -71,8 +71,9 @@ class ModelChoices:
     metric: str = "euclidean"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.fit_intercept, bool):
+        if not isinstance(self.fit_intercept, bool | np.bool):
             raise ParameterError(f"fit_intercept must be True or False, not {self.fit_intercept!r}")
+        object.__setattr__(self, "fit_intercept", bool(self.fit_intercept))
         for name, known in (("loss_scaling", LOSS_SCALINGS), ("start", STARTS), ("metric", METRICS)):
             if getattr(self, name) not in known:
                 raise ParameterError(f"{name} must be one of {', '.join(known)}; not {getattr(self, name)!r}")

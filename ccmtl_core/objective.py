@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.arrays import is_real
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.knn_graph import TaskGraph
 from ccmtl_core.single_task import Statistics
@@ -137,10 +138,10 @@ class FusionProblem:
 
 
 def check_strength(fusion_strength: float) -> None:
-    """Refuse a strength that is negative, or so large that the penalty could overflow."""
-    if not 0 <= fusion_strength <= MAX_STRENGTH:
+    """Refuse a strength that is no number or negative, or so large that the penalty could overflow."""
+    if not (is_real(fusion_strength) and 0 <= fusion_strength <= MAX_STRENGTH):
         raise ParameterError(
-            f"fusion_strength must be a finite number from 0 to {MAX_STRENGTH:g}, not {fusion_strength}"
+            f"fusion_strength must be a finite number from 0 to {MAX_STRENGTH:g}, not {fusion_strength!r}"
         )
 
 

@@ -19,7 +19,7 @@ from ccmtl_core._types import FloatArray
 from ccmtl_core.clusters import Clusters
 from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.fusion_solver import FusionSolver, check_solver
-from ccmtl_core.knn_graph import TaskGraph, nearest_neighbour_graph
+from ccmtl_core.knn_graph import TaskGraph, check_graph, nearest_neighbour_graph
 from ccmtl_core.model import CCMTLModel
 from ccmtl_core.model_choices import ModelChoices, Prepared
 from ccmtl_core.objective import check_strength
@@ -140,6 +140,7 @@ def fit_path(
     (1, 3, 2)
     """
     check_solver(solver, tolerance)
+    check_graph(graph, n_neighbors)
     statistics = SufficientStatistics.from_dataset(data) if isinstance(data, TaskDataset) else data
     prepared = ModelChoices(fit_intercept, loss_scaling, start, metric).prepare(statistics)
     graph = nearest_neighbour_graph(prepared.start, n_neighbors) if graph is None else graph
@@ -196,14 +197,18 @@ def checked_strengths(fusion_strengths: ArrayLike) -> FloatArray:
     Raises
     ------
     ParameterError
-        None at all, or some that are negative or not finite.
+        None at all, or some that are no numbers, negative or not finite.
     """
-    asked = np.asarray(fusion_strengths, dtype=np.float64)
+    fault = "fusion_strengths must be a list of one or more numbers"
+    try:
+        asked = np.asarray(fusion_strengths)
+    except ValueError as error:  # lists of different lengths
+        raise ParameterError(fault) from error
     if asked.ndim != 1 or not len(asked):
-        raise ParameterError("fusion_strengths must be a list of one or more numbers")
-    for strength in asked:
-        check_strength(float(strength))
-    return asked
+        raise ParameterError(fault)
+    for strength in asked.tolist():
+        check_strength(strength)
+    return asked.astype(np.float64)
 
 
 class _FusedLimit:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ccmtl_core._types import FloatArray
-from ccmtl_core.exceptions import DataError
+from ccmtl_core.arrays import distinct_moments
 from ccmtl_core.random_coefficients import random_coefficients
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.task_dataset import TaskDataset
@@ -42,7 +42,7 @@ def period_weights(dataset: TaskDataset, period: ArrayLike) -> FloatArray:
     Raises
     ------
     DataError
-        Not one period for each row.
+        Not one period for each row, or rows without one.
 
     Examples
     --------
@@ -53,16 +53,13 @@ def period_weights(dataset: TaskDataset, period: ArrayLike) -> FloatArray:
     >>> period_weights(data, np.arange(300) % 3)[:3].round(1)
     array([1. , 1.2, 0.1])
     """
-    when = np.asarray(period)
-    if when.shape != dataset.y.shape:
-        raise DataError(f"period must be {dataset.y.shape}, one for each row; got {when.shape}")
+    n_periods, place = distinct_moments(period, dataset.y.shape, "period")
     statistics = SufficientStatistics.from_dataset(dataset)
     weights = random_coefficients(statistics).expected_weights(statistics)
     squares = (dataset.y - np.einsum("np,np->n", dataset.X, weights[dataset.task_index])) ** 2
     of_task = _means(squares, dataset.task_index, dataset.n_tasks)
     relative = squares / np.where(of_task > 0.0, of_task, 1.0)[dataset.task_index]
-    distinct, place = np.unique(when, return_inverse=True)
-    noise = _means(relative, place, len(distinct))
+    noise = _means(relative, place, n_periods)
     if not noise.any():
         return np.ones(len(squares))
     median = float(np.median(noise[noise > 0.0]))

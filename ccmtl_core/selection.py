@@ -23,7 +23,7 @@ from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.fit import FitResult, fit
 from ccmtl_core.folds import contiguous_folds, random_folds, rolling_origins, training_folds
 from ccmtl_core.fusion_solver import check_solver
-from ccmtl_core.knn_graph import nearest_neighbour_graph
+from ccmtl_core.knn_graph import check_neighbors, nearest_neighbour_graph
 from ccmtl_core.model_choices import ModelChoices
 from ccmtl_core.path import checked_strengths, walk
 from ccmtl_core.rivals import rival_errors
@@ -32,6 +32,7 @@ from ccmtl_core.single_task import Statistics
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.strength import strength_grid
 from ccmtl_core.task_dataset import TaskDataset
+from ccmtl_core.threads import check_workers
 
 FOLDS = ("random", "contiguous", "rolling")
 _STRETCH = 7  # strengths that one piece of work walks
@@ -179,6 +180,8 @@ def select(
     """
     check_solver(solver, path_tolerance)
     check_solver(solver, tolerance)
+    check_neighbors(n_neighbors)
+    check_workers(n_jobs)
     if rule not in RULES:
         raise ParameterError(f"rule must be one of {', '.join(RULES)}; not {rule!r}")
     choices = ModelChoices(fit_intercept, loss_scaling, start, metric)

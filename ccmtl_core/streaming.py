@@ -16,6 +16,7 @@ from ccmtl_core.id_codes import id_codes
 from ccmtl_core.merging import StatisticsSum, merge_statistics
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.table_file import table_batches
+from ccmtl_core.threads import check_workers
 
 BATCH_ROWS = 2**17
 
@@ -59,7 +60,7 @@ def statistics_from_files(
     DataError
         Names the file, and the row and column of each cell that cannot be used.
     ParameterError
-        No paths, no features, or a column used twice.
+        No paths, no features, a column used twice, or no workers.
     OSError
         A file cannot be read.
 
@@ -75,6 +76,7 @@ def statistics_from_files(
     """
     files = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
     names = checked_names(tuple(features), "feature")
+    check_workers(n_jobs)
     check_roles(task, target, names)
     if not files:
         raise ParameterError("there are no files to read")

@@ -15,10 +15,19 @@ from typing import Any
 
 from numba import config
 
+from ccmtl_core.arrays import is_whole
+from ccmtl_core.exceptions import ParameterError
+
 Share = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 WORTH_SHARING = 2_000_000
 """Numbers that a pass must touch before a second thread saves more than it costs."""
+
+
+def check_workers(n_jobs: int | None) -> None:
+    """Refuse a number of workers that joblib has no meaning for; None leaves it to joblib's configuration."""
+    if n_jobs is not None and not (is_whole(n_jobs) and n_jobs != 0):
+        raise ParameterError(f"n_jobs must be an integer other than 0, -1 for all cores; not {n_jobs!r}")
 
 
 def slices(n: int, n_parts: int) -> tuple[slice, ...]:

@@ -1,0 +1,144 @@
+"""What is of the wrong kind is refused by name, by every function that fits, before any row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ccmtl_core import (
+    DataError,
+    ParameterError,
+    SufficientStatistics,
+    TaskDataset,
+    contiguous_folds,
+    fit,
+    fit_path,
+    nearest_neighbour_graph,
+    period_weights,
+    refit,
+    select,
+    statistics_from_files,
+)
+
+rng = np.random.default_rng(0)
+DATA = TaskDataset.from_arrays(list(rng.standard_normal((6, 8, 2))), list(rng.standard_normal((6, 8))))
+STATISTICS = SufficientStatistics.from_dataset(DATA)
+FIRST = fit(STATISTICS, fusion_strength=1.0, n_neighbors=2)
+
+
+def by_fit(fusion_strength: Any = 1.0, **given: Any) -> Any:
+    return fit(DATA, fusion_strength=fusion_strength, **given)
+
+
+def by_refit(fusion_strength: Any = 1.0, **given: Any) -> Any:
+    return refit(FIRST, STATISTICS, fusion_strength=fusion_strength, **given)
+
+
+def by_path(fusion_strength: Any = 1.0, **given: Any) -> Any:
+    return fit_path(DATA, [fusion_strength], **given)
+
+
+def by_selection(fusion_strength: Any = 1.0, **given: Any) -> Any:
+    return select(DATA, [fusion_strength], n_folds=2, **given)
+
+
+every_face = pytest.mark.parametrize("call", [by_fit, by_refit, by_path, by_selection])
+
+
+@every_face
+@pytest.mark.parametrize("wrong", [2.0, True, "3", None, np.float64(2), np.True_])
+def test_neighbours_are_counted_by_an_integer(call: Callable[..., Any], wrong: object) -> None:
+    with pytest.raises(ParameterError, match="n_neighbors must be an integer, not "):
+        call(n_neighbors=wrong)
+
+
+@every_face
+@pytest.mark.parametrize("wrong", ["1", None, True, 1j, [1.0], pytest.param(10**400, id="huge")])
+def test_a_strength_is_a_number(call: Callable[..., Any], wrong: object) -> None:
+    with pytest.raises(ParameterError, match=r"fusion_strengths? must be a"):
+        call(fusion_strength=wrong, n_neighbors=2)
+
+
+@every_face
+@pytest.mark.parametrize("wrong", ["x", None, True, pytest.param(10**400, id="huge")])
+def test_a_tolerance_is_a_number(call: Callable[..., Any], wrong: object) -> None:
+    with pytest.raises(ParameterError, match="tolerance must be a finite number above 0, not "):
+        call(tolerance=wrong, n_neighbors=2)
+
+
+@pytest.mark.parametrize("call", [by_fit, by_refit, by_path])
+@pytest.mark.parametrize("wrong", ["x", [[0, 1]], 3])
+def test_a_graph_is_a_graph(call: Callable[..., Any], wrong: object) -> None:
+    with pytest.raises(ParameterError, match="graph must be a TaskGraph, not "):
+        call(graph=wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ([[1.0], [1.0, 2.0]], "a list of one or more numbers"),
+        ("12", "a list of one or more numbers"),
+        (["1", "2"], "finite number from 0 to"),
+        ([1.0, None], "finite number from 0 to"),
+        ([True], "finite number from 0 to"),
+    ],
+)
+def test_strengths_are_a_list_of_numbers(wrong: Any, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        fit_path(DATA, wrong, n_neighbors=2)
+    with pytest.raises(ParameterError, match=message):
+        select(DATA, wrong, n_folds=2, n_neighbors=2)
+
+
+@pytest.mark.parametrize("wrong", [0, 1.0, "2", True])
+def test_workers_are_counted_by_an_integer_other_than_zero(wrong: Any) -> None:
+    with pytest.raises(ParameterError, match="n_jobs must be an integer other than 0"):
+        select(DATA, [1.0], n_folds=2, n_neighbors=2, n_jobs=wrong)
+    with pytest.raises(ParameterError, match="n_jobs must be an integer other than 0"):
+        statistics_from_files(["a.csv", "b.csv"], task="t", target="y", features=["x"], n_jobs=wrong)
+
+
+@every_face
+def test_numbers_and_truth_values_of_numpy_are_as_good(call: Callable[..., Any]) -> None:
+    usual = call(fusion_strength=2.0, n_neighbors=2, tolerance=1e-4, fit_intercept=True)
+    given = call(
+        fusion_strength=np.int64(2),
+        n_neighbors=np.uint8(2),
+        tolerance=np.float64(1e-4),
+        fit_intercept=np.True_,
+    )
+    one, other = (
+        result.model(0) if call is by_path else getattr(result, "fit", result).model
+        for result in (usual, given)
+    )
+    np.testing.assert_array_equal(one.weights, other.weights)
+    np.testing.assert_array_equal(one.intercept, other.intercept)
+
+
+def test_neighbours_of_a_given_graph_are_not_asked_for() -> None:
+    two: Any = np.int32(2)
+    graph = nearest_neighbour_graph(FIRST.model.weights, two)
+    np.testing.assert_array_equal(by_fit(graph=graph, n_neighbors=None).graph.edges, graph.edges)
+
+
+@pytest.mark.parametrize(
+    ("kind", "missing"), [("O", None), ("O", np.nan), ("f8", np.nan), ("M8[D]", np.datetime64("NaT"))]
+)
+def test_rows_without_a_period_or_time_are_named(kind: str, missing: object) -> None:
+    when: Any = np.tile(np.arange(8), 6).astype(kind)
+    when[[5, 7]] = missing
+    with pytest.raises(DataError, match=r"period, row 5: there is no value\n.*period, row 7"):
+        period_weights(DATA, when)
+    with pytest.raises(DataError, match=r"time, row 5: there is no value\n.*time, row 7"):
+        contiguous_folds(DATA, 2, when)
+
+
+def test_periods_of_kinds_without_an_order_are_refused() -> None:
+    mixed: Any = np.array([1, "a"] * 24, dtype=object)
+    with pytest.raises(DataError, match="period holds values of kinds that have no order"):
+        period_weights(DATA, mixed)
+    named: Any = np.array(["a", "b"] * 24, dtype=object)
+    np.testing.assert_array_equal(period_weights(DATA, named), period_weights(DATA, np.arange(48) % 2))
