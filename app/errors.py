@@ -157,7 +157,7 @@ def faults_of(errors: Iterable[Mapping[str, Any]], *prefix: str) -> list[Fault]:
     """Turn pydantic's ``errors()`` into faults, located below ``prefix``."""
     return [
         Fault(
-            message=error["msg"],
+            message=error["msg"].removeprefix("Value error, "),
             location=_encodable(".".join(map(str, (*prefix, *error["loc"])))),
             value=_printable(error.get("input")),
         )

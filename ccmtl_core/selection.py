@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.exceptions import ParameterError
+from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.fit import FitResult, fit
 from ccmtl_core.folds import contiguous_folds, random_folds, rolling_origins, training_folds
 from ccmtl_core.fusion_solver import check_solver
@@ -241,10 +241,21 @@ def _fold_statistics(
     else:
         n_folds += folds == "rolling"
         fold = contiguous_folds(data, n_folds, time)
+    if isinstance(folds, str):
+        _refuse_empty(fold, n_folds, data)
     parts = SufficientStatistics.by_fold(data, fold, n_folds)
     if sample_weight is None:
         return parts, parts
     return SufficientStatistics.by_fold(data, fold, n_folds, sample_weight), parts
+
+
+def _refuse_empty(fold: IntArray, n_folds: int, data: TaskDataset) -> None:
+    n_empty = n_folds - len(np.unique(fold))
+    if n_empty:
+        raise DataError(
+            f"{len(data.y)} rows, at most {data.n_samples.max(initial=0)} of a task, cannot make {n_folds} "
+            f"folds: {n_empty} would be empty; take a smaller n_folds"
+        )
 
 
 @dataclass(frozen=True, eq=False)

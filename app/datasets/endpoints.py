@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from email.message import Message
 from typing import Annotated, Any
 
@@ -26,7 +27,7 @@ from app.datasets.schemas import (
 )
 from app.datasets.upload import Upload, add_version
 from app.dependencies import DatabaseDep, SettingsDep, StorageDep
-from app.errors import Fault, InvalidContent, Problem, UnsupportedMediaType
+from app.errors import Fault, InvalidContent, Problem, UnsupportedMediaType, faults_of
 from app.parameters import NO_NUL, Cursor, Limit, NumberCursor, VersionNumber
 from app.request_body import documented_body, explain, parse_json_object, read_json_body
 
@@ -80,12 +81,24 @@ async def _form(request: Request, settings: SettingsDep) -> SeriesForm | Regress
         case "regression":
             shape = RegressionForm
         case _:
-            fault = Fault(message="must be 'series' or 'regression'", location="body.kind")
-            raise InvalidContent("invalid_request", "The kind of the dataset is missing.", errors=[fault])
+            raise _no_such_kind(document)
     try:
         return shape.model_validate(document)
     except ValidationError as error:
         raise explain(body, shape, str(error)) from None
+
+
+def _no_such_kind(document: dict[str, Any]) -> InvalidContent:
+    message, kind = "must be 'series' or 'regression'", document.get("kind")
+    if "kind" not in document:
+        fault = Fault(message=message, location="body.kind")
+        return InvalidContent("invalid_request", "The kind of the dataset is missing.", errors=[fault])
+    near = difflib.get_close_matches(kind, ["series", "regression"], n=1) if isinstance(kind, str) else []
+    message += "".join(f"; did you mean {name!r}?" for name in near)
+    faults = faults_of([{"msg": message, "loc": ["kind"], "input": kind}], "body")
+    return InvalidContent(
+        "invalid_request", "There is no such kind of dataset; see `errors`.", errors=faults, suggestions=near
+    )
 
 
 @router.post(

@@ -98,7 +98,9 @@ def cancel(session: Session, job_id: str) -> TrainingJobDetail:
     """
     state = read_job(session, job_id).state
     if state in FINAL_STATES:
-        raise Conflict("training_job_ended", f"The training job has {state}; it cannot be cancelled.")
+        raise Conflict(
+            "training_job_ended", f"The training job has ended ({state}); there is nothing to cancel."
+        )
     queue.request_cancel(session, job_id)
     return read_job(session, job_id)
 

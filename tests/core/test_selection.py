@@ -259,6 +259,14 @@ def test_a_fold_without_rows_is_refused(dataset: TaskDataset) -> None:
         select(dataset, [0.0, 1.0], folds=fold)
 
 
+@pytest.mark.parametrize(("folds", "n_blocks"), [("random", 1000), ("contiguous", 1000), ("rolling", 1001)])
+def test_more_folds_than_rows_are_refused_in_numbers(folds: str, n_blocks: int) -> None:
+    data = TaskDataset.from_arrays([np.ones((20, 1))] * 3, [np.arange(20.0)] * 3)
+    message = f"60 rows, at most 20 of a task, cannot make {n_blocks} folds: .* would be empty"
+    with pytest.raises(DataError, match=message):
+        select(data, folds=folds, n_folds=1000)
+
+
 def test_random_folds_hold_equal_shares_of_each_task(dataset: TaskDataset) -> None:
     fold = random_folds(dataset, 3, np.random.default_rng(5))
     table = np.zeros((dataset.n_tasks, 3), dtype=np.int64)

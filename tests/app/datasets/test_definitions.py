@@ -48,6 +48,35 @@ def test_every_fault_of_a_definition_is_placed(
 
 
 @pytest.mark.parametrize(
+    ("kind", "detail", "message", "near"),
+    [
+        ({}, "is missing", "must be 'series' or 'regression'", []),
+        (
+            {"kind": "serie"},
+            "no such kind",
+            "must be 'series' or 'regression'; did you mean 'series'?",
+            ["series"],
+        ),
+        ({"kind": "cube"}, "no such kind", "must be 'series' or 'regression'", []),
+        ({"kind": 3}, "no such kind", "must be 'series' or 'regression'", []),
+        ({"kind": None}, "no such kind", "must be 'series' or 'regression'", []),
+    ],
+)
+def test_a_kind_that_is_not_there_is_told_from_one_that_does_not_exist(
+    shop: Shop, kind: dict[str, Any], detail: str, message: str, near: list[str]
+) -> None:
+    answer = shop.client.post("/v1/datasets", json={"name": "sales", "frequency": "D", **kind}).json()
+    assert detail in answer["detail"]
+    assert answer["errors"][0]["message"] == message
+    assert answer["suggestions"] == near
+
+
+def test_a_fault_is_said_in_its_own_words(shop: Shop) -> None:
+    answer = shop.client.post("/v1/datasets", json={**SALES, "columns": {"unique_id": "y"}})
+    assert answer.json()["errors"][0]["message"] == "unique_id, ds and y must be three different columns"
+
+
+@pytest.mark.parametrize(
     ("definition", "near"),
     [
         ({"frequncy": "W"}, "frequency"),

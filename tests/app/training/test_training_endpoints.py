@@ -290,6 +290,7 @@ def test_a_waiting_job_is_cancelled_at_once_and_only_once(client: TestClient) ->
     assert answer.json()["finished_at"] is not None
     again = client.post(f"{url}/cancel")
     assert (again.status_code, again.json()["code"]) == (409, "training_job_ended")
+    assert again.json()["detail"] == "The training job has ended (cancelled); there is nothing to cancel."
 
 
 def claim(database: Database) -> queue.ClaimedJob:
