@@ -20,8 +20,8 @@ from tests.support.postgres import postgres_server
 
 TEMPLATE = "ccmtl_template"
 
-# The first example of a test may compile a kernel, and the machine may be busy: no clock on examples.
-hypothesis.settings.register_profile("ccmtl", deadline=None)
+# The same examples in every run. The first may compile a kernel, and the machine may be busy: no clock on them.
+hypothesis.settings.register_profile("ccmtl", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("ccmtl")
 
 
