@@ -20,7 +20,7 @@ from tests.support.postgres import postgres_server
 
 TEMPLATE = "ccmtl_template"
 
-# The same examples in every run. The first may compile a kernel, and the machine may be busy: no clock on them.
+# The same examples in every run. The first may compile a kernel, and the machine may be busy: no clock.
 hypothesis.settings.register_profile("ccmtl", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("ccmtl")
 
