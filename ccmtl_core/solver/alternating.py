@@ -67,12 +67,11 @@ def alternate(
                 rtol=_INNER_TOLERANCE, max_iterations=_MAX_CG,
             )  # fmt: skip
             W, iterations = solved.x, solved.iterations
+            objective = problem.objective(W)
             if number == _ROUNDS_PER_SMOOTHING or recorder.last_round:
                 plain = Candidate(W, w[:, None] * problem.differences(W), w)
-                slack = _slack(problem, W, w)
-                loose = slack > recorder.tolerance * problem.objective(W) and not recorder.last_round
+                loose = _slack(problem, W, w) > recorder.tolerance * objective and not recorder.last_round
                 iterations += try_to_certify(problem, plain, smoothing, recorder, certifier, fused_only=loose)
-            objective = problem.objective(W)
             recorder.consider(W, objective)
             recorder.end_round(objective, smoothing, iterations)
             rounds += 1
