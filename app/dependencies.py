@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from fastapi import Depends, Request
 
 from app.database import Database
 from app.settings import Settings
 from app.storage import Storage
+
+
+class ModelsInMemory(Protocol):
+    """The versions that answer from memory, as a slice sees them that only deletes."""
+
+    def forget(self, name: str, version: int | None = None) -> None:
+        """Answer no more with this version, or with any of the model."""
 
 
 def _settings(request: Request) -> Settings:
@@ -26,6 +33,12 @@ def _storage(request: Request) -> Storage:
     return storage
 
 
+def _models(request: Request) -> ModelsInMemory:
+    models: ModelsInMemory = request.app.state.models
+    return models
+
+
 SettingsDep = Annotated[Settings, Depends(_settings)]
 DatabaseDep = Annotated[Database, Depends(_database)]
 StorageDep = Annotated[Storage, Depends(_storage)]
+ModelsDep = Annotated[ModelsInMemory, Depends(_models)]

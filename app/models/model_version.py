@@ -12,12 +12,17 @@ from app.models.base import Base, new_id, utc_now
 
 
 class Model(Base):
-    """The name under which versions are published."""
+    """The name under which versions are published; it stays when they are deleted.
+
+    ``last_number`` is the newest number that was ever given: a name and a number mean the same weights for
+    ever, or nothing any more.
+    """
 
     __tablename__ = "model"
 
     id: Mapped[str] = mapped_column(String(40), primary_key=True, default=lambda: new_id("mdl"))
     name: Mapped[str] = mapped_column(String(200), unique=True)
+    last_number: Mapped[int] = mapped_column(default=0, server_default="0")
     created_at: Mapped[datetime] = mapped_column(default=utc_now)
 
     versions: Mapped[list[ModelVersion]] = relationship(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sqlalchemy.exc import OperationalError
 
 from app.database import Database
+from app.errors import NotFound
 from app.predictions.wire import ModelRef
 from app.registry import service as registry
 from app.registry.publication import History
@@ -70,8 +71,9 @@ class ServedModel:
 class ModelCache:
     """Versions that answer from memory, at most ``max_bytes`` of them, the last used one always.
 
-    Versions never change, so only the number of the newest one is looked up again, at most every
-    ``refresh_seconds``: so long may a name still mean the version before.
+    Versions never change and numbers are given once, so only which number is the newest, and whether a
+    number is still there, is looked up again, at most every ``refresh_seconds``: so long may a name still
+    mean the version before, and a version that another process has deleted still answer.
     """
 
     def __init__(
@@ -85,22 +87,17 @@ class ModelCache:
         self._max_bytes = max_bytes
         self._refresh_seconds = refresh_seconds
         self._clock = clock
-        self._newest: dict[str, tuple[int, float]] = {}
+        self._known: dict[tuple[str, int | None], tuple[int, float]] = {}  # to the number, and when looked up
         self._served: OrderedDict[tuple[str, int], ServedModel] = OrderedDict()
         self._loading = threading.Lock()
         self._changing = threading.Lock()
 
     def peek(self, name: str, version: int | None) -> ServedModel | None:
         """Return the version if memory alone can tell, without a look at the database."""
-        if version is None:
-            version, looked_up = self._newest.get(name, (None, 0.0))
-            if version is None or self._clock() - looked_up > self._refresh_seconds:
-                return None
-        with self._changing:
-            served = self._served.get((name, version))
-            if served is not None:
-                self._served.move_to_end((name, version))
-            return served
+        number, looked_up = self._known.get((name, version), (None, 0.0))
+        if number is None or self._clock() - looked_up > self._refresh_seconds:
+            return None
+        return self._in_memory(name, number)
 
     def get(self, name: str, version: int | None) -> ServedModel:
         """Return a version, the newest if ``version`` is None, loading what is not in memory.
@@ -112,29 +109,54 @@ class ModelCache:
         CorruptModel
             If what is stored is not what was published.
         """
-        number = self._newest_number(name) if version is None else version
-        served = self.peek(name, number)
+        number = self._look_up(name, version)
+        served = self._in_memory(name, number)
         if served is not None:
             return served
         with self._loading:
-            served = self.peek(name, number)
+            served = self._in_memory(name, number)
             return served if served is not None else self._load(name, number)
 
-    def _newest_number(self, name: str) -> int:
-        known = self._newest.get(name)
+    def forget(self, name: str, version: int | None = None) -> None:
+        """Answer no more with a version that was deleted, or with any of the model."""
+        with self._changing:
+            for asked in [a for a, (n, _) in self._known.items() if a[0] == name and version in (None, n)]:
+                del self._known[asked]
+            for key in [k for k in self._served if k[0] == name and version in (None, k[1])]:
+                del self._served[key]
+
+    def _look_up(self, name: str, version: int | None) -> int:
+        """The number of a version that the database has just now, the newest one's if ``version`` is None."""
+        known = self._known.get((name, version))
         if known is not None:
             # Those who ask while this thread looks go on with the number that is known.
-            self._newest[name] = (known[0], self._clock())
+            self._remember(name, version, known[0])
         try:
             with self._database.read() as session:
-                number = registry.newest_number(session, name)
+                found = registry.require_version(session, name, version)
         except OperationalError:
-            if known is None:
+            number = version if known is None else known[0]
+            if number is None or self._in_memory(name, number) is None:
                 raise
-            logger.warning("the database does not answer: %s stays at version %d", name, known[0])
-            return known[0]
-        self._newest[name] = (number, self._clock())
-        return number
+            logger.warning("the database does not answer: %s stays at version %d", name, number)
+            return number
+        except NotFound:
+            if known is not None:
+                self.forget(name, version)
+            raise
+        self._remember(name, version, found)
+        return found
+
+    def _remember(self, name: str, version: int | None, number: int) -> None:
+        with self._changing:
+            self._known[name, version] = (number, self._clock())
+
+    def _in_memory(self, name: str, number: int) -> ServedModel | None:
+        with self._changing:
+            served = self._served.get((name, number))
+            if served is not None:
+                self._served.move_to_end((name, number))
+            return served
 
     def _load(self, name: str, number: int) -> ServedModel:
         with self._database.read() as session:

@@ -1,4 +1,4 @@
-"""HTTP in, JSON out: reading models and their versions."""
+"""HTTP in, JSON out: models and their versions, to read and to delete."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from app.dependencies import DatabaseDep
+from app.dependencies import DatabaseDep, ModelsDep
 from app.errors import Problem
 from app.parameters import Cursor, Limit, ModelName, NumberCursor, VersionNumber
 from app.registry import service
@@ -33,6 +33,19 @@ def read_model(name: ModelName, database: DatabaseDep) -> ModelDetail:
         return service.read_model(session, name)
 
 
+@router.delete(
+    "/{name}",
+    operation_id="delete_model",
+    status_code=204,
+    responses={**UNKNOWN, 409: {"model": Problem, "description": "An unfinished job trains it."}},
+)
+def delete_model(name: ModelName, database: DatabaseDep, models: ModelsDep) -> None:
+    """Delete a model with all its versions; later versions of the name go on counting from the last."""
+    with database.write() as session:
+        service.remove(session, name)
+    models.forget(name)
+
+
 @router.get("/{name}/versions", operation_id="list_model_versions", responses=UNKNOWN)
 def list_versions(
     name: ModelName,
@@ -50,3 +63,13 @@ def read_version(name: ModelName, version: VersionNumber, database: DatabaseDep)
     """Read one version: its metrics, configuration, solver report and the data that it was trained on."""
     with database.read() as session:
         return service.read_version(session, name, version)
+
+
+@router.delete(
+    "/{name}/versions/{version}", operation_id="delete_model_version", status_code=204, responses=UNKNOWN
+)
+def delete_version(name: ModelName, version: VersionNumber, database: DatabaseDep, models: ModelsDep) -> None:
+    """Delete one version; after the newest, the one before it is the newest; no number is given again."""
+    with database.write() as session:
+        service.remove_version(session, name, version)
+    models.forget(name, version)

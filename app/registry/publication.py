@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from app.models import MatrixName, Model, ModelVersion
+from app.models import MatrixName, Model, ModelVersion, utc_now
 from app.registry import repository
 from app.registry.matrix_store import save_matrix, save_task_ids
 
@@ -70,10 +70,13 @@ def publish(
 ) -> ModelVersion:
     """Store ``trained`` as the next version of ``model_name``; the caller's commit makes it stand."""
     model = _locked_model(session, model_name)
+    if repository.newest_number(session, model_name) is None:
+        model.created_at = utc_now()
+    model.last_number += 1
     version = ModelVersion(
         id=version_id,
         model_id=model.id,
-        number=(repository.newest_number(session, model_name) or 0) + 1,
+        number=model.last_number,
         training_job_id=training_job_id,
         dataset_version_id=dataset_version_id,
         feature_names=list(trained.feature_names),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from app.models import Dataset, DatasetVersion, Model, ModelVersion
+from app.models import Dataset, DatasetVersion, JobState, Model, ModelVersion, TrainingJob
 
 
 class VersionRow(NamedTuple):
@@ -57,8 +57,8 @@ def find_model(session: Session, name: str) -> ModelRow | None:
 
 
 def model_names(session: Session) -> Sequence[str]:
-    """Return every model's name."""
-    return session.scalars(select(Model.name)).all()
+    """Return the name of every model that has a version."""
+    return session.scalars(select(Model.name).join(ModelVersion).distinct()).all()
 
 
 def list_versions(session: Session, name: str, limit: int, before_number: int | None) -> list[VersionRow]:
@@ -76,6 +76,12 @@ def find_version(session: Session, name: str, number: int) -> VersionRow | None:
     return None if row is None else VersionRow(*row)
 
 
+def has_version(session: Session, name: str, number: int) -> bool:
+    """Whether there is a version ``number`` of ``name``; a look that reads nothing of it."""
+    query = select(ModelVersion.id).join(Model).where(Model.name == name, ModelVersion.number == number)
+    return session.execute(query).first() is not None
+
+
 def newest_number(session: Session, name: str) -> int | None:
     """Return the number of the newest version of ``name``."""
     query = select(func.max(ModelVersion.number)).join(Model).where(Model.name == name)
@@ -85,3 +91,22 @@ def newest_number(session: Session, name: str) -> int | None:
 def lock_model(session: Session, name: str) -> Model | None:
     """Return the model called ``name``, held until the transaction ends (SQLite holds everything anyway)."""
     return session.scalars(select(Model).where(Model.name == name).with_for_update()).one_or_none()
+
+
+def unfinished_jobs(session: Session, name: str) -> Sequence[str]:
+    """Return the ids of queued and running jobs that will publish under ``name``."""
+    query = (
+        select(TrainingJob.id)
+        .where(TrainingJob.model_name == name)
+        .where(TrainingJob.state.in_([JobState.QUEUED, JobState.RUNNING]))
+        .order_by(TrainingJob.created_at)
+    )
+    return session.scalars(query).all()
+
+
+def delete_versions(session: Session, model_id: str, number: int | None = None) -> None:
+    """Delete the versions of a model, or the one with this number, and their matrices with them."""
+    query = delete(ModelVersion).where(ModelVersion.model_id == model_id)
+    if number is not None:
+        query = query.where(ModelVersion.number == number)
+    session.execute(query)

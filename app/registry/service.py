@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from app.errors import NotFound
-from app.models import MatrixName
+from app.errors import Conflict, NotFound
+from app.models import MatrixName, Model
 from app.registry import repository
-from app.registry.matrix_store import load_matrix, load_task_rows
+from app.registry.matrix_store import CorruptModel, load_matrix, load_task_rows
 from app.registry.publication import History, has_intercept
 from app.registry.repository import ModelRow, VersionRow
 from app.registry.schemas import (
@@ -63,12 +63,7 @@ def read_version(session: Session, name: str, number: int) -> ModelVersionDetail
     """Return version ``number`` of the model called ``name``."""
     row = repository.find_version(session, name, number)
     if row is None:
-        newest = newest_number(session, name)
-        raise NotFound(
-            "model_version_not_found",
-            f"The model {name!r} has no version {number}; its newest is {newest}.",
-            suggestions=[str(newest)],
-        )
+        raise _no_version(session, name, number)
     return _detail(row)
 
 
@@ -80,9 +75,73 @@ def newest_number(session: Session, name: str) -> int:
     return number
 
 
+def require_version(session: Session, name: str, number: int | None) -> int:
+    """Return ``number`` if the model called ``name`` has that version; its newest number for None.
+
+    Raises
+    ------
+    NotFound
+        If there is no such version, or no such model.
+    """
+    if number is None:
+        return newest_number(session, name)
+    if not repository.has_version(session, name, number):
+        raise _no_version(session, name, number)
+    return number
+
+
 def load(session: Session, name: str, number: int) -> StoredModel:
-    """Return everything that predictions of version ``number`` need, its digests verified."""
+    """Return everything that predictions of version ``number`` need, its digests verified.
+
+    Raises
+    ------
+    NotFound
+        If there is no such version, or it is deleted while it is being read.
+    CorruptModel
+        If what is stored is not what was published.
+    """
     detail = read_version(session, name, number)
+    try:
+        return _read_matrices(session, detail)
+    except CorruptModel:
+        read_version(session, name, number)  # PostgreSQL shows each statement what others have deleted
+        raise
+
+
+def remove(session: Session, name: str) -> None:
+    """Delete all versions of the model called ``name``; their numbers are not given again.
+
+    Raises
+    ------
+    NotFound
+        If there is no such model.
+    Conflict
+        If an unfinished job will publish under this name.
+    """
+    model = _lock(session, name)
+    jobs = repository.unfinished_jobs(session, name)
+    if jobs:
+        raise Conflict(
+            "model_in_use",
+            f"The job {jobs[0]} trains the model {name!r}; cancel it, or wait until it has ended.",
+        )
+    repository.delete_versions(session, model.id)
+
+
+def remove_version(session: Session, name: str, number: int) -> None:
+    """Delete version ``number`` of the model called ``name``; the number is not given again.
+
+    Raises
+    ------
+    NotFound
+        If there is no such version.
+    """
+    model = _lock(session, name)
+    read_version(session, name, number)
+    repository.delete_versions(session, model.id, number)
+
+
+def _read_matrices(session: Session, detail: ModelVersionDetail) -> StoredModel:
     n_tasks, n_features = detail.n_tasks, len(detail.feature_names)
     weights = load_matrix(session, detail.id, MatrixName.WEIGHTS, n_tasks, n_features)
     intercept = np.zeros(n_tasks)
@@ -96,8 +155,24 @@ def load(session: Session, name: str, number: int) -> StoredModel:
     return StoredModel(weights, intercept, rows, history, detail)
 
 
+def _lock(session: Session, name: str) -> Model:
+    model = repository.lock_model(session, name)
+    if model is None or repository.newest_number(session, name) is None:
+        raise _no_model(session, name)
+    return model
+
+
 def _no_model(session: Session, name: str) -> NotFound:
     return NotFound.named("model", name, repository.model_names(session))
+
+
+def _no_version(session: Session, name: str, number: int) -> NotFound:
+    newest = newest_number(session, name)
+    return NotFound(
+        "model_version_not_found",
+        f"The model {name!r} has no version {number}; its newest is {newest}.",
+        suggestions=[str(newest)],
+    )
 
 
 def _summary(row: ModelRow) -> ModelSummary:

@@ -204,7 +204,7 @@ class TrainingJobDetail(BaseModel):
     data: DataUsed
     progress: JobProgress | None
     error: JobError | None
-    model: PublishedModel | None
+    model: PublishedModel | None = Field(description="Null until it is published, and once it is deleted.")
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None

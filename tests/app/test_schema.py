@@ -11,12 +11,29 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import inspect
+from sqlalchemy import inspect, text
 
 from app.database import Database
 from app.models import Base
 from app.schema import SchemaOutOfDate, migration_config, prepare, require_current, upgrade
 from app.settings import Settings
+
+FIRST_SCHEMA_ROWS = [
+    "INSERT INTO dataset VALUES ('ds', 'sales', 'series', '{}', '2025-01-01')",
+    "INSERT INTO dataset_version VALUES ('dsv', 'ds', 1, '{}', '2025-01-01')",
+    "INSERT INTO model VALUES ('mdl', 'sales', '2025-01-01'), ('mdl2', 'without', '2025-01-01')",
+    *(
+        "INSERT INTO training_job (id, dataset_version_id, model_name, request, state, attempt, times_lost, "
+        f"cancel_requested, created_at) VALUES ('job{n}', 'dsv', 'sales', '{{}}', 'succeeded', 1, 0, false, "
+        "'2025-01-01')"
+        for n in (1, 3)
+    ),
+    *(
+        f"INSERT INTO model_version VALUES ('mv{n}', 'mdl', {n}, 'job{n}', 'dsv', '[]', 1, '{{}}', '{{}}', "
+        "'{}', '2025-01-01')"
+        for n in (1, 3)
+    ),
+]
 
 
 @pytest.fixture
@@ -50,6 +67,23 @@ def test_downgrade_leaves_no_table_behind(empty_database: Database) -> None:
         config.attributes["connection"] = session.connection()
         command.downgrade(config, "base")
     assert inspect(empty_database.engine).get_table_names() == ["alembic_version"]
+
+
+def test_numbers_go_on_from_the_versions_of_a_database_of_the_first_schema(empty_database: Database) -> None:
+    config = migration_config()
+    with empty_database.write() as session:
+        config.attributes["connection"] = session.connection()
+        command.upgrade(config, "0001")
+        for statement in FIRST_SCHEMA_ROWS:
+            session.execute(text(statement))
+    upgrade(empty_database)
+    with empty_database.read() as session:
+        rows = session.execute(text("SELECT name, last_number FROM model ORDER BY name")).all()
+        assert [tuple(row) for row in rows] == [("sales", 3), ("without", 0)]
+        assert session.execute(text("SELECT number FROM model_version ORDER BY number")).scalars().all() == [
+            1,
+            3,
+        ]
 
 
 def test_upgrade_twice_changes_nothing(database: Database) -> None:

@@ -108,6 +108,40 @@ def test_a_new_version_answers_after_the_refresh_interval(
     assert cache.get("sales", 1).weights.tolist() == [[1.0]]
 
 
+def test_whether_a_named_version_is_still_there_is_looked_up_again(
+    database: Database, cache: ModelCache, clock: Clock, loads: list[tuple[str, int]]
+) -> None:
+    add_version(database, trained([[1.0]], ["a"]))
+    cache.get("sales", 1)
+    clock.now += REFRESH_SECONDS * 1.1
+    assert cache.peek("sales", 1) is None
+    assert cache.get("sales", 1) is cache.peek("sales", 1)
+    assert loads == [("sales", 1)]
+    with database.write() as session:
+        registry.remove(session, "sales")
+    clock.now += REFRESH_SECONDS * 0.9
+    assert cache.peek("sales", 1) is not None
+    clock.now += REFRESH_SECONDS * 0.2
+    for _ in range(2):
+        with pytest.raises(NotFound):
+            cache.get("sales", 1)
+        assert cache.peek("sales", 1) is None
+
+
+@pytest.mark.parametrize("version", [None, 2])
+def test_what_is_forgotten_is_not_in_memory_and_the_rest_is(
+    database: Database, cache: ModelCache, version: int | None
+) -> None:
+    for name in ("sales", "sales", "other"):
+        add_version(database, trained([[1.0]], ["a"]), name)
+    for name, number in [("sales", None), ("sales", 1), ("sales", 2), ("other", None)]:
+        cache.get(name, number)
+    cache.forget("sales", version)
+    assert cache.peek("sales", None) is cache.peek("sales", 2) is None
+    assert (cache.peek("sales", 1) is None) == (version is None)
+    assert cache.peek("other", None) is not None
+
+
 def test_the_least_used_is_dropped_when_memory_is_full(
     database: Database, clock: Clock, loads: list[tuple[str, int]]
 ) -> None:
@@ -152,8 +186,8 @@ def test_memory_answers_while_the_database_does_not(
     def gone(*args: object) -> int:
         raise OperationalError("SELECT", {}, Exception("the server is gone"))
 
-    monkeypatch.setattr(registry, "newest_number", gone)
-    assert cache.get("sales", None) is served
+    monkeypatch.setattr(registry, "require_version", gone)
+    assert cache.get("sales", None) is cache.get("sales", 1) is served
     assert "sales stays at version 1" in caplog.text
     with pytest.raises(OperationalError):
         cache.get("never asked for", None)
