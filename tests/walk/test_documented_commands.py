@@ -69,3 +69,20 @@ def test_the_commands_work_as_they_stand(page: str, service: LocalService) -> No
     assert run.returncode == 0, run.stdout + run.stderr
     assert '"yhat"' in run.stdout
     assert "error_count" not in run.stdout, "a problem document answers a command that should work"
+    if page == "README.md":
+        assert errors_quoted() == errors_of(service)
+
+
+def errors_quoted() -> list[str]:
+    """The three errors that README.md quotes for its first forecast."""
+    text = " ".join((ROOT / "README.md").read_text().split())
+    (quoted,) = re.findall(
+        r"RMSE (\S+), one model for all products (\S+), each product alone (\S+)\. Your own", text
+    )
+    return list(quoted)
+
+
+def errors_of(service: LocalService) -> list[str]:
+    """The same as the service tells them."""
+    rmse = service.get("/v1/models/shop")["newest"]["metrics"]["rmse_mean_of_tasks"]
+    return [f"{rmse[name]:.2f}" for name in ("ccmtl", "pooled", "single_task")]
