@@ -9,6 +9,7 @@ from ccmtl_core.exceptions import (
     UnknownTaskError,
 )
 from ccmtl_core.fit import FitResult, fit
+from ccmtl_core.fold_paths import SelectionProgress
 from ccmtl_core.folds import contiguous_folds, random_folds, rolling_origins, training_folds
 from ccmtl_core.knn_graph import TaskGraph, nearest_neighbour_graph
 from ccmtl_core.merging import merge_statistics
@@ -18,7 +19,7 @@ from ccmtl_core.path import FusionPath, PathPoint, fit_path
 from ccmtl_core.period_weights import period_weights
 from ccmtl_core.random_coefficients import RandomCoefficients, random_coefficients
 from ccmtl_core.refit import append_statistics, refit
-from ccmtl_core.selection import Selection, SelectionProgress, select
+from ccmtl_core.selection import Selection, select
 from ccmtl_core.single_task import pooled_weights, shrunk_weights, single_task_weights
 from ccmtl_core.solver.report import Progress, SolveReport, SolveStatus
 from ccmtl_core.statistics import SufficientStatistics

@@ -4,7 +4,8 @@ He et al., AAAI 2019, algorithm 1: with edge weights ell_e = 1 / (2 ‖W_i − W
 quadratic and its minimiser solves equation 6; then the edge weights are renewed. Here ‖·‖ is smoothed to
 √(‖·‖² + ε²), which keeps ell finite, and ε falls to a share of itself whenever its objective is near its
 minimum: each round can only lower the smoothed objective. The edge terms of a solved system are feasible
-flows up to the rounds still missing, from which the last round at each ε makes a certificate.
+flows up to the rounds still missing, from which the last round at each ε makes a certificate; so does, once,
+the first round after which the tolerance may be reached.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _SHRINK = 0.3
 _ROUNDS_PER_SMOOTHING = 6
 _INNER_TOLERANCE = 1e-1
 _MAX_CG = 60
+_SETTLED = 0.5  # of the tolerance: a slack, or a last change of J, that is worth an early certificate
 _FAR = 100.0  # times the tolerance,
 _OPEN = 5e-3  # and above this gap: another solver is the faster from there
 
@@ -55,23 +57,27 @@ def alternate(
         Return after so many rounds even if the recorder has not finished, and already after a certificate
         whose gap is far from the tolerance.
     """
-    rounds = 0
+    rounds, objective, is_first_try = 0, np.inf, True
     smoothing = _FIRST_SMOOTHING * typical_length(problem)
+    lengths = problem.lengths(W)
     while not (recorder.finished or rounds == max_rounds):
         for number in range(1, _ROUNDS_PER_SMOOTHING + 1):
-            s = np.sqrt(problem.lengths(W) ** 2 + smoothing**2)
-            w = problem.radius / s
+            w = problem.radius / np.sqrt(lengths**2 + smoothing**2)
             multigrid.update(w)
             solved = flexible_cg(
                 multigrid.apply, multigrid.precondition, problem.statistics.xty, x0=W,
                 rtol=_INNER_TOLERANCE, max_iterations=_MAX_CG,
             )  # fmt: skip
             W, iterations = solved.x, solved.iterations
-            objective = problem.objective(W)
-            if number == _ROUNDS_PER_SMOOTHING or recorder.last_round:
+            lengths = problem.lengths(W)
+            before, objective = objective, problem.loss(W) + float(problem.radius @ lengths)
+            slack, tolerated = _slack(problem, lengths, w), recorder.tolerance * objective
+            early = is_first_try and min(slack, abs(before - objective)) <= _SETTLED * tolerated
+            if early or number == _ROUNDS_PER_SMOOTHING or recorder.last_round:
                 plain = Candidate(W, w[:, None] * problem.differences(W), w)
-                loose = _slack(problem, W, w) > recorder.tolerance * objective and not recorder.last_round
+                loose = slack > tolerated and not recorder.last_round
                 iterations += try_to_certify(problem, plain, smoothing, recorder, certifier, fused_only=loose)
+                is_first_try = False
             recorder.consider(W, objective)
             recorder.end_round(objective, smoothing, iterations)
             rounds += 1
@@ -83,7 +89,6 @@ def alternate(
     return recorder.outcome()
 
 
-def _slack(problem: FusionProblem, W: FloatArray, w: FloatArray) -> float:
+def _slack(problem: FusionProblem, lengths: FloatArray, w: FloatArray) -> float:
     """Σ r ‖d‖ − w ‖d‖²: what the flows w d cost a certificate whatever is done about residuals."""
-    lengths = problem.lengths(W)
     return float(lengths @ np.maximum(problem.radius - w * lengths, 0.0))

@@ -81,6 +81,14 @@ def test_rounds_lower_them_on_larger_sets_too(make: type, strength: float) -> No
     assert outcome.objective == pytest.approx(instance.objective(outcome.weights), rel=1e-12)
 
 
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-6])
+def test_no_round_is_spent_on_more_than_the_tolerance_asks_for(tolerance: float) -> None:
+    instance = regular(np.random.default_rng(0), hubs(200), 3).with_strength(0.01)
+    outcome = run(instance, tolerance).outcome()
+    assert outcome.relative_gap <= tolerance
+    assert (len(outcome.history) == 1) == (tolerance == 1e-2)
+
+
 def test_rounds_at_one_smoothing_approach_the_minimum_of_the_smoothed_objective() -> None:
     instance = regular(np.random.default_rng(1), chain(12), 2).with_strength(5.0)
     rounds = run(instance, 1e-12).rounds

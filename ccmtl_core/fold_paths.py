@@ -1,0 +1,144 @@
+"""Statistics that train and that are held out in; errors, gaps and groups by fold and strength out.
+
+Each fold is a path over the strengths. The work is cut into the same pieces, stretches of the path of one
+fold, whatever the number of workers: what comes out does not depend on it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from ccmtl_core._types import FloatArray
+from ccmtl_core.knn_graph import nearest_neighbour_graph
+from ccmtl_core.model_choices import ModelChoices
+from ccmtl_core.path import walk
+from ccmtl_core.scoring import Score
+from ccmtl_core.single_task import Statistics
+
+_STRETCH = 7  # strengths that one piece of work walks
+
+
+@dataclass(frozen=True)
+class SelectionProgress:
+    """What a running selection tells its caller.
+
+    Parameters
+    ----------
+    done, total : int
+        Fits done, and how many there are: folds times strengths, and the final one.
+    fusion_strengths, errors : tuple of float
+        Strengths that all folds have been fitted at, with their mean errors so far.
+    """
+
+    done: int
+    total: int
+    fusion_strengths: tuple[float, ...]
+    errors: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """Errors, gaps and groups (each of length L') of one fold from one strength on."""
+
+    fold: int
+    first: int
+    errors: list[float]
+    gaps: list[float]
+    n_groups: list[int]
+
+
+class FoldTable:
+    """Pieces in, tables by fold and strength out, and word of how far they are."""
+
+    def __init__(
+        self, strengths: FloatArray, n_folds: int, on_progress: Callable[[SelectionProgress], None] | None
+    ) -> None:
+        shape = n_folds, len(strengths)
+        self._strengths, self._on_progress, self._done = strengths, on_progress, 0
+        self.errors, self.gaps = np.full(shape, np.nan), np.full(shape, np.nan)
+        self.n_groups = np.zeros(shape, dtype=np.int64)
+
+    def enter(self, piece: _Piece) -> None:
+        """Take the numbers of a piece, and tell."""
+        place = piece.fold, slice(piece.first, piece.first + len(piece.errors))
+        self.errors[place], self.gaps[place] = piece.errors, piece.gaps
+        self.n_groups[place] = piece.n_groups
+        self.tell(len(piece.errors))
+
+    def tell(self, done: int) -> None:
+        """Say that so many more fits are done."""
+        self._done += done
+        if self._on_progress is not None:
+            known = ~np.isnan(self.errors).any(axis=0)
+            strengths, errors = self._strengths[known], self.errors[:, known].mean(axis=0)
+            self._on_progress(
+                SelectionProgress(self._done, self.errors.size + 1, tuple(strengths), tuple(errors))
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class FoldPaths:
+    """How to walk the path of any fold, and how to cut it into pieces of work."""
+
+    strengths: FloatArray
+    choices: ModelChoices
+    n_neighbors: int
+    tolerance: float
+    solver: str
+    score: Score
+
+    def walked(
+        self,
+        training: Sequence[Statistics],
+        held_out: Sequence[Statistics],
+        n_jobs: int,
+        on_progress: Callable[[SelectionProgress], None] | None,
+    ) -> FoldTable:
+        """Walk all paths, with all folds of a stretch of strengths before the next stretch."""
+        table = FoldTable(self.strengths, len(training), on_progress)
+        # As a pair they travel with their work. Dask would lay them on one worker, and lose them with it.
+        work = (
+            delayed(self.piece)(fold, first, (training[fold], held_out[fold]))
+            for first in range(0, len(self.strengths), _STRETCH)
+            for fold in range(len(training))
+        )
+        workers = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")
+        with _abandoned_at_the_end(workers(work)) as pieces:
+            for piece in pieces:
+                table.enter(piece)
+        return table
+
+    def piece(self, fold: int, first: int, parts: tuple[Statistics, Statistics]) -> _Piece:
+        """One stretch of the path of one fold, from the statistics of what trains and of what is held out."""
+        training, held_out = parts
+        prepared = self.choices.prepare(training)
+        graph = nearest_neighbour_graph(prepared.start, self.n_neighbors)
+        strengths = self.strengths[first : first + _STRETCH]
+        piece = _Piece(fold, first, [], [], [])
+        fitted, start = prepared.statistics, prepared.start
+        path = walk(fitted, graph, start, strengths, tolerance=self.tolerance, solver=self.solver)
+        for point in path:
+            weights = prepared.weights(point.weights)
+            intercept = prepared.intercept(weights) if self.choices.fit_intercept else None
+            error = held_out.squared_error(weights, intercept)
+            piece.errors.append(self.score(error, held_out.n_samples))
+            piece.gaps.append(point.gap)
+            piece.n_groups.append(point.n_groups)
+        return piece
+
+
+@contextmanager
+def _abandoned_at_the_end(pieces: Generator[_Piece, None, None]) -> Iterator[Generator[_Piece, None, None]]:
+    """Give up what is left of the work when the block ends early; joblib would warn of just that."""
+    try:
+        yield pieces
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            pieces.close()
