@@ -196,7 +196,11 @@ def nearest_neighbour_graph(weights: ArrayLike, n_neighbors: int = 10) -> TaskGr
         none = np.empty(0, dtype=np.int64)
         return TaskGraph(none.reshape(0, 2), none, len(W), TIE_RULE)
     distinct, group = _distinct_rows(W)
-    source, target = _directed_pairs(group, _nearest_others(distinct, k), k)
+    others = _nearest_others(distinct, k)
+    if len(distinct) == len(W):
+        source, target = np.repeat(np.arange(len(W)), k), others.ravel()
+    else:
+        source, target = _directed_pairs(group, others, k)
     return TaskGraph.from_directed(source, target, len(W), TIE_RULE)
 
 
