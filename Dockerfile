@@ -34,6 +34,7 @@ USER 10001:10001
 WORKDIR /var/lib/ccmtl
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 CMD ["python", "-c", \
-    "import os, urllib.request as r; r.urlopen('http://127.0.0.1:' + os.environ['CCMTL_PORT'] + '/healthz', timeout=4)"]
+    "import http.client as h, os; c = h.HTTPConnection('127.0.0.1', int(os.environ['CCMTL_PORT']), timeout=4); \
+     c.request('GET', '/healthz'); raise SystemExit(c.getresponse().status != 200)"]
 ENTRYPOINT ["ccmtl"]
 CMD ["serve"]

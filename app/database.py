@@ -14,6 +14,17 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from app.settings import Settings
 
+_POSTGRESQL = {
+    "client_encoding": "utf8",
+    "connect_timeout": 10,
+    # A server that is gone without a word (its host, the network) counts as away after some ten seconds;
+    # left to itself, the kernel would wait for a quarter of an hour or, with nothing to send, for two hours.
+    "tcp_user_timeout": 10_000,
+    "keepalives_idle": 5,
+    "keepalives_interval": 5,
+}
+"""Parameters of libpq."""
+
 
 class DatabaseNow(FunctionElement[float]):
     """Seconds since the epoch by the database's clock, the one clock that all workers share."""
@@ -52,7 +63,7 @@ class Database:
         self.engine: Engine = create_engine(
             settings.resolved_database_url,
             pool_pre_ping=not settings.is_sqlite,
-            connect_args={} if settings.is_sqlite else {"connect_timeout": 10, "client_encoding": "utf8"},
+            connect_args={} if settings.is_sqlite else _POSTGRESQL,
             # Together one connection for each of the 40 threads that endpoints run on.
             pool_size=10,
             max_overflow=30,

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 CORE_MAY_USE = {"joblib", "numba", "numpy", "polars", "pyamg", "scipy", "threadpoolctl"}
 CORE_DOORS = {
     "ccmtl_core",
+    "ccmtl_core.compiled",
     "ccmtl_core.forecasting",
     "ccmtl_core.model",
     "ccmtl_core.near_matches",
@@ -96,6 +97,10 @@ def test_there_is_something_to_read() -> None:
 def test_the_core_knows_no_service() -> None:
     allowed = CORE_MAY_USE | set(sys.stdlib_module_names) | {"ccmtl_core"}
     assert [arrow for arrow in arrows("ccmtl_core") if arrow[1].partition(".")[0] not in allowed] == []
+
+
+def test_the_service_compiles_as_the_core_does() -> None:
+    assert [arrow for arrow in arrows("app") if within(arrow[1], "numba")] == []
 
 
 def test_the_service_enters_the_core_by_its_doors() -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from ccmtl_core.compiled import kernel
 
 MAX_IRREGULARITIES = 10_000
 
@@ -76,7 +77,7 @@ def scan_csv(data: NDArray[np.uint8], n_fields: int) -> CsvStructure:
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _note(found: NDArray[np.int64], n_found: int, kind: int, record: int, field: int, n_fields: int) -> int:
     if n_found < len(found):
         found[n_found, 0] = kind
@@ -86,7 +87,7 @@ def _note(found: NDArray[np.int64], n_found: int, kind: int, record: int, field:
     return n_found + 1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _scan(data: NDArray[np.uint8], n_fields: int, found: NDArray[np.int64]) -> tuple[int, int, int, int, int]:
     record, field, state = 0, 0, _START
     n_found, n_blank = 0, 0

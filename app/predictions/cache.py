@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import math
 import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -127,29 +129,38 @@ class ModelCache:
 
     def _look_up(self, name: str, version: int | None) -> int:
         """The number of a version that the database has just now, the newest one's if ``version`` is None."""
-        known = self._known.get((name, version))
-        if known is not None:
-            # Those who ask while this thread looks go on with the number that is known.
-            self._remember(name, version, known[0])
+        known, looked_up = self._known.get((name, version), (None, 0.0))
+        if known is not None and self._clock() - looked_up <= self._refresh_seconds:
+            return known
         try:
-            with self._database.read() as session:
-                found = registry.require_version(session, name, version)
+            with self._looking(name, version), self._database.read() as session:
+                number = registry.require_version(session, name, version)
         except OperationalError:
-            number = version if known is None else known[0]
+            number = version if known is None else known
             if number is None or self._in_memory(name, number) is None:
                 raise
             logger.warning("the database does not answer: %s stays at version %d", name, number)
-            return number
         except NotFound:
             if known is not None:
                 self.forget(name, version)
             raise
-        self._remember(name, version, found)
-        return found
-
-    def _remember(self, name: str, version: int | None, number: int) -> None:
         with self._changing:
             self._known[name, version] = (number, self._clock())
+        return number
+
+    @contextmanager
+    def _looking(self, name: str, version: int | None) -> Iterator[None]:
+        """Let those who ask meanwhile, however long that takes, go on with the number that is known."""
+        self._date(name, version, math.inf)
+        try:
+            yield
+        finally:
+            self._date(name, version, self._clock())
+
+    def _date(self, name: str, version: int | None, looked_up: float) -> None:
+        with self._changing:
+            if (name, version) in self._known:
+                self._known[name, version] = (self._known[name, version][0], looked_up)
 
     def _in_memory(self, name: str, number: int) -> ServedModel | None:
         with self._changing:

@@ -32,6 +32,11 @@ def test_help_names_every_command() -> None:
         assert f" {command} " in done.stdout
 
 
+def test_no_folder_for_compiled_code_is_needed_to_start() -> None:
+    done = ccmtl("--help", NUMBA_CACHE_LOCATOR_CLASSES="ZipCacheLocator")  # which no unpacked file suits
+    assert done.returncode == 0, done.stderr
+
+
 def test_migrate_makes_an_empty_database_current(empty_database_url: str) -> None:
     done = ccmtl("migrate", CCMTL_DATABASE_URL=empty_database_url)
     assert (done.returncode, done.stdout) == (0, "The database is up to date.\n"), done.stderr

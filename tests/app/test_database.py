@@ -64,3 +64,13 @@ def test_writers_that_read_first_wait_for_each_other(database: Database) -> None
         thread.join()
     assert errors == []
     assert len(_names(database)) == 8
+
+
+@pytest.mark.parametrize("database_kind", ["postgresql"])
+def test_a_server_that_is_gone_without_a_word_is_given_up_in_time(database: Database) -> None:
+    with database.engine.connect() as connection:
+        driver = connection.connection.driver_connection
+        assert driver is not None
+        in_use = driver.info.get_parameters()
+    assert in_use["tcp_user_timeout"] == "10000"
+    assert (in_use["keepalives_idle"], in_use["keepalives_interval"]) == ("5", "5")

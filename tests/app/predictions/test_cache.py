@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -191,3 +192,51 @@ def test_memory_answers_while_the_database_does_not(
     assert "sales stays at version 1" in caplog.text
     with pytest.raises(OperationalError):
         cache.get("never asked for", None)
+
+
+def test_no_one_waits_for_a_look_that_another_takes(
+    database: Database, cache: ModelCache, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_version(database, trained([[1.0]], ["a"]))
+    served = cache.get("sales", None)
+    looking, answer = threading.Event(), threading.Event()
+
+    def silent(*args: object) -> int:
+        looking.set()
+        answer.wait(30)
+        return 1
+
+    monkeypatch.setattr(registry, "require_version", silent)
+    clock.now += 2 * REFRESH_SECONDS
+    one = threading.Thread(target=cache.get, args=("sales", None))
+    one.start()
+    assert looking.wait(30)
+    clock.now += 1000
+    assert cache.peek("sales", None) is served
+    assert cache.get("sales", None) is served
+    answer.set()
+    one.join()
+    assert cache.peek("sales", None) is served
+    clock.now += 2 * REFRESH_SECONDS
+    assert cache.peek("sales", None) is None
+
+
+def test_a_look_that_fails_is_taken_again(
+    database: Database, cache: ModelCache, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_version(database, trained([[1.0]], ["a"]))
+    cache.get("sales", None)
+    add_version(database, trained([[2.0]], ["a"]))
+    require_version = registry.require_version
+    for error in (OperationalError("SELECT", {}, Exception("gone")), ZeroDivisionError()):
+
+        def fail(*args: object, error: Exception = error) -> int:
+            raise error
+
+        monkeypatch.setattr(registry, "require_version", fail)
+        clock.now += 2 * REFRESH_SECONDS
+        with suppress(ZeroDivisionError):
+            assert cache.get("sales", None).ref.version == 1
+    monkeypatch.setattr(registry, "require_version", require_version)
+    clock.now += 2 * REFRESH_SECONDS
+    assert cache.get("sales", None).ref.version == 2
