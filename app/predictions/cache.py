@@ -136,10 +136,11 @@ class ModelCache:
             with self._looking(name, version), self._database.read() as session:
                 number = registry.require_version(session, name, version)
         except OperationalError:
-            number = version if known is None else known
-            if number is None or self._in_memory(name, number) is None:
+            stays = version if known is None else known
+            if stays is None or self._in_memory(name, stays) is None:
                 raise
-            logger.warning("the database does not answer: %s stays at version %d", name, number)
+            logger.warning("the database does not answer: %s stays at version %d", name, stays)
+            number = stays
         except NotFound:
             if known is not None:
                 self.forget(name, version)
