@@ -174,13 +174,12 @@ class Certifier:
             Edge weights r_e / ‖d_e‖ near W. With them, residuals are spread over the edges by solves, as
             often as it helps, until the tolerance is met.
         """
-        objective = self.problem.objective(W)
-        if not self.problem.radius.any():  # λ = 0, or no edge: each task alone, whose optimum is known
-            rounding = self._rounding(W, 0.0)
-            D = W - self.problem.statistics.least_squares.weights
-            apart = np.matmul(self.problem.statistics.gram, D[:, :, None])[:, :, 0]
-            gap = max(0.5 * float(np.vdot(D, apart)), 0.0) + rounding
-            return Certificate(objective, gap, rounding, np.zeros_like(flows))
+        penalty = self.problem.penalty(W)
+        objective = self.problem.loss(W) + penalty
+        if self.problem.is_negligible(penalty, objective, tolerance):
+            alone = self._of_each_alone(W, penalty, objective)
+            if alone.relative_gap <= tolerance or not self.problem.radius.any():
+                return alone
         bound = self._distance_bound(W, objective)
         U, iterations = flows.copy(), 0
         edge_kernels.project(self.problem.radius, U, self.problem.n_features)
@@ -196,6 +195,21 @@ class Certifier:
             if best.relative_gap <= tolerance or _hopeless(best.relative_gap, shrinkage, left, tolerance):
                 break
         return replace(best, cg_iterations=iterations)
+
+    def _of_each_alone(self, W: FloatArray, penalty: float, objective: float) -> Certificate:
+        """The certificate of no flows: no weights have less loss than each task alone.
+
+        It is exact for λ = 0 and without edges, and all that can be told where λ is so small that rounding
+        outweighs it: R_t, which grows with 1/λ, would make much of a residual that is only rounding.
+        """
+        statistics, hidden = self.problem.statistics, self.problem.hidden_loss
+        rounding = self._rounding(W, penalty)
+        if penalty > 0.0 and objective <= hidden:
+            rounding = hidden
+        D = W - statistics.least_squares.weights
+        apart = np.matmul(statistics.gram, D[:, :, None])[:, :, 0]
+        gap = max(0.5 * float(np.vdot(D, apart)), 0.0) + penalty + rounding
+        return Certificate(objective, gap, rounding, np.zeros((len(self.problem.head), W.shape[1])))
 
     def _evaluate(
         self, W: FloatArray, U: FloatArray, objective: float, bound: FloatArray, tolerance: float

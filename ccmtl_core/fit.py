@@ -80,7 +80,8 @@ def fit(
     data : TaskDataset or statistics
         T tasks with P features; everything after one pass over the rows uses the statistics only.
     fusion_strength : float
-        λ ≥ 0. Zero gives each task alone; large values give one model per connected component.
+        λ: zero, which gives each task alone, or from 1e-100 to 1e100; large values give one model per
+        connected component. Where it is so small that rounding outweighs it, each task alone is the answer.
     n_neighbors : int
         k of the nearest-neighbour graph; ignored with ``graph``.
     tolerance : float

@@ -119,8 +119,7 @@ class FusionSolver:
         check_solver(solver, tolerance)
         problem, W = self._problem.at(float(fusion_strength)), start[self._order]
         if fusion_strength == 0.0:  # each task alone is optimal, and edges have no weight to iterate with
-            telling = np.diagonal(problem.statistics.gram, axis1=1, axis2=2).max(axis=1) > 0.0
-            W = np.where(telling[:, None], problem.statistics.least_squares.weights, W)
+            W = _alone(problem, W)
         recorder, ran = Recorder(tolerance, _MAX_ROUNDS, on_round), []
         for name, method in self._methods(solver, problem, W, flows, recorder):
             ran.append(name)
@@ -161,9 +160,10 @@ class FusionSolver:
     ) -> Iterator[tuple[str, Callable[[], object]]]:
         """The methods that solve systems."""
         certifier = self._certifier.at(problem)
-        if problem.penalty(W) <= 0.5 * recorder.tolerance * problem.objective(W):
-            none = np.zeros((len(problem.head), W.shape[1]))
-            yield "direct", partial(_direct, W, none, certifier, recorder)
+        for V in (W, _alone(problem, W)):
+            if problem.is_negligible(problem.penalty(V), problem.objective(V), 0.5 * recorder.tolerance):
+                none = np.zeros((len(problem.head), W.shape[1]))
+                yield "direct", partial(_direct, V, none, certifier, recorder)
         rest = problem, W, recorder, certifier, self._multigrid
         if solver == "alternating":
             yield solver, partial(alternate, *rest)
@@ -184,6 +184,12 @@ def check_solver(solver: str, tolerance: float) -> None:
         raise ParameterError(f"tolerance must be a finite number above 0, not {tolerance!r}")
     if solver not in SOLVERS:
         raise ParameterError(f"solver must be one of {', '.join(SOLVERS)}; not {solver!r}")
+
+
+def _alone(problem: FusionProblem, W: FloatArray) -> FloatArray:
+    """The least squares of each task that has data, the weights W (T, P) of one that has none."""
+    telling = np.diagonal(problem.statistics.gram, axis1=1, axis2=2).max(axis=1) > 0.0
+    return np.where(telling[:, None], problem.statistics.least_squares.weights, W)
 
 
 def _direct(W: FloatArray, flows: FloatArray, certifier: Certifier, recorder: Recorder) -> None:

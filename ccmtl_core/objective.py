@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core._types import EPS, FloatArray, IntArray
 from ccmtl_core.arrays import is_real
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.knn_graph import TaskGraph
@@ -22,7 +22,7 @@ from ccmtl_core.single_task import Statistics
 from ccmtl_core.solver import edge_kernels
 from ccmtl_core.solver.kernels import Dims, dims_for
 
-MAX_STRENGTH = 1e100
+MIN_STRENGTH, MAX_STRENGTH = 1e-100, 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +113,15 @@ class FusionProblem:
         """J(W)."""
         return self.loss(weights) + self.penalty(weights)
 
+    @cached_property
+    def hidden_loss(self) -> float:
+        """EPS² Σ yᵀy: a loss that cannot be told from that of a perfect fit."""
+        return EPS**2 * float(self.statistics.yty.sum())
+
+    def is_negligible(self, penalty: float, objective: float, share: float) -> bool:
+        """Whether a penalty is within this share of the objective, or of what rounding hides of it."""
+        return penalty <= max(share * objective, self.hidden_loss)
+
     def lengths(self, W: FloatArray) -> FloatArray:
         """‖W_i − W_j‖ of each edge, (E,)."""
         out = np.empty(len(self.head))
@@ -138,10 +147,15 @@ class FusionProblem:
 
 
 def check_strength(fusion_strength: float) -> None:
-    """Refuse a strength that is no number or negative, or so large that the penalty could overflow."""
+    """Refuse a strength that is no number, negative, or of a size at which bounds could overflow."""
     if not (is_real(fusion_strength) and 0 <= fusion_strength <= MAX_STRENGTH):
         raise ParameterError(
             f"fusion_strength must be a finite number from 0 to {MAX_STRENGTH:g}, not {fusion_strength!r}"
+        )
+    if 0 < fusion_strength < MIN_STRENGTH:
+        raise ParameterError(
+            f"fusion_strength {fusion_strength!r} is beyond what can be computed: take 0, or at least "
+            f"{MIN_STRENGTH:g}"
         )
 
 

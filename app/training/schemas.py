@@ -17,15 +17,16 @@ FINAL_STATES = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLE
 DEFAULT_LAGS = 5
 MAX_LAGS = 366
 MAX_STRENGTHS = 100
-MAX_STRENGTH = 1e100  # of the library: beyond, the penalty could overflow
+MIN_STRENGTH, MAX_STRENGTH = 1e-100, 1e100  # of the library, which computes with no other but zero
+_STRENGTHS = f"0, or from {MIN_STRENGTH:g} to {MAX_STRENGTH:g}"
 
 
 def _strength(value: Any) -> Any:
-    """A number from 0 to 1e100, a list of 2 to 100 different ones, or "auto"."""
+    """Zero or a number from 1e-100 to 1e100, a list of 2 to 100 different ones, or "auto"."""
     if isinstance(value, list | tuple):
         if not 2 <= len(value) <= MAX_STRENGTHS or not all(map(_is_strength, value)):
             raise PydanticCustomError(
-                "strengths", f"A list must hold 2 to {MAX_STRENGTHS} numbers from 0 to {MAX_STRENGTH:g}"
+                "strengths", f"A list must hold 2 to {MAX_STRENGTHS} numbers, each {_STRENGTHS}"
             )
         if len(set(value)) < len(value):
             raise PydanticCustomError("strengths", "A list must hold no number twice")
@@ -34,13 +35,14 @@ def _strength(value: Any) -> Any:
         return value
     if not _is_strength(value):
         raise PydanticCustomError(
-            "strength", 'Input should be a number from 0 to 1e100, a list of them, or "auto"'
+            "strength", f'Input should be a number ({_STRENGTHS}), a list of them, or "auto"'
         )
     return float(value)
 
 
 def _is_strength(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_STRENGTH
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and (value == 0 or MIN_STRENGTH <= value <= MAX_STRENGTH)
 
 
 _STRENGTH = {"type": "number", "minimum": 0, "maximum": MAX_STRENGTH}

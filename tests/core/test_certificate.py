@@ -199,6 +199,17 @@ def test_a_strength_of_zero_leaves_no_gap_at_least_squares() -> None:
     assert not certificate.flows.any()
 
 
+def test_a_strength_that_rounding_outweighs_costs_its_penalty_and_no_more() -> None:
+    """The tasks are singular: what rounding leaves of their residuals must not be taken for a force."""
+    instance = regular(np.random.default_rng(2), complete(6), 5, n=3).with_strength(1e-60)
+    W = instance.statistics.least_squares.weights
+    none = np.zeros((len(instance.problem.head), 5))
+    certificate = instance.certifier.certify(W, none, 1e-9)
+    penalty = instance.problem.penalty(W)
+    assert penalty <= certificate.gap <= penalty + 1e-28
+    assert certificate.relative_gap <= 1e-9
+
+
 def test_a_graph_without_edges() -> None:
     rng = np.random.default_rng(0)
     instance = regular(rng, TaskGraph(np.empty((0, 2)), [], 4), 2)

@@ -230,3 +230,31 @@ def test_an_enormous_strength_leaves_the_objective_what_it_is(solver: str) -> No
     result = fit(data, fusion_strength=1e20, solver=solver)
     loss = 0.5 * SufficientStatistics.from_dataset(data).squared_error(result.model.weights).sum()
     assert result.report.objective >= loss > 0
+
+
+@every_solver
+@pytest.mark.parametrize("form", [SufficientStatistics, TriangularStatistics])
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+@pytest.mark.parametrize(
+    "choices", [{"start": "shrunk"}, {"metric": "mahalanobis"}, {"loss_scaling": "spread", "start": "shrunk"}]
+)
+def test_weights_do_not_run_away_where_rounding_outweighs_the_strength(
+    form: type[SufficientStatistics] | type[TriangularStatistics],
+    noise: float,
+    choices: dict[str, str],
+    solver: str,
+) -> None:
+    """Where a feature is constant within a task, nothing but the strength holds its weight."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((9, 3 + seed, 3))
+        X[:, :, 1] = rng.choice([0.1, 3.0, 1e6], (9, 1))
+        y = np.einsum("tnp,tp->tn", X, rng.standard_normal((9, 3)))
+        y += noise * rng.standard_normal(y.shape) + 3.0 * rng.standard_normal((9, 1))
+        statistics = form.from_dataset(TaskDataset.from_arrays(X, y))
+        options = {"fit_intercept": True, "n_neighbors": 3, "solver": solver, **choices}
+        alone = fit(statistics, fusion_strength=0.0, **options)  # type: ignore[arg-type]
+        for strength in (1e-100, 1e-60, 1e-40):
+            result = fit(statistics, fusion_strength=strength, **options)  # type: ignore[arg-type]
+            assert_sound(result)
+            assert np.abs(result.model.weights).max() <= 3.0 * np.abs(alone.model.weights).max()

@@ -81,6 +81,13 @@ def test_refuses_a_graph_of_other_tasks() -> None:
         FusionProblem(instance.statistics, complete(4), 1.0)
 
 
+@pytest.mark.parametrize("strength", [5e-324, 9.9e-101])
+def test_refuses_a_strength_below_what_can_be_computed(strength: float) -> None:
+    instance = regular(np.random.default_rng(0), complete(3), P=1)
+    with pytest.raises(ParameterError, match="take 0, or at least 1e-100"):
+        FusionProblem(instance.statistics, instance.graph, strength)
+
+
 @pytest.mark.parametrize("strength", [-1.0, np.nan, np.inf, 1e101])
 def test_refuses_an_unusable_strength(strength: float) -> None:
     instance = regular(np.random.default_rng(0), complete(3), P=1)

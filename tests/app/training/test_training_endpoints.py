@@ -15,7 +15,8 @@ from app.datasets import frames
 from app.errors import Fault
 from app.jobs import queue
 from app.models import JobState, TrainingJob
-from app.training import service
+from app.training import schemas, service
+from ccmtl_core import objective
 from tests.support.training import add_regression, add_series, job, series_csv, upload
 
 JSON = "application/json"
@@ -78,6 +79,8 @@ def test_the_newest_version_is_meant_unless_one_is_named(client: TestClient) -> 
 
 FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"fusion_strength": -1}, "body.fusion_strength"),
+    ({"fusion_strength": 1e-101}, "body.fusion_strength"),
+    ({"fusion_strength": [0, 1e-101]}, "body.fusion_strength"),
     ({"fusion_strength": "1"}, "body.fusion_strength"),
     ({"fusion_strength": True}, "body.fusion_strength"),
     ({"fusion_strength": None}, "body.fusion_strength"),
@@ -391,3 +394,7 @@ def test_a_dataset_deleted_while_its_files_are_read_is_not_found(
     answer = post(client, job())
     assert (answer.status_code, answer.json()["code"]) == (404, "dataset_not_found")
     assert n_jobs(database) == 0
+
+
+def test_the_bounds_of_a_strength_are_those_of_the_library() -> None:
+    assert (schemas.MIN_STRENGTH, schemas.MAX_STRENGTH) == (objective.MIN_STRENGTH, objective.MAX_STRENGTH)
