@@ -296,9 +296,10 @@ def _hopeless(gap: float, shrinkage: float, left: int, tolerance: float) -> bool
 
 def _bounded_conjugate(b: FloatArray, w: FloatArray, R: FloatArray) -> FloatArray:
     """h(b; w, R) for b ≥ 0: b²/2w where the maximiser b/w is within R, else R b − w R²/2."""
-    inside = b <= w * R
-    quadratic = np.divide(b * b, 2.0 * w, out=np.zeros_like(b), where=inside & (w > 0))
-    return np.where(inside, quadratic, R * b - 0.5 * w * R * R)
+    with np.errstate(over="ignore", invalid="ignore"):  # of what is not taken; a bound of infinity is none
+        inside = b <= w * R
+        quadratic = np.divide(b * b, 2.0 * w, out=np.zeros_like(b), where=inside & (w > 0))
+        return np.where(inside, quadratic, R * (b - 0.5 * w * R))
 
 
 def _absorbing(smallest: FloatArray) -> BoolArray:

@@ -49,7 +49,7 @@ def training_folds(folds: Sequence[Statistics]) -> list[Statistics]:
     >>> [float(part.xty[0, 0]) for part in training_folds(folds)]
     [5.0, 4.0, 3.0]
     """
-    _check_number(len(folds))
+    check_number(len(folds))
     last = len(folds) - 1
     before, after = {1: folds[0]}, {last - 1: folds[-1]}
     for f in range(2, last + 1):
@@ -77,7 +77,7 @@ def rolling_origins(blocks: Sequence[Statistics]) -> list[Statistics]:
     >>> [float(part.xty[0, 0]) for part in rolling_origins(blocks)]
     [1.0, 3.0]
     """
-    _check_number(len(blocks))
+    check_number(len(blocks))
     parts = [blocks[0]]
     for block in blocks[1:-1]:
         parts.append(parts[-1] + block)
@@ -98,7 +98,7 @@ def random_folds(dataset: TaskDataset, n_folds: int, rng: np.random.Generator) -
     >>> np.bincount(random_folds(data, 2, np.random.default_rng(0)))
     array([4, 4])
     """
-    _check_number(n_folds)
+    check_number(n_folds)
     order = np.lexsort((rng.random(len(dataset.y)), dataset.task_index))
     shift = rng.integers(0, n_folds, dataset.n_tasks)
     fold = np.empty(len(order), dtype=np.int64)
@@ -137,7 +137,7 @@ def contiguous_folds(dataset: TaskDataset, n_folds: int, time: ArrayLike | None 
     >>> contiguous_folds(data, 2, [9, 1, 9, 9])
     array([1, 0, 1, 1])
     """
-    _check_number(n_folds)
+    check_number(n_folds)
     if time is None:
         return _place(dataset) * n_folds // np.maximum(dataset.n_samples, 1)[dataset.task_index]
     n_times, place = distinct_moments(time, dataset.y.shape, "time")
@@ -153,6 +153,10 @@ def _place(dataset: TaskDataset) -> IntArray:
     return place
 
 
-def _check_number(n_folds: int) -> None:
-    if not is_whole(n_folds) or n_folds < 2:
-        raise ParameterError(f"at least two folds are needed, not {n_folds!r}")
+def check_number(n_folds: int, least: int = 2) -> None:
+    """Refuse a number of folds that is none, or too small to hold one out."""
+    if not is_whole(n_folds):
+        raise ParameterError(f"n_folds must be an integer, not {n_folds!r}")
+    if n_folds < least:
+        needed = "one fold is" if least == 1 else "two folds are"
+        raise ParameterError(f"at least {needed} needed, not {n_folds!r}")

@@ -10,6 +10,7 @@ from ccmtl_core._types import BoolArray, FloatArray, IntArray
 from ccmtl_core.arrays import all_finite, refuse_each
 from ccmtl_core.centring import impossible_sums
 
+MAX_SQUARES = 1e90
 SKEW = 1e-9
 """By how much of its largest entry a Gram block may differ from its transpose."""
 
@@ -60,6 +61,29 @@ def refuse_impossible_sums(
     """
     bad = impossible_sums(gram, yty, weight, x_sum, y_sum)
     _refuse(bad, task_ids, "sums do not fit the number of rows and the sums of squares")
+
+
+def refuse_huge(
+    task_ids: Sequence[str], feature_names: Sequence[str], gram: FloatArray, yty: FloatArray
+) -> None:
+    """Refuse sums of squares that a fit, which squares them again, could not compute with.
+
+    Raises
+    ------
+    DataError
+        Names the task and its largest column.
+    """
+    squares = np.column_stack([np.diagonal(gram, axis1=1, axis2=2), yty])
+    names = *feature_names, "y"
+
+    def described(t: int) -> str:
+        column = int(squares[t].argmax())
+        return (
+            f"task {task_ids[t]!r}, {names[column]}: the sum of squares is {squares[t, column]:.0e}, and a "
+            f"fit computes with up to {MAX_SQUARES:.0e}; measure it in larger units"
+        )
+
+    refuse_each(np.flatnonzero((squares > MAX_SQUARES).any(axis=1)), described)
 
 
 def _refuse(bad: BoolArray, task_ids: Sequence[str], fault: str) -> None:

@@ -20,6 +20,7 @@ from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.centring import Means
 from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.feature_basis import from_basis, in_basis, to_basis
+from ccmtl_core.gram_checks import refuse_huge
 from ccmtl_core.random_coefficients import random_coefficients
 from ccmtl_core.single_task import Statistics, shrunk_weights, start_weights
 
@@ -88,8 +89,9 @@ class ModelChoices:
         Raises
         ------
         DataError
-            An intercept or a scaling is asked for, and the statistics hold no sums.
+            An intercept or a scaling is asked for, and the statistics hold no sums; values too large to fit.
         """
+        refuse_huge(statistics.task_ids, statistics.feature_names, statistics.gram, statistics.yty)
         if self.loss_scaling == "spread":
             statistics = statistics.scaled(inverse_spread(statistics))
         elif self.loss_scaling == "residual":

@@ -18,7 +18,7 @@ from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.fit import FitResult, fit
 from ccmtl_core.fold_paths import FoldPaths, SelectionProgress
-from ccmtl_core.folds import contiguous_folds, random_folds, rolling_origins, training_folds
+from ccmtl_core.folds import check_number, contiguous_folds, random_folds, rolling_origins, training_folds
 from ccmtl_core.fusion_solver import check_solver
 from ccmtl_core.knn_graph import check_neighbors, nearest_neighbour_graph
 from ccmtl_core.model_choices import ModelChoices
@@ -214,6 +214,7 @@ def _fold_statistics(
     elif folds == "random":
         fold = random_folds(data, n_folds, np.random.default_rng(0) if rng is None else rng)
     else:
+        check_number(n_folds, least=1 if folds == "rolling" else 2)
         n_folds += folds == "rolling"
         fold = contiguous_folds(data, n_folds, time)
     if isinstance(folds, str):

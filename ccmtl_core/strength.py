@@ -22,7 +22,7 @@ from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.forest import send_to_roots, spanning_forest
 from ccmtl_core.knn_graph import TaskGraph
 from ccmtl_core.least_squares import least_squares_from_gram
-from ccmtl_core.objective import FusionProblem, row_norms
+from ccmtl_core.objective import MIN_STRENGTH, FusionProblem, row_norms
 from ccmtl_core.single_task import Statistics
 from ccmtl_core.solver import kernels
 from ccmtl_core.solver.cg import flexible_cg
@@ -160,7 +160,8 @@ def strength_grid(statistics: Statistics, graph: TaskGraph, n: int = 21) -> Floa
     Returns
     -------
     (n,) float64
-        Increasing; shorter where no task differs from the fused weights: (0,) alone.
+        Increasing; shorter where no task differs from the fused weights, or by less than any strength above
+        zero can tell: (0,) alone.
 
     Raises
     ------
@@ -181,9 +182,9 @@ def strength_grid(statistics: Statistics, graph: TaskGraph, n: int = 21) -> Floa
     cuts = single_task_cuts(statistics, graph)
     most = bounds.bracket[1]
     telling = cuts[cuts > EPS * most]
-    if bounds.bracket[0] == 0.0 or not len(telling):
+    if bounds.bracket[0] == 0.0 or most < MIN_STRENGTH or not len(telling):
         return np.zeros(1)
-    least = min(float(np.median(telling)), _DECADES * most)
+    least = max(min(float(np.median(telling)), _DECADES * most), MIN_STRENGTH)
     return np.concatenate([[0.0], np.geomspace(least, most, n - 1)])
 
 

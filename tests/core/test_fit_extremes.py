@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 
 from ccmtl_core import (
+    DataError,
     SolveStatus,
     SufficientStatistics,
     TaskDataset,
     TaskGraph,
     TriangularStatistics,
     fit,
+    fit_path,
     pooled_weights,
+    select,
 )
 from tests.core.fitting import assert_sound, every_solver, run
 from tests.core.fusion_problems import Instance, chain, complete, regular
@@ -258,3 +261,52 @@ def test_weights_do_not_run_away_where_rounding_outweighs_the_strength(
             result = fit(statistics, fusion_strength=strength, **options)  # type: ignore[arg-type]
             assert_sound(result)
             assert np.abs(result.model.weights).max() <= 3.0 * np.abs(alone.model.weights).max()
+
+
+@pytest.mark.parametrize("form", [SufficientStatistics, TriangularStatistics])
+@pytest.mark.parametrize("strength", [1e-100, 1.0, 1e100])
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {},
+        {"solver": "newton", "start": "shrunk"},
+        {"solver": "alternating", "fit_intercept": True},
+        {"metric": "mahalanobis", "loss_scaling": "residual"},
+    ],
+)
+@pytest.mark.parametrize("n", [2, 12])
+def test_the_largest_values_that_are_taken_overflow_nowhere(
+    form: type[SufficientStatistics] | type[TriangularStatistics],
+    strength: float,
+    choices: dict[str, object],
+    n: int,
+) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((10, n, 3)), rng.standard_normal((10, n))
+    for x_size, y_size in ((1e44, 1e44), (1e-50, 1e44), (1e44, 1e-50), (1e-50, 1e-50)):
+        statistics = form.from_dataset(TaskDataset.from_arrays(x_size * X, y_size * y))
+        result = fit(statistics, fusion_strength=strength, n_neighbors=3, **choices)  # type: ignore[arg-type]
+        assert np.isfinite(result.model.weights).all()
+        assert result.report.gap >= 0.0
+
+
+def test_strengths_are_chosen_at_both_ends_of_what_is_taken() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((10, 12, 3)), rng.standard_normal((10, 12))
+    for size in (1e-60, 1e44):
+        chosen = select(TaskDataset.from_arrays(size * X, size * y), n_folds=3, n_neighbors=3)
+        assert np.isfinite(chosen.errors).all()
+
+
+@pytest.mark.parametrize(("x_size", "y_size", "column"), [(1.0, 1e140, "y"), (1e140, 1.0, "price")])
+def test_larger_values_are_refused_by_name(x_size: float, y_size: float, column: str) -> None:
+    rng = np.random.default_rng(0)
+    X, y = x_size * np.abs(rng.standard_normal((4, 12, 1))), y_size * rng.standard_normal((4, 12))
+    data = TaskDataset.from_arrays(X, y, task_ids=["a", "b", "c", "tea"], feature_names=["price"])
+    message = rf"task 'tea', {column}: the sum of squares is \de\+281, and a fit computes with up to 1e\+90"
+    with pytest.raises(DataError, match=message):
+        fit(data, fusion_strength=1.0)
+    with pytest.raises(DataError, match=message):
+        fit_path(data, [0.0, 1.0])
+    with pytest.raises(DataError, match=message):
+        select(data)

@@ -241,6 +241,12 @@ def test_an_error_in_the_caller_ends_it(folds: list[SufficientStatistics]) -> No
         ({"folds": "leave-one-out"}, "folds must be one of random, contiguous, rolling"),
         ({"rule": "two"}, "rule must be one of best, one_standard_error; not 'two'"),
         ({"n_folds": 1}, "at least two folds are needed, not 1"),
+        *(
+            ({"folds": folds, "n_folds": wrong}, "n_folds must be an integer, not ")
+            for folds in ("random", "contiguous", "rolling")
+            for wrong in ("5", 2.5, True, None)
+        ),
+        ({"folds": "rolling", "n_folds": 0}, "at least one fold is needed, not 0"),
         ({"fusion_strengths": [-1.0]}, "finite number from 0 to"),
         ({"solver": "magic"}, "solver must be one of"),
         ({"path_tolerance": 0.0}, "tolerance must be"),
