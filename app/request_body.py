@@ -7,6 +7,7 @@ or to decode it faster than pydantic does.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, get_args
 
@@ -52,9 +53,11 @@ def parse_json_object(body: bytes) -> dict[str, Any]:
     ------
     BadRequest
         If the body is not a JSON object.
+    InvalidContent
+        If an object in it has a key twice, of which only one could count.
     """
     try:
-        document = json.loads(body)
+        document = json.loads(body, object_pairs_hook=_distinct)
     except (ValueError, RecursionError) as error:
         raise BadRequest("malformed_json", f"The body is not JSON: {error}.") from None
     if not isinstance(document, dict):
@@ -66,7 +69,7 @@ def explain(body: bytes, form: type[BaseModel], reason: str) -> AppError:
     """Return what is wrong with a body that does not fit ``form``; ``reason`` when ``form`` finds nothing."""
     try:
         form.model_validate(parse_json_object(body))
-    except BadRequest as refusal:
+    except AppError as refusal:
         return refusal
     except ValidationError as error:
         faults = faults_in_body(form, error)
@@ -121,6 +124,19 @@ def _forms_in(annotation: Any) -> Iterator[type[BaseModel]]:
         yield annotation
     for argument in get_args(annotation):
         yield from _forms_in(argument)
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        (key, times), *_ = Counter(key for key, _ in pairs).most_common(1)
+        (fault,) = faults_of(
+            [{"msg": f"this key stands {times} times in one object", "loc": [], "input": key}], "body"
+        )
+        raise InvalidContent(
+            "repeated_key", f"The key {fault.value!r} stands {times} times in one object.", errors=[fault]
+        )
+    return document
 
 
 def _kind(value: Any) -> str:

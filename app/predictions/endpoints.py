@@ -38,7 +38,8 @@ Horizon = Annotated[int, Query(ge=1, le=MAX_HORIZON, description="Periods ahead.
 REFUSALS: dict[int | str, dict[str, Any]] = {
     404: {
         "model": Problem,
-        "description": "No such model, version or unique_id, with near matches.",
+        "description": "No such model or version, or the one product asked for is unknown; near matches are "
+        "suggested. Of several products each has a `status` of its own.",
     },
     422: {"model": Problem, "description": "The request has faults; each is listed with its position."},
 }
@@ -48,7 +49,10 @@ BODY_REFUSALS: dict[int | str, dict[str, Any]] = {
     415: {"model": Problem, "description": "The body is not declared as JSON."},
 }
 NO_FORECAST: dict[int | str, dict[str, Any]] = {
-    409: {"model": Problem, "description": "The model or the product has no history to forecast from."}
+    409: {
+        "model": Problem,
+        "description": "The model, or the one product asked for, has no history to forecast from.",
+    }
 }
 PREDICT: dict[str, Any] = {
     "responses": {200: {"model": Predictions | PredictionColumns}, **REFUSALS, **BODY_REFUSALS},

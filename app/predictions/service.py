@@ -108,6 +108,8 @@ def predict(model: ServedModel, body: bytes) -> bytes:
     ------
     Refused
         If the body cannot be read, does not fit the model, or asks for one unknown product only.
+    InvalidContent
+        If a key stands twice.
     """
     try:
         request = decode_predict(body)
@@ -115,11 +117,13 @@ def predict(model: ServedModel, body: bytes) -> bytes:
         raise Undecodable(body, str(error)) from None
     match (request.rows, request.unique_id, request.features):
         case ([_, *_] as rows, msgspec.UNSET, msgspec.UNSET):
+            _refuse_repeated_keys(body, 1 + sum(2 + len(row.features) for row in rows))
             unique_ids = [row.unique_id for row in rows]
             yhat, status = _predict(model, unique_ids, _features_of_rows(rows, model.feature_names))
             predictions = list(map(Prediction, unique_ids, yhat, status))
             return encode(Predictions(model.ref, predictions))
         case (msgspec.UNSET, [_, *_] as unique_ids, dict() as features):
+            _refuse_repeated_keys(body, 2 + len(features))
             X = _features_of_columns(features, len(unique_ids), model.feature_names)
             yhat, status = _predict(model, unique_ids, X)
             return encode(PredictionColumns(model.ref, unique_ids, yhat, status))
@@ -133,20 +137,24 @@ def forecast(model: ServedModel, body: bytes) -> bytes:
     ------
     Refused
         If the body cannot be read, or asks for one unknown product only.
+    InvalidContent
+        If a key stands twice, or the answer would be too long.
     """
     try:
         request = decode_forecast(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Undecodable(body, str(error), of_forecast=True) from None
-    if not request.unique_id or not 1 <= request.h <= MAX_HORIZON:
+    h = 1 if request.h is msgspec.UNSET else request.h
+    if not request.unique_id or not 1 <= h <= MAX_HORIZON:
         raise Undecodable(body, "`unique_id` or `h` is out of range", of_forecast=True)
-    if len(request.unique_id) * request.h > MAX_FORECASTS:
+    _refuse_repeated_keys(body, 1 if request.h is msgspec.UNSET else 2)
+    if len(request.unique_id) * h > MAX_FORECASTS:
         raise InvalidContent(
             "too_many_forecasts",
-            f"{len(request.unique_id)} products times {request.h} periods is over the limit of "
+            f"{len(request.unique_id)} products times {h} periods is over the limit of "
             f"{MAX_FORECASTS} forecasts for one request.",
         )
-    return forecast_products(model, request.unique_id, request.h)
+    return forecast_products(model, request.unique_id, h)
 
 
 def forecast_products(model: ServedModel, unique_ids: Sequence[str], h: int) -> bytes:
@@ -203,6 +211,15 @@ def _predict(
         value if state is RowStatus.OK else None for value, state in zip(yhat.tolist(), status, strict=True)
     ]
     return answers, status
+
+
+def _refuse_repeated_keys(body: bytes, n_keys: int) -> None:
+    """Refuse a body that has more keys than were read: of those that stand twice, the last was taken.
+
+    Colons are counted first. One inside a key or an id takes a second look, which reads the body again.
+    """
+    if body.count(b":") > n_keys:
+        parse_json_object(body)
 
 
 def _rows_of(model: ServedModel, unique_ids: Sequence[str]) -> NDArray[np.int64]:

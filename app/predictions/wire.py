@@ -47,7 +47,7 @@ class ForecastRequest(Struct, forbid_unknown_fields=True):
     """Products, and how many periods ahead."""
 
     unique_id: list[str]
-    h: int = 1
+    h: int | UnsetType = UNSET
 
 
 class Prediction(Struct):

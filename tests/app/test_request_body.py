@@ -9,7 +9,7 @@ import pytest
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict
 
-from app.errors import BadRequest, PayloadTooLarge, UnsupportedMediaType
+from app.errors import BadRequest, InvalidContent, PayloadTooLarge, UnsupportedMediaType
 from app.request_body import documented_body, explain, parse_json_object, read_json_body
 
 
@@ -72,6 +72,29 @@ def test_another_type_is_refused_before_reading() -> None:
 def test_only_an_object_is_a_request(body: bytes, kind: str) -> None:
     with pytest.raises(BadRequest, match=kind):
         parse_json_object(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "key", "times"),
+    [
+        (b'{"a": 1, "b": 2, "a": 1}', "a", 2),
+        (b'{"x": [{}, {"b": {"c": 1}, "b": 2, "b": 3}]}', "b", 3),
+        (b'{"\\u0061": 1, "a": 2}', "a", 2),
+        (b'{"\\ud800": 1, "\\ud800": 2}', "?", 2),
+        (b'{"' + 300 * b"k" + b'": 1, "' + 300 * b"k" + b'": 2}', 200 * "k", 2),
+    ],
+)
+def test_a_key_that_stands_twice_is_refused_by_name(body: bytes, key: str, times: int) -> None:
+    with pytest.raises(InvalidContent) as caught:
+        parse_json_object(body)
+    problem = caught.value.problem
+    assert (problem.status, problem.code, problem.error_count) == (422, "repeated_key", 1)
+    assert problem.detail == f"The key {key!r} stands {times} times in one object."
+    assert explain(body, Tree, "").problem == problem
+
+
+def test_the_same_key_in_two_objects_is_no_fault() -> None:
+    assert parse_json_object(b'{"a": {"a": 1}, "b": [{"a": 2}, {"a": 3}]}')["b"] == [{"a": 2}, {"a": 3}]
 
 
 def test_every_fault_is_explained_with_its_place() -> None:

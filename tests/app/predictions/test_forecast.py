@@ -142,6 +142,19 @@ def test_faults_are_located(document: dict[str, Any], location: str) -> None:
     assert [fault.location for fault in problem.errors] == [location]
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"unique_id": ["0001"], "unique_id": ["a"]}',
+        b'{"unique_id": ["0001"], "h": 1, "h": 2}',
+        b'{"unique_id": ["a"], "h": 1, "unique_id": ["0001"]}',
+    ],
+)
+def test_a_key_that_stands_twice_is_refused(body: bytes) -> None:
+    with pytest.raises(InvalidContent, match="stands 2 times in one object"):
+        service.forecast(served([[1.0]], [[1.0]]), body)
+
+
 def test_an_answer_larger_than_the_limit_is_refused() -> None:
     body = json.dumps({"unique_id": ["0001"] * (MAX_FORECASTS // 366 + 1), "h": 366}).encode()
     with pytest.raises(InvalidContent, match="over the limit"):

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from app.errors import InvalidContent
 from app.predictions import service
 from app.predictions.cache import ServedModel
 from app.predictions.schemas import PredictColumns, PredictionColumns, Predictions, PredictRows
@@ -110,6 +111,28 @@ def test_an_id_longer_than_any_is_not_searched_for() -> None:
     problem = refusal(served(np.ones((5, 3))), as_rows(["x" * 10**6], [[0.0] * 3]))
     assert problem.suggestions == []
     assert len(problem.detail) < 400
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"rows": [{"unique_id": "1", "features": {"x": 1, "x": 2}}]}',
+        b'{"rows": [{"unique_id": "1", "unique_id": "0001", "features": {"x": 1}}]}',
+        b'{"rows": [], "rows": [{"unique_id": "1", "features": {"x": 1}}]}',
+        b'{"unique_id": ["1"], "features": {"x": [1], "\\u0078": [2]}}',
+        b'{"unique_id": ["1"], "features": {"x": [1]}, "unique_id": ["0001"]}',
+    ],
+)
+def test_a_key_that_stands_twice_is_refused(body: bytes) -> None:
+    with pytest.raises(InvalidContent, match="stands 2 times in one object"):
+        service.predict(served(np.ones((5, 1)), names=("x",)), body)
+
+
+def test_a_colon_in_an_id_or_a_feature_is_no_second_key() -> None:
+    model = served(np.ones((2, 1)), ids=("a:b", "::"), names=("x:",))
+    rows = [{"unique_id": unique_id, "features": {"x:": 2.0}} for unique_id in ("a:b", "::")]
+    answer = service.predict(model, json.dumps({"rows": rows}).encode())
+    assert [p.yhat for p in Predictions.model_validate_json(answer).predictions] == [2.0, 2.0]
 
 
 @pytest.mark.parametrize("token", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999", "null", "true", '"1"'])
