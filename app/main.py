@@ -29,6 +29,7 @@ from app.openapi import DocumentedAPI
 from app.parameters import refuse_unknown_queries
 from app.predictions import endpoints as predictions
 from app.predictions.cache import ModelCache
+from app.reference import add_reference
 from app.registry import endpoints as registry
 from app.schema import prepare
 from app.settings import Settings
@@ -48,6 +49,8 @@ def create_app(settings: Settings) -> FastAPI:
         version=version("ccmtl"),
         summary="Forecasts for tens of thousands of products, trained together.",
         lifespan=_lifespan,
+        docs_url=None,
+        redoc_url=None,
     )
     app.state.settings = settings
     app.state.database = Database(settings)
@@ -58,6 +61,7 @@ def create_app(settings: Settings) -> FastAPI:
     for slice_ in (predictions, registry, training, datasets):
         app.include_router(slice_.router, dependencies=[Depends(refuse_unknown_queries)])
     app.include_router(health.router)  # probes may append what they like
+    add_reference(app)
     return app
 
 
