@@ -7,7 +7,9 @@ RUN python3 -m venv /opt/ccmtl
 ENV PATH=/opt/ccmtl/bin:$PATH PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /src
 COPY requirements/runtime.txt requirements/
-RUN pip install --only-binary :all: -r requirements/runtime.txt
+# Prebuilt packages only, but on ARM64, where pyamg has none: there the base must have a C++ compiler.
+RUN if [ "$(uname -m)" = aarch64 ]; then wheels=--prefer-binary; else wheels="--only-binary :all:"; fi \
+    && pip install $wheels -r requirements/runtime.txt
 COPY pyproject.toml README.md ./
 COPY ccmtl_core/ ccmtl_core/
 COPY app/ app/

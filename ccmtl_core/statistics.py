@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.arrays import as_counts, as_shape, checked_names
+from ccmtl_core.arrays import as_counts, as_shape, checked_names, read_only
 from ccmtl_core.centring import (
     Means,
     centred_gram,
@@ -276,7 +276,7 @@ class SufficientStatistics:
         """The same tasks, renumbered: the new task t is the old ``order[t]``."""
         new = object.__new__(SufficientStatistics)  # of parts that were checked
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        arrays = {name: value[order] for name, value in values.items() if isinstance(value, np.ndarray)}
+        arrays = {n: read_only(value[order]) for n, value in values.items() if isinstance(value, np.ndarray)}
         ids = tuple(map(self.task_ids.__getitem__, order.tolist()))
         new.__dict__.update({**values, **arrays, "task_ids": ids})
         new.__dict__["least_squares"] = self.least_squares.reordered(order)

@@ -66,11 +66,16 @@ explain() {
     tail -n 15 "$log" >&2
     fail "the packages of requirements/$level.txt could not be installed; the end of $log is above." \
         "No network, or a proxy?   pip needs its package index once; see pip's own settings: pip config list" \
-        "No matching version?      Python 3.11 to 3.13 on Linux or macOS have prebuilt packages: make PYTHON=python3.13 ..." \
+        "No matching version?      Python 3.11 to 3.13 have prebuilt packages, on Linux and on macOS with ARM64: make PYTHON=python3.13 ..." \
+        "A compiler is missing?    Linux with ARM64 has no prebuilt pyamg; Debian, Ubuntu:  sudo apt install g++ python3-dev" \
         "$disk"
 }
+case $(uname -sm) in
+"Linux aarch64") wheels=--prefer-binary ;; # pyamg has none there
+*) wheels="--only-binary :all:" ;;
+esac
 echo "Installing $(grep -c == "requirements/$level.txt") pinned packages (about a minute; progress in $log)"
-pip install --only-binary :all: -r "requirements/$level.txt" || explain
+pip install $wheels -r "requirements/$level.txt" || explain
 pip install --no-deps --editable . || explain
 echo "Compiling the numerical kernels"
 "$venv/bin/python" scripts/warm_cache.py || fail "the numerical kernels do not run here; the reason is above."

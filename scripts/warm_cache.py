@@ -11,6 +11,7 @@ from ccmtl_core.leaf_search import nearest_by_leaves
 # Kernels for any number of features, then those with five as a constant, taken where there are many tasks.
 SIZES = ((1000, 3), (5000, 5))
 N_ROWS = 12
+STRENGTH = 3.0  # at which some tasks fuse, and not all
 
 
 def main() -> None:
@@ -30,10 +31,10 @@ def train(n_tasks: int, n_features: int) -> None:
     dataset = TaskDataset.from_long(X, y, [str(t) for t in task])
     fold = np.tile(np.arange(N_ROWS) % 2, n_tasks)
     training, _ = SufficientStatistics.by_fold(dataset, fold, 2)
-    fit(training, fusion_strength=1.0, metric="mahalanobis")
+    fit(training, fusion_strength=STRENGTH, metric="mahalanobis")
     for data in (training, dataset):
         for solver in ("auto", "alternating", "newton"):
-            result = fit(data, fusion_strength=1.0, solver=solver)
+            result = fit(data, fusion_strength=STRENGTH, solver=solver)
         fusing_strength(SufficientStatistics.from_dataset(dataset), result.graph)
 
 
