@@ -17,7 +17,12 @@ STRENGTH = 3.0  # at which some tasks fuse, and not all
 def main() -> None:
     """Take the steps of an upload, then of training jobs with a holdout."""
     scan_csv(np.frombuffer(b"a,b\n1,2\n", np.uint8), n_fields=2)
-    nearest_by_leaves(np.arange(1000.0).reshape(200, 5), 11)  # what very many tasks take
+    points = np.arange(1000.0).reshape(200, 5)
+    for last in (
+        0.0,
+        1e12,
+    ):  # what very many tasks take, in single precision and, with one far away, in double
+        nearest_by_leaves(np.concatenate([points, np.full((1, 5), last)]), 11)
     for n_tasks, n_features in SIZES:
         train(n_tasks, n_features)
 

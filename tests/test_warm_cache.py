@@ -12,7 +12,10 @@ FIRST_JOB = """
 import numpy as np
 from ccmtl_core import SufficientStatistics, TaskDataset, fit, select
 from ccmtl_core.leaf_search import nearest_by_leaves
-nearest_by_leaves(np.random.default_rng(0).normal(size=(100, 5)), 4)
+points = np.random.default_rng(0).normal(size=(100, 5))
+for scale in (1.0, 1e15):
+    points[-1] *= scale
+    nearest_by_leaves(points, 4)
 for n_tasks, n_features, n_rows in ((300, 7, 8), (300, 7, 40), (6000, 5, 8), (6000, 5, 40)):
     random = np.random.default_rng(1)
     task = np.repeat(np.arange(n_tasks), n_rows)
