@@ -1,20 +1,61 @@
 """Grouped rows in, X_tᵀX_t, X_tᵀy_t, y_tᵀy_t and sums added in place: the one pass over the data.
 
-Rows are turned, up to ``CHUNK`` at a time, into columns that stay in the cache; each entry of
-[X y]ᵀ[X y] then is a dot product of two contiguous columns. Sums over a chunk are added to sums
-of chunks, so that rounding errors of a task with a million rows stay small. One thread, no GIL:
-callers spread blocks over cores.
+All of them are entries of [X y 1]ᵀ[X y 1]. Its columns are cut into blocks of four, a vector each: features
+in their order, and last y, 1 and the last two features. No vector reaches beyond its row, for which blocks
+may share features; products of those are computed twice and read once. The products of two or three blocks
+stay in registers while ``ROWS`` rows pass by, and are added up in the cache over ``PIECE`` rows: sums of sums
+of sums, so that rounding errors stay small even where all rows are equal and all errors have one sign. One
+thread, no GIL: callers spread blocks over cores.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.arrays import read_only
 from ccmtl_core.compiled import kernel
+from ccmtl_core.vectors import (
+    LANES,
+    Pointer,
+    add_products,
+    add_to,
+    load,
+    no_products,
+    number,
+    pointer,
+    replace_two,
+    vector,
+)
 
-CHUNK = 128
+ROWS = 12
+PIECE = 16 * ROWS
+CACHED = 2048
+"""Numbers of X that all pairs of blocks pass over before the next rows are read."""
+
+
+class _Rows(NamedTuple):
+    """Rows ``order[first:stop] + shift`` of [X y]."""
+
+    X: Pointer
+    y: Pointer
+    width: int
+    order: Pointer
+    first: int
+    stop: int
+    shift: int
+
+
+class _Target(NamedTuple):
+    """Where products are added, or where it is fresh written: a square of ``width``, from ``place`` on."""
+
+    products: Pointer
+    place: int
+    width: int
+    fresh: bool
 
 
 def accumulate_gram(
@@ -49,8 +90,38 @@ def accumulate_gram(
     x_sum : (T, P) float64, changed
     y_sum : (T,) float64, changed
     """
-    rows = map(read_only, (X, y, order, offsets, slot))  # one combination of types: compiled once
-    _accumulate(*rows, gram, xty, yty, x_sum, y_sum)
+    P = X.shape[1]
+    starts, groups, places = _layout(P)
+    in_place = np.arange(max(ROWS, CACHED // P // ROWS * ROWS))
+    products = np.empty((LANES * len(starts)) ** 2)
+    given = X.reshape(-1), y, order, offsets, slot, in_place, starts, groups, places
+    _accumulate(*map(read_only, given), products, gram, xty, yty, x_sum, y_sum)  # read-only: compiled once
+
+
+def _layout(P: int) -> tuple[IntArray, IntArray, NDArray[np.uint64]]:
+    """How the columns of [X y 1] are cut.
+
+    Returns
+    -------
+    starts : (B,) int64
+        Where in a row each block starts. A row shorter than a block is one, with y, and the ones are another.
+    groups : (G + 1,) int64
+        Bounds of the groups, of two or three blocks.
+    places : (P + 2, P + 2) uint64
+        Where the products hold that of each pair of x_1, …, x_P, y, 1. (Unsigned: compiled code then need not
+        count from the end.)
+    """
+    p = np.arange(P)
+    if P < LANES:
+        starts, column = np.zeros(2, dtype=np.int64), np.array([*p, LANES - 1, LANES])
+    else:
+        starts = np.minimum(np.arange(0, P + 2, LANES), P - LANES)
+        last = LANES * (len(starts) - 1)
+        column = np.array([*(p + LANES * (p // LANES) - starts[p // LANES]), last, last + 1])
+    n_groups = -(-len(starts) // 3)
+    groups = len(starts) * np.arange(n_groups + 1) // n_groups
+    places = np.minimum.outer(column, column) * LANES * len(starts) + np.maximum.outer(column, column)
+    return starts, groups, places.astype(np.uint64)
 
 
 @kernel
@@ -60,106 +131,154 @@ def _accumulate(
     order: IntArray,
     offsets: IntArray,
     slot: IntArray,
+    in_place: IntArray,
+    starts: IntArray,
+    groups: IntArray,
+    places: NDArray[np.uint64],
+    products: FloatArray,
     gram: FloatArray,
     xty: FloatArray,
     yty: FloatArray,
     x_sum: FloatArray,
     y_sum: FloatArray,
 ) -> None:
-    P = X.shape[1]
-    size = (P + 4) // 4 * 4  # whole tiles; the columns beyond y stay zero
-    columns = np.zeros((size, CHUNK))
-    products = np.zeros((size, size))
-    sums = np.zeros(size)
+    P, width = xty.shape[1], LANES * len(starts)
+    ordered = len(order) > 0
+    row_of = pointer(order) if ordered else pointer(in_place)
     for s in range(len(slot)):
-        if offsets[s] == offsets[s + 1]:
-            continue
-        products[:] = 0.0
-        sums[:] = 0.0
-        for first in range(offsets[s], offsets[s + 1], CHUNK):
-            m = min(CHUNK, offsets[s + 1] - first)
-            load_columns(X, y, order, first, m, columns)
-            _add_first_products(columns, P + 1, m, products, sums)
-            _add_products(columns, P + 1, m, products)
         t = slot[s]
-        for p in range(P):
-            for q in range(p):
-                gram[t, p, q] += products[p, q]
-                gram[t, q, p] += products[p, q]
-            gram[t, p, p] += products[p, p]
-            xty[t, p] += products[P, p]
-            x_sum[t, p] += sums[p]
-        yty[t] += products[P, P]
-        y_sum[t] += sums[P]
+        for first in range(offsets[s], offsets[s + 1], PIECE):
+            i, end = first, min(first + PIECE, offsets[s + 1])
+            while i < end:
+                m = min(len(in_place), end - i)
+                at, shift = (i, 0) if ordered else (0, i)
+                rows = _Rows(pointer(X), pointer(y), P, row_of, at, at + m, shift)
+                target = _Target(pointer(products), 0, width, i == first)
+                _add_rows(rows, pointer(starts), pointer(groups), len(groups) - 1, target)
+                i += m
+            for p in range(P):
+                for q in range(P):
+                    gram[t, p, q] += products[places[p, q]]
+                xty[t, p] += products[places[p, P]]
+                x_sum[t, p] += products[places[p, P + 1]]
+            yty[t] += products[places[P, P]]
+            y_sum[t] += products[places[P, P + 1]]
 
 
 @kernel
-def load_columns(
-    X: FloatArray, y: FloatArray, order: IntArray, first: int, m: int, columns: FloatArray
+def _add_rows(rows: _Rows, starts: Pointer, groups: Pointer, n_groups: int, target: _Target) -> None:
+    """Add the products of each block with itself and with those after it."""
+    if rows.width < LANES:
+        _add_short_rows(rows, target)
+        return
+    products, _, width, fresh = target
+    n_blocks = number(groups, n_groups)
+    for g in range(n_groups):
+        b, end = number(groups, g), number(groups, g + 1)
+        first, second, third = number(starts, b), number(starts, b + 1), number(starts, end - 1)
+        of_group = _Target(products, LANES * b * (width + 1), width, fresh)
+        if end - b == 3:
+            _add_three_blocks(rows, (first, second, third), end == n_blocks, of_group)
+        else:
+            _add_two_blocks(rows, (first, second), end == n_blocks, of_group)
+        for h in range(g + 1, n_groups):
+            c, after = number(groups, h), number(groups, h + 1)
+            first, second, third = number(starts, c), number(starts, c + 1), number(starts, after - 1)
+            for p in range(b, end):
+                of_pairs = _Target(products, LANES * (p * width + c), width, fresh)
+                start = number(starts, p)
+                if after - c == 3:
+                    _add_block_by_three(rows, start, (first, second, third), after == n_blocks, of_pairs)
+                else:
+                    _add_block_by_two(rows, start, (first, second), after == n_blocks, of_pairs)
+
+
+@kernel
+def _add_three_blocks(rows: _Rows, starts: tuple[int, int, int], last: bool, target: _Target) -> None:
+    X, y, width, order, first, stop, shift = rows
+    products, place, size, fresh = target
+    for i in range(first, stop, ROWS):
+        a, b, c = no_products(starts), no_products(starts[1:]), no_products(starts[2:])
+        for j in range(i, min(i + ROWS, stop)):
+            row = number(order, j) + shift
+            at = row * width
+            u, v, w = load(X, at + starts[0]), load(X, at + starts[1]), load(X, at + starts[2])
+            w = replace_two(w, number(y, row), 1.0, last)
+            a = add_products(a, u, (u, v, w))
+            b = add_products(b, v, (v, w))
+            c = add_products(c, w, (w,))
+        step = LANES * (size + 1)
+        add_to(a, products, place, size, fresh)
+        add_to(b, products, place + step, size, fresh)
+        add_to(c, products, place + 2 * step, size, fresh)
+        fresh = False
+
+
+@kernel
+def _add_two_blocks(rows: _Rows, starts: tuple[int, int], last: bool, target: _Target) -> None:
+    X, y, width, order, first, stop, shift = rows
+    products, place, size, fresh = target
+    for i in range(first, stop, ROWS):
+        a, b = no_products(starts), no_products(starts[1:])
+        for j in range(i, min(i + ROWS, stop)):
+            row = number(order, j) + shift
+            at = row * width
+            u, v = load(X, at + starts[0]), load(X, at + starts[1])
+            v = replace_two(v, number(y, row), 1.0, last)
+            a = add_products(a, u, (u, v))
+            b = add_products(b, v, (v,))
+        add_to(a, products, place, size, fresh)
+        add_to(b, products, place + LANES * (size + 1), size, fresh)
+        fresh = False
+
+
+@kernel
+def _add_block_by_three(
+    rows: _Rows, start: int, starts: tuple[int, int, int], last: bool, target: _Target
 ) -> None:
-    """Copy m rows of [X y], from position ``first`` of the order on, into ``columns[:, :m]``."""
-    P = X.shape[1]
-    for i in range(m):
-        row = order[first + i] if len(order) else first + i
-        for p in range(P):
-            columns[p, i] = X[row, p]
-        columns[P, i] = y[row]
+    X, y, width, order, first, stop, shift = rows
+    products, place, size, fresh = target
+    for i in range(first, stop, ROWS):
+        a = no_products(starts)
+        for j in range(i, min(i + ROWS, stop)):
+            row = number(order, j) + shift
+            at = row * width
+            u, v, w = load(X, at + starts[0]), load(X, at + starts[1]), load(X, at + starts[2])
+            w = replace_two(w, number(y, row), 1.0, last)
+            a = add_products(a, load(X, at + start), (u, v, w))
+        add_to(a, products, place, size, fresh)
+        fresh = False
 
 
 @kernel
-def _add_first_products(
-    columns: FloatArray, used: int, m: int, products: FloatArray, sums: FloatArray
-) -> None:
-    """Add the dot products of all columns with the first four, and, the columns being at hand, their sums."""
-    for p in range(0, used, 2):
-        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = sa = sb = 0.0
-        for i in range(m):
-            a, b = columns[p, i], columns[p + 1, i]
-            c0, c1, c2, c3 = columns[0, i], columns[1, i], columns[2, i], columns[3, i]
-            sa += a
-            sb += b
-            a0 += a * c0
-            a1 += a * c1
-            a2 += a * c2
-            a3 += a * c3
-            b0 += b * c0
-            b1 += b * c1
-            b2 += b * c2
-            b3 += b * c3
-        sums[p] += sa
-        sums[p + 1] += sb
-        products[p, 0] += a0
-        products[p, 1] += a1
-        products[p, 2] += a2
-        products[p, 3] += a3
-        products[p + 1, 0] += b0
-        products[p + 1, 1] += b1
-        products[p + 1, 2] += b2
-        products[p + 1, 3] += b3
+def _add_block_by_two(rows: _Rows, start: int, starts: tuple[int, int], last: bool, target: _Target) -> None:
+    X, y, width, order, first, stop, shift = rows
+    products, place, size, fresh = target
+    for i in range(first, stop, ROWS):
+        a = no_products(starts)
+        for j in range(i, min(i + ROWS, stop)):
+            row = number(order, j) + shift
+            at = row * width
+            u, v = load(X, at + starts[0]), load(X, at + starts[1])
+            v = replace_two(v, number(y, row), 1.0, last)
+            a = add_products(a, load(X, at + start), (u, v))
+        add_to(a, products, place, size, fresh)
+        fresh = False
 
 
 @kernel
-def _add_products(columns: FloatArray, used: int, m: int, products: FloatArray) -> None:
-    """Add the other dot products of pairs of columns, lower triangle, in tiles of two by four."""
-    for p in range(4, used, 2):
-        for q in range(4, p + 1, 4):
-            a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
-            for i in range(m):
-                a, b = columns[p, i], columns[p + 1, i]
-                c0, c1, c2, c3 = columns[q, i], columns[q + 1, i], columns[q + 2, i], columns[q + 3, i]
-                a0 += a * c0
-                a1 += a * c1
-                a2 += a * c2
-                a3 += a * c3
-                b0 += b * c0
-                b1 += b * c1
-                b2 += b * c2
-                b3 += b * c3
-            products[p, q] += a0
-            products[p, q + 1] += a1
-            products[p, q + 2] += a2
-            products[p, q + 3] += a3
-            products[p + 1, q] += b0
-            products[p + 1, q + 1] += b1
-            products[p + 1, q + 2] += b2
-            products[p + 1, q + 3] += b3
+def _add_short_rows(rows: _Rows, target: _Target) -> None:
+    """Add the products of up to three features and y with each other and with 1."""
+    X, y, width, order, first, stop, shift = rows
+    products, place, size, fresh = target
+    second, third = min(1, width - 1), width - 1
+    one = vector(1.0, 1.0, 1.0, 1.0)
+    for i in range(first, stop, ROWS):
+        a = no_products((0, 0))
+        for j in range(i, min(i + ROWS, stop)):
+            row = number(order, j) + shift
+            at = row * width
+            u = vector(number(X, at), number(X, at + second), number(X, at + third), number(y, row))
+            a = add_products(a, u, (u, one))
+        add_to(a, products, place, size, fresh)
+        fresh = False

@@ -12,7 +12,8 @@ import numpy as np
 from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.arrays import read_only
 from ccmtl_core.compiled import kernel
-from ccmtl_core.gram_kernel import CHUNK, load_columns
+
+CHUNK = 128
 
 _TINY = 1e-250  # a sum of squares whose own square root is far above the smallest number
 
@@ -42,9 +43,22 @@ def _accumulate(
     for s in range(len(slot)):
         for first in range(offsets[s], offsets[s + 1], CHUNK):
             m = min(CHUNK, offsets[s + 1] - first)
-            load_columns(X, y, order, first, m, columns)
+            _load_columns(X, y, order, first, m, columns)
             columns[X.shape[1] + 1 :, :m] = 1.0
             _fold_in(columns, m, factor[slot[s]])
+
+
+@kernel
+def _load_columns(
+    X: FloatArray, y: FloatArray, order: IntArray, first: int, m: int, columns: FloatArray
+) -> None:
+    """Copy m rows of [X y], from position ``first`` of the order on, into ``columns[:, :m]``."""
+    P = X.shape[1]
+    for i in range(m):
+        row = order[first + i] if len(order) else first + i
+        for p in range(P):
+            columns[p, i] = X[row, p]
+        columns[P, i] = y[row]
 
 
 @kernel

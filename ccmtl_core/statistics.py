@@ -26,7 +26,7 @@ from ccmtl_core.centring import (
     refuse_unequal_sums,
 )
 from ccmtl_core.exceptions import DataError
-from ccmtl_core.gram_checks import refuse_impossible, refuse_impossible_sums
+from ccmtl_core.gram_checks import refuse_impossible, refuse_impossible_sums, refuse_infinite
 from ccmtl_core.gram_kernel import accumulate_gram
 from ccmtl_core.gram_totals import Totals, sum_of_tasks, weighted_totals, zeros
 from ccmtl_core.least_squares import LeastSquares, least_squares_from_gram
@@ -140,20 +140,31 @@ class SufficientStatistics:
 
         with sharing(len(parts)) as share:
             share(accumulate, parts)
-        return cls._of_totals(totals, dataset.n_samples, dataset.task_ids, dataset.feature_names)
+        return cls._of_rows(totals, dataset.n_samples, dataset)
 
     @classmethod
-    def _of_totals(
-        cls,
-        totals: Totals,
-        n_samples: IntArray,
-        task_ids: tuple[str, ...],
-        names: tuple[str, ...],
-        weight: FloatArray | None = None,
-    ) -> SufficientStatistics:
-        gram, xty, yty, x_sum, y_sum = totals
-        weight = n_samples.astype(np.float64) if weight is None else weight
-        return cls(gram, xty, yty, n_samples, task_ids, names, weight, x_sum, y_sum)
+    def _of_rows(cls, totals: Totals, n_samples: IntArray, dataset: TaskDataset) -> SufficientStatistics:
+        """From sums over the rows of a dataset: nothing can be wrong with them but that squares overflow."""
+        gram, xty, yty, x_sum, y_sum = map(read_only, totals)
+        refuse_infinite(dataset.task_ids, gram, xty, yty)
+        return cls._of_checked(
+            gram=gram,
+            xty=xty,
+            yty=yty,
+            n_samples=read_only(n_samples),
+            task_ids=dataset.task_ids,
+            feature_names=dataset.feature_names,
+            weight=read_only(n_samples.astype(np.float64)),
+            x_sum=x_sum,
+            y_sum=y_sum,
+        )
+
+    @classmethod
+    def _of_checked(cls, **values: Any) -> SufficientStatistics:
+        """From what needs no check: the checks would take half as long as the pass over the rows."""
+        new = object.__new__(cls)
+        new.__dict__.update(values)
+        return new
 
     @classmethod
     def from_blocks(
@@ -197,7 +208,8 @@ class SufficientStatistics:
             accumulate_gram(X, y, order, offsets, slot, *totals)
             n_samples += np.diff(offsets)
         ids, names = names_or_default(task_ids, n_tasks, feature_names, n_features)
-        return cls._of_totals(totals, n_samples, ids, names)
+        gram, xty, yty, x_sum, y_sum = totals
+        return cls(gram, xty, yty, n_samples, ids, names, n_samples.astype(np.float64), x_sum, y_sum)
 
     @classmethod
     def by_fold(
@@ -223,20 +235,21 @@ class SufficientStatistics:
             (:func:`ccmtl_core.training_folds`), never the total minus one: that would cancel.
         """
         order, offsets, slot = group_by_fold(dataset, fold, n_folds)
+        T = dataset.n_tasks
+        parts = [slice(f * T, (f + 1) * T) for f in range(n_folds)]
         n_samples = np.empty(len(slot), dtype=np.int64)
         if sample_weight is None:
             totals = zeros(len(slot), dataset.n_features)
             accumulate_gram(dataset.X, dataset.y, order, offsets, slot, *totals)
             n_samples[slot] = np.diff(offsets)
-            weight = n_samples.astype(np.float64)
-        else:
-            rows = weighted_rows(dataset, sample_weight)
-            totals, weight = weighted_totals(rows, order, offsets, slot)
-            n_samples[slot] = rows.counts(order, offsets)
-        T = dataset.n_tasks
-        parts = [slice(f * T, (f + 1) * T) for f in range(n_folds)]
+            return [cls._of_rows(tuple(a[s] for a in totals), n_samples[s], dataset) for s in parts]
+        rows = weighted_rows(dataset, sample_weight)
+        (gram, xty, yty, x_sum, y_sum), weight = weighted_totals(rows, order, offsets, slot)
+        n_samples[slot] = rows.counts(order, offsets)
         names = dataset.task_ids, dataset.feature_names
-        return [cls._of_totals(tuple(a[s] for a in totals), n_samples[s], *names, weight[s]) for s in parts]
+        return [
+            cls(gram[s], xty[s], yty[s], n_samples[s], *names, weight[s], x_sum[s], y_sum[s]) for s in parts
+        ]
 
     def __add__(self, other: SufficientStatistics) -> SufficientStatistics:
         if not isinstance(other, SufficientStatistics):
@@ -274,11 +287,10 @@ class SufficientStatistics:
 
     def reordered(self, order: IntArray) -> SufficientStatistics:
         """The same tasks, renumbered: the new task t is the old ``order[t]``."""
-        new = object.__new__(SufficientStatistics)  # of parts that were checked
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         arrays = {n: read_only(value[order]) for n, value in values.items() if isinstance(value, np.ndarray)}
         ids = tuple(map(self.task_ids.__getitem__, order.tolist()))
-        new.__dict__.update({**values, **arrays, "task_ids": ids})
+        new = self._of_checked(**{**values, **arrays, "task_ids": ids})
         new.__dict__["least_squares"] = self.least_squares.reordered(order)
         return new
 

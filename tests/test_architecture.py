@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-CORE_MAY_USE = {"joblib", "numba", "numpy", "polars", "pyamg", "scipy", "threadpoolctl"}
+CORE_MAY_USE = {"joblib", "llvmlite", "numba", "numpy", "polars", "pyamg", "scipy", "threadpoolctl"}
 CORE_DOORS = {
     "ccmtl_core",
     "ccmtl_core.compiled",

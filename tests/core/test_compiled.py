@@ -40,6 +40,21 @@ def test_kernels_run_with_and_without_a_folder_for_compiled_code(
     assert any(tmp_path.rglob("*.nbc")) == ("NUMBA_CACHE_DIR" in place)
 
 
+def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
+    program = (
+        PROGRAM + "from ccmtl_core.gram_kernel import _accumulate\nprint(len(_accumulate.stats.cache_misses))"
+    )
+    for misses in (1, 0):
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=200,
+        )
+        assert done.stdout == f"6.0\n{misses}\n", done.stderr
+
+
 def test_a_pass_over_rows_does_not_hold_the_interpreter() -> None:
     n = 4_000_000
     data = TaskDataset(np.ones((n, 4)), np.ones(n), np.array([0, n]), ("a",), ("p", "q", "r", "s"))
