@@ -94,8 +94,10 @@ def accumulate_gram(
     starts, groups, places = _layout(P)
     in_place = np.arange(max(ROWS, CACHED // P // ROWS * ROWS))
     products = np.empty((LANES * len(starts)) ** 2)
-    given = X.reshape(-1), y, order, offsets, slot, in_place, starts, groups, places
-    _accumulate(*map(read_only, given), products, gram, xty, yty, x_sum, y_sum)  # read-only: compiled once
+    arrays = X.reshape(-1), y, order, offsets, slot, in_place, starts, groups, places
+    # contiguous, as pointers know no strides; read-only, so that there is one combination of types to compile
+    given = map(read_only, map(np.ascontiguousarray, arrays))
+    _accumulate(*given, products, gram, xty, yty, x_sum, y_sum)
 
 
 def _layout(P: int) -> tuple[IntArray, IntArray, NDArray[np.uint64]]:

@@ -75,6 +75,17 @@ def test_an_order_of_rows_is_that_of_sorted_rows(case: Rows) -> None:
         assert np.array_equal(one, other)
 
 
+def test_strided_arrays_are_read_as_they_are() -> None:
+    rng = np.random.default_rng(0)
+    X, y, order = rng.standard_normal((40, 6)), rng.standard_normal((40, 3)), rng.permutation(80)[::2] % 40
+    lengths = np.array([15, 25])
+    strided = totals_of(X[:, ::-1], y[:, 1], lengths, order)
+    for one, other in zip(
+        strided, totals_of(X[:, ::-1].copy(), y[:, 1].copy(), lengths, order.copy()), strict=True
+    ):
+        assert np.array_equal(one, other)
+
+
 @given(rows)
 def test_a_task_alone_has_the_same_sums_as_among_others(case: Rows) -> None:
     rng, P, lengths = case
