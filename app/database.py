@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -24,6 +26,9 @@ _POSTGRESQL = {
     "keepalives_interval": 5,
 }
 """Parameters of libpq."""
+
+_SQLITE_PATIENCE = 30
+"""Seconds to wait for another process's lock."""
 
 
 class DatabaseNow(FunctionElement[float]):
@@ -97,8 +102,24 @@ class Database:
 def _configure_sqlite(connection: Any, record: Any) -> None:
     # The driver's own transaction handling cannot start BEGIN IMMEDIATE: switch it off, see _begin_sqlite.
     connection.isolation_level = None
-    for pragma in ("busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+    connection.execute(f"PRAGMA busy_timeout={1000 * _SQLITE_PATIENCE}").close()
+    _keep_a_log_of_writes(connection)
+    for pragma in ("synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _keep_a_log_of_writes(connection: Any) -> None:
+    # Changed to once, on a new file; while another process writes its first, SQLite refuses without waiting.
+    until = time.monotonic() + _SQLITE_PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL").close()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _require_utf8(connection: Any, record: Any) -> None:

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
+from contextlib import closing
+from pathlib import Path
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, text
 
 from app.database import Database
 from app.models import Dataset
+from app.settings import Settings
 
 
 def _names(database: Database) -> list[str]:
@@ -35,6 +39,21 @@ def test_write_rolls_back_when_the_block_raises(database: Database) -> None:
     with pytest.raises(LookupError, match="stop"):
         fail()
     assert _names(database) == []
+
+
+def test_a_new_file_that_another_process_begins_to_write_is_waited_for(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path)
+    with closing(
+        sqlite3.connect(tmp_path / "ccmtl.db", check_same_thread=False, isolation_level=None)
+    ) as other:
+        other.execute("BEGIN IMMEDIATE")  # before the change to a log of writes, for which nothing waits
+        release = threading.Timer(0.3, other.execute, ["ROLLBACK"])
+        release.start()
+        database = Database(settings)
+        with database.read() as session:
+            assert session.execute(text("PRAGMA journal_mode")).scalar() == "wal"
+        database.dispose()
+        release.join()
 
 
 def test_read_never_writes(database: Database) -> None:
