@@ -1,9 +1,12 @@
 """The commands that README.md and docs/http.md print work as they stand, in order, against a real service."""
 
+import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,15 +48,32 @@ def script(page: str, service: LocalService) -> str:
     return program.replace(".venv/bin/", f"{Path(sys.executable).parent}/")
 
 
-def test_the_python_example_runs_as_it_stands() -> None:
-    (example,) = re.findall(
-        r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL
-    )
+def python_of(page: str, folder: Path) -> str:
+    """What the Python of a page prints, run as one program in a folder with the examples."""
+    (folder / "examples").symlink_to(ROOT / "examples")
+    examples = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
     run = subprocess.run(
-        [sys.executable, "-c", example], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-W", "error", "-c", "\n".join(examples)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert run.returncode == 0, run.stderr
-    assert float(run.stdout.split()[0]) <= 1e-4, "the gap"
+    return run.stdout
+
+
+def test_the_python_example_runs_as_it_stands(tmp_path: Path) -> None:
+    assert float(python_of("README.md", tmp_path).split()[0]) <= 1e-4, "the gap"
+
+
+def test_the_python_page_runs_as_it_stands(tmp_path: Path) -> None:
+    printed = python_of("docs/python.md", tmp_path)
+    assert "converged" in printed
+    assert "yhat" in printed
+    assert (tmp_path / "stores.npz").exists()
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/http.md"])
@@ -74,15 +94,35 @@ def test_the_commands_work_as_they_stand(page: str, service: LocalService) -> No
 
 
 def errors_quoted() -> list[str]:
-    """The three errors that README.md quotes for its first forecast."""
+    """The errors that README.md quotes for its first forecast."""
     text = " ".join((ROOT / "README.md").read_text().split())
     (quoted,) = re.findall(
-        r"RMSE (\S+), one model for all products (\S+), each product alone (\S+)\. Your own", text
+        r"RMSE (\S+), one plain model for all products (\S+), a plain one for each (\S+)\. .*?"
+        r"all products and gives (\S+), and 0 leaves each alone with (\S+)\. Your own",
+        text,
     )
     return list(quoted)
 
 
 def errors_of(service: LocalService) -> list[str]:
     """The same as the service tells them."""
-    rmse = service.get("/v1/models/shop")["newest"]["metrics"]["rmse_mean_of_tasks"]
-    return [f"{rmse[name]:.2f}" for name in ("ccmtl", "pooled", "single_task")]
+    rmse = rmse_of(service, "shop")
+    plain = [rmse[name] for name in ("ccmtl", "pooled", "single_task")]
+    return [f"{error:.2f}" for error in [*plain, trained_at(1e9, service), trained_at(0, service)]]
+
+
+def rmse_of(service: LocalService, model: str) -> dict[str, float]:
+    errors: dict[str, float] = service.get(f"/v1/models/{model}")["newest"]["metrics"]["rmse_mean_of_tasks"]
+    return errors
+
+
+def trained_at(strength: float, service: LocalService) -> float:
+    """The error of README.md's model when only its strength is another."""
+    readme = (ROOT / "README.md").read_text()
+    (job,) = re.findall(r"training-jobs -H \"\$json\" -d '(.*?)'", readme, re.DOTALL)
+    asked = {**json.loads(job), "model": f"at-{strength:.0f}", "fusion_strength": strength}
+    queued = service.post("/v1/training-jobs", asked)["id"]
+    while (state := service.get(f"/v1/training-jobs/{queued}")["state"]) in ("queued", "running"):
+        time.sleep(0.1)
+    assert state == "succeeded"
+    return rmse_of(service, asked["model"])["ccmtl"]
