@@ -26,7 +26,7 @@ from app.lifeline import end_with_standard_input
 from app.listener import listen
 from app.logs import configure_logging
 from app.openapi import DocumentedAPI
-from app.parameters import refuse_unknown_queries
+from app.parameters import check_queries
 from app.predictions import endpoints as predictions
 from app.predictions.cache import ModelCache
 from app.reference import add_reference
@@ -59,7 +59,7 @@ def create_app(settings: Settings) -> FastAPI:
     install_error_handlers(app)
     # In the order of their traffic: routes are tried one after the other.
     for slice_ in (predictions, registry, training, datasets):
-        app.include_router(slice_.router, dependencies=[Depends(refuse_unknown_queries)])
+        app.include_router(slice_.router, dependencies=[Depends(check_queries)])
     app.include_router(health.router)  # probes may append what they like
     add_reference(app)
     return app

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Annotated
 
 from fastapi import Path, Query, Request
@@ -22,25 +23,34 @@ NumberCursor = Annotated[
 ]
 
 
-async def refuse_unknown_queries(request: Request) -> None:
-    """Refuse query parameters that the endpoint does not have: with `dryrun=true` an upload would be stored.
+async def check_queries(request: Request) -> None:
+    """Refuse query parameters that the endpoint does not have, and those that stand twice.
+
+    With `dryrun=true`, or with `dry_run=true&dry_run=false`, an upload would be stored.
 
     Raises
     ------
     InvalidContent
-        With each of them, and near matches.
+        With each of them; near matches of the unknown ones.
     """
     if not request.scope["query_string"]:
         return
     known = [parameter.alias for parameter in request.scope["route"].dependant.query_params]
-    faults = [
+    times = Counter(name for name, _ in request.query_params.multi_items())
+    unknown = [
         Fault(message=f"there is no such parameter; {hint(name, known)}", location=f"query.{name}")
-        for name in request.query_params
+        for name in times
         if name not in known
     ]
-    if faults:
-        raise InvalidContent(
-            "unknown_parameter",
-            f"The request has {len(faults)} unknown parameter(s); see `errors`.",
-            errors=faults,
-        )
+    repeated = [
+        Fault(message=f"the parameter stands {n} times; give it once", location=f"query.{name}")
+        for name, n in times.items()
+        if n > 1 and name in known
+    ]
+    for code, faults in (("unknown_parameter", unknown), ("repeated_parameter", repeated)):
+        if faults:
+            raise InvalidContent(
+                code,
+                f"The request has {len(faults)} {code.replace('_', ' ')}(s); see `errors`.",
+                errors=unknown + repeated,
+            )

@@ -54,7 +54,11 @@ class ModelVersionDetail(Wire):
         description="`rmse_mean_of_tasks` on held-out rows for `ccmtl`, `pooled`, `single_task` and `zero`, "
         "with the counts behind it; empty when nothing was held out."
     )
-    report: dict[str, Any] = Field(description="How the solver ended: status, objective, gap, seconds.")
+    report: dict[str, Any] = Field(
+        description="How the solver ended: status, objective, gap, seconds, and `advice` about the solve "
+        "alone. `notes` say, among other things, where a simple rival has a smaller error than the model. "
+        "Where a strength was chosen, `selection` says how."
+    )
 
 
 class ModelDetail(ModelSummary):

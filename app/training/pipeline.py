@@ -23,9 +23,10 @@ from app.storage import Storage
 from app.training import repository, strength_choice
 from app.training.evaluation import evaluate
 from app.training.progress import ProgressLog, Send, finite
+from app.training.rival_notes import rival_notes
 from app.training.schemas import TrainingJobRequest
 from app.training.task_data import TrainingData, n_lags, prepare
-from ccmtl_core import FitResult, SufficientStatistics, TaskDataset, fit
+from ccmtl_core import FitResult, SolveReport, SufficientStatistics, TaskDataset, fit
 
 
 def run(database: Database, storage: Storage, job: ClaimedJob, on_progress: Send) -> None:
@@ -68,10 +69,10 @@ def _train(
     result: FitResult | None = None
     report: dict[str, Any] = {}
     metrics: dict[str, Any] = {}
+    of_series = data.period is not None
     if isinstance(request.fusion_strength, float):
         strength = request.fusion_strength
     else:
-        of_series = data.period is not None
         with log.phase("selection"):
             selection = strength_choice.choose(folds, request, log, of_series=of_series)
         result, strength = selection.fit, selection.fusion_strength
@@ -86,6 +87,7 @@ def _train(
             result = _fit(training + held_out, strength, request, log, "")
     if result is None:
         result = _fit(training, strength, request, log, "")
+    notes = rival_notes(request, metrics, report.get("selection"), of_series=of_series)
     return TrainedModel(
         weights=result.model.weights,
         intercept=result.model.intercept,
@@ -94,8 +96,16 @@ def _train(
         history=data.history,
         configuration=configuration,
         metrics=metrics,
-        report={"advice": result.report.advice, **plain(result.report), **plain(report)},
+        report={**_of_the_solve(result.report, notes), **plain(report)},
     )
+
+
+def _of_the_solve(report: SolveReport, notes: list[str]) -> dict[str, Any]:
+    """The solver's report; its advice says what it is about, and the notes on the model come first."""
+    advice = f"The solve: {report.advice}"
+    if notes:
+        advice += " On the model itself, see `notes`."
+    return {"advice": advice, **plain(report), "notes": [*notes, *report.notes]}
 
 
 def _statistics(

@@ -36,6 +36,35 @@ def test_a_misspelt_parameter_of_an_upload_stores_nothing(
     assert client.get("/v1/datasets/shop").json()["newest_version"] is None
 
 
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("dry_run=true&dry_run=false", "dry_run"),
+        ("mode=append&mode=append&dry_run=true&dry_run=true&mode=full", "mode"),
+    ],
+)
+def test_a_repeated_parameter_of_an_upload_stores_nothing(client: TestClient, query: str, name: str) -> None:
+    client.post("/v1/datasets", json={"name": "shop", "kind": "series", "frequency": "D"})
+    url = f"/v1/datasets/shop/versions?{query}"
+    answer = client.post(url, content=ROWS, headers={"Content-Type": "text/csv"})
+    assert (answer.status_code, answer.json()["code"]) == (422, "repeated_parameter")
+    assert answer.json()["errors"][0]["location"] == f"query.{name}"
+    n_given = query.count(f"{name}=")
+    assert answer.json()["errors"][0]["message"] == f"the parameter stands {n_given} times; give it once"
+    assert client.get("/v1/datasets/shop").json()["newest_version"] is None
+
+
+def test_a_parameter_is_refused_twice_wherever_it_is_documented(api: FastAPI, client: TestClient) -> None:
+    paths: dict[str, dict[str, Any]] = api.openapi()["paths"]
+    for path, methods in paths.items():
+        for method, operation in methods.items():
+            names = [p["name"] for p in operation.get("parameters", []) if p["in"] == "query"]
+            for name in names:
+                url = path.replace("{", "").replace("}", "")
+                answer = client.request(method, url, params=[(name, "1"), (name, "2")])
+                assert (answer.status_code, answer.json()["code"]) == (422, "repeated_parameter"), (url, name)
+
+
 def test_every_documented_parameter_is_known(api: FastAPI, client: TestClient) -> None:
     n_checked = 0
     paths: dict[str, dict[str, Any]] = api.openapi()["paths"]

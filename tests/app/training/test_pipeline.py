@@ -103,7 +103,7 @@ def test_the_version_is_the_library_s_fit_of_all_rows(run: Run, client: TestClie
     assert version["report"]["objective"] == pytest.approx(expected.report.objective, rel=2e-6)
     assert version["report"]["status"] == "converged"
     assert version["report"]["gap"] <= 1e-6
-    assert version["report"]["advice"] == SolveStatus.CONVERGED.advice
+    assert version["report"]["advice"].startswith(f"The solve: {SolveStatus.CONVERGED.advice}")
     assert version["report"]["history"]
     model = CCMTLModel(served, tuple(IDS), ("lag_1", "lag_2", "lag_3"))
     last = SALES[:, -1:-4:-1]
@@ -221,6 +221,24 @@ def test_the_strength_is_chosen_on_the_rows_for_training_alone(run: Run, client:
     held_out = SufficientStatistics.from_dataset(lagged(16, N_DAYS, lags=2))
     by_hand = np.sqrt(held_out.squared_error(expected.fit.model.weights) / held_out.n_samples).mean()
     assert error == pytest.approx(by_hand, rel=1e-4)
+
+
+def test_a_report_says_where_a_plain_rival_did_better(run: Run, client: TestClient) -> None:
+    add_series(client, content=sales_csv())
+    # Nothing is shared at strength 0, and the series are noise about one level: pooled is better.
+    lost = run.trained(lags=3, fusion_strength=[0, 1e-9], n_folds=2)
+    folds, held_out = lost["report"]["notes"][:2]
+    selection, errors = lost["report"]["selection"], lost["metrics"]["rmse_mean_of_tasks"]
+    least = min(selection["rivals"].values())
+    assert f"{least:.6g} against {selection['errors'][selection['chosen']]:.6g}" in folds
+    assert f"{min(errors.values()):.6g} against {errors['ccmtl']:.6g}" in held_out
+    assert "loss_scaling spread" in folds
+    assert "more or fewer lags" in folds
+    assert lost["report"]["advice"].startswith("The solve: ")
+    assert lost["report"]["advice"].endswith("see `notes`.")
+    alone = run.trained(lags=3, fusion_strength=0, holdout=None)["report"]
+    assert alone["notes"] == []
+    assert alone["advice"] == f"The solve: {SolveStatus.CONVERGED.advice}"
 
 
 def test_a_job_that_chooses_tells_the_errors_of_strengths_as_they_come(
