@@ -19,7 +19,7 @@ from ccmtl_core.arrays import as_float64
 from ccmtl_core.compiled import kernel
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.least_squares import column_lengths
-from ccmtl_core.qr_kernel import accumulate_factor
+from ccmtl_core.qr_kernel import CHUNK, accumulate_factor
 from ccmtl_core.row_blocks import IN_PLACE
 
 SLACK = 1e-9
@@ -210,6 +210,7 @@ def centred_factor(factor: FloatArray, ones: FloatArray, n_samples: IntArray) ->
     features, last = np.ascontiguousarray(stacked[:, :-1]), np.ascontiguousarray(stacked[:, -1])
     accumulate_factor(features, last, IN_PLACE, offsets, np.arange(T), out)
     centred = np.ascontiguousarray(out[:, 1:, 1:])
-    noise = EPS * (8 * Q + np.sqrt(n_samples))[:, None]
+    # Equal rows err to one side in each of the steps that take CHUNK rows; other errors tend to cancel.
+    noise = EPS * (8 * Q + np.sqrt(n_samples) + n_samples / CHUNK)[:, None]
     constant = column_lengths(centred) <= noise * column_lengths(factor)
     return np.where(constant[:, None, :], 0.0, centred)

@@ -30,7 +30,10 @@ def refuse_impossible(
     DataError
         Products that are not finite, negative squares or counts, blocks that are not symmetric.
     """
-    refuse_infinite(task_ids, gram, xty, yty)
+    if not (all_finite(gram) and all_finite(xty) and all_finite(yty)):
+        finite = np.isfinite(yty) & np.isfinite(xty).all(axis=1)
+        finite &= np.isfinite(gram).all(axis=(1, 2))
+        _refuse(~finite, task_ids, "statistics are not finite; do squares overflow?")
     diagonal = np.diagonal(gram, axis1=1, axis2=2)
     negative = (yty < 0) | (diagonal < 0).any(axis=1) | (n_samples < 0)
     _refuse(negative, task_ids, "a sum of squares or a number of samples is negative")
@@ -39,14 +42,6 @@ def refuse_impossible(
         size = diagonal.max(axis=1, initial=0.0)[:, None, None]
         skew = np.abs(gram - transposed) > SKEW * size
         _refuse(skew.any(axis=(1, 2)), task_ids, "gram is not symmetric")
-
-
-def refuse_infinite(task_ids: Sequence[str], gram: FloatArray, xty: FloatArray, yty: FloatArray) -> None:
-    """Refuse products that are not finite, as :func:`refuse_impossible` does among others."""
-    if not (all_finite(gram) and all_finite(xty) and all_finite(yty)):
-        finite = np.isfinite(yty) & np.isfinite(xty).all(axis=1)
-        finite &= np.isfinite(gram).all(axis=(1, 2))
-        _refuse(~finite, task_ids, "statistics are not finite; do squares overflow?")
 
 
 def refuse_impossible_sums(

@@ -26,7 +26,7 @@ from ccmtl_core.centring import (
     refuse_unequal_sums,
 )
 from ccmtl_core.exceptions import DataError
-from ccmtl_core.gram_checks import refuse_impossible, refuse_impossible_sums, refuse_infinite
+from ccmtl_core.gram_checks import refuse_impossible, refuse_impossible_sums
 from ccmtl_core.gram_kernel import accumulate_gram
 from ccmtl_core.gram_totals import Totals, sum_of_tasks, weighted_totals, zeros
 from ccmtl_core.least_squares import LeastSquares, least_squares_from_gram
@@ -135,19 +135,22 @@ class SufficientStatistics:
         X, y, offsets, slot = dataset.X, dataset.y, dataset.offsets, np.arange(dataset.n_tasks)
         parts = slices(dataset.n_tasks, 2 if X.size >= WORTH_SHARING else 1)
 
-        def accumulate(tasks: slice) -> None:
-            accumulate_gram(X, y, IN_PLACE, offsets[tasks.start : tasks.stop + 1], slot[tasks], *totals)
+        def accumulate(tasks: slice) -> bool:
+            bounds = offsets[tasks.start : tasks.stop + 1]
+            return accumulate_gram(X, y, IN_PLACE, bounds, slot[tasks], *totals)
 
         with sharing(len(parts)) as share:
-            share(accumulate, parts)
-        return cls._of_rows(totals, dataset.n_samples, dataset)
+            beyond_doubt = all(share(accumulate, parts))
+        return cls._of_rows(totals, dataset.n_samples, dataset, beyond_doubt)
 
     @classmethod
-    def _of_rows(cls, totals: Totals, n_samples: IntArray, dataset: TaskDataset) -> SufficientStatistics:
-        """From sums over the rows of a dataset: nothing can be wrong with them but that squares overflow."""
+    def _of_rows(
+        cls, totals: Totals, n_samples: IntArray, dataset: TaskDataset, beyond_doubt: bool
+    ) -> SufficientStatistics:
+        """From sums over the rows of a dataset, which need no check but where squares over- or underflow."""
         gram, xty, yty, x_sum, y_sum = map(read_only, totals)
-        refuse_infinite(dataset.task_ids, gram, xty, yty)
-        return cls._of_checked(
+        make = cls._of_checked if beyond_doubt else cls
+        return make(
             gram=gram,
             xty=xty,
             yty=yty,
@@ -200,6 +203,8 @@ class SufficientStatistics:
         >>> SufficientStatistics.from_blocks(blocks, n_tasks=2, n_features=1).xty.ravel()
         array([26., 15.])
         """
+        if n_tasks < 1 or n_features < 1:
+            raise DataError("statistics need at least one task and one feature")
         totals = zeros(n_tasks, n_features)
         n_samples = np.zeros(n_tasks, dtype=np.int64)
         slot = np.arange(n_tasks)
@@ -240,9 +245,9 @@ class SufficientStatistics:
         n_samples = np.empty(len(slot), dtype=np.int64)
         if sample_weight is None:
             totals = zeros(len(slot), dataset.n_features)
-            accumulate_gram(dataset.X, dataset.y, order, offsets, slot, *totals)
+            sure = accumulate_gram(dataset.X, dataset.y, order, offsets, slot, *totals)
             n_samples[slot] = np.diff(offsets)
-            return [cls._of_rows(tuple(a[s] for a in totals), n_samples[s], dataset) for s in parts]
+            return [cls._of_rows(tuple(a[s] for a in totals), n_samples[s], dataset, sure) for s in parts]
         rows = weighted_rows(dataset, sample_weight)
         (gram, xty, yty, x_sum, y_sum), weight = weighted_totals(rows, order, offsets, slot)
         n_samples[slot] = rows.counts(order, offsets)

@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ccmtl_core import DataError, ParameterError, SufficientStatistics, TaskDataset, TriangularStatistics
+from ccmtl_core import (
+    DataError,
+    ParameterError,
+    SufficientStatistics,
+    TaskDataset,
+    TriangularStatistics,
+    fit,
+)
 from tests.core.problems import datasets, exact_residual
 
 Form: TypeAlias = type[SufficientStatistics] | type[TriangularStatistics]
@@ -214,3 +221,21 @@ def test_intercepts_and_factors_of_another_shape_are_refused(form: Form) -> None
         statistics.scaled(np.ones(2))
     with pytest.raises(ParameterError, match="not negative"):
         statistics.scaled(np.array([1.0, -1.0, 1.0]))
+
+
+@every_form
+def test_a_constant_feature_of_very_many_rows_is_the_intercepts_own(form: Form) -> None:
+    n = 300_000
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        constant, x = rng.uniform(0.01, 100), rng.standard_normal(n)
+        data = TaskDataset(
+            np.column_stack([np.full(n, constant), x]),
+            5 + 3 * x + rng.standard_normal(n),
+            [0, n],
+            ("a",),
+            ("constant", "x"),
+        )
+        model = fit(form.from_dataset(data), fusion_strength=0.0, fit_intercept=True).model
+        assert model.weights[0, 0] == 0.0
+        assert model.intercept[0] == pytest.approx(5.0, abs=0.02)
