@@ -41,7 +41,7 @@ class Fault(BaseModel):
     code: str | None = Field(None, description="Stable machine-readable name of the kind of fault.")
     message: str
     location: str | None = Field(None, description="Dotted path into the request, e.g. `body.lags.0`.")
-    row: int | None = Field(None, description="Row of an uploaded file; the first data row is 1.")
+    row: int | None = Field(None, description="Row of an uploaded file; the header excluded, the first is 1.")
     column: str | None = Field(None, description="Column of an uploaded file.")
     value: str | None = Field(None, description="The offending text, cut at 200 characters.")
 

@@ -10,10 +10,11 @@ import polars as pl
 
 from app.datasets.cells import ROW, Cells
 from app.datasets.faults import FaultList
-from app.datasets.period_values import PeriodValues, by_period
+from app.datasets.isolation import isolated_periods
+from app.datasets.period_values import PeriodValues, by_period, period_text
 from app.datasets.schemas import SeriesDefinition, Totals, Warned
 from app.errors import MAX_ERRORS, Fault
-from ccmtl_core.forecasting import MAX_DENSE_ROWS, Frequency
+from ccmtl_core.forecasting import MAX_DENSE_ROWS
 
 
 @dataclass(frozen=True)
@@ -93,14 +94,8 @@ def series_extent(cells: Cells, definition: SeriesDefinition, base: Base | None,
         _period_totals(upload),
         _period_totals(whole),
         n_filled,
-        tuple(_moved(cells.frame, definition)),
+        (*_moved(cells.frame, definition), *isolated_periods(whole, upload, n_filled)),
     )
-
-
-def period_text(frequency: Frequency, period: int) -> str:
-    """Return the start of a period: a date, for hours with the time."""
-    unit = "s" if frequency is Frequency.HOUR else "D"
-    return str(frequency.to_datetime([period])[0].astype(f"datetime64[{unit}]"))
 
 
 def _check_repetitions(upload: PeriodValues, frame: pl.DataFrame, faults: FaultList) -> None:

@@ -72,6 +72,12 @@ class PeriodValues:
         return spans - len(self.period)
 
 
+def period_text(frequency: Frequency, period: int) -> str:
+    """Return the start of a period: a date, for hours with the time."""
+    unit = "s" if frequency is Frequency.HOUR else "D"
+    return str(frequency.to_datetime([period])[0].astype(f"datetime64[{unit}]"))
+
+
 def by_period(frame: pl.DataFrame, frequency: Frequency, aggregation: Aggregation | None) -> PeriodValues:
     """Bring the rows of ``frame`` to one per series and period.
 

@@ -189,7 +189,7 @@ class UploadReport(BaseModel):
     """What was found in an upload, and what it makes of the dataset."""
 
     mode: UploadMode
-    rows: int = Field(description="Rows in the file.")
+    rows: int = Field(description="Rows in the file, the header excluded.")
     series: int = Field(description="Distinct `unique_id`s in the file.")
     periods: int | None = Field(
         description="Periods from the file's first to its last, both included; null for regression."
@@ -200,7 +200,8 @@ class UploadReport(BaseModel):
         description="Rows that were added to, or averaged with, an earlier row of their series and period."
     )
     filled_periods: int = Field(
-        description="Values that the fill policy adds when the version is read: absent periods of its series."
+        description="Values that the fill policy adds when the version is read: absent periods of its "
+        "series, with `append` those of the whole version and not only of this file."
     )
     time_zone: str | None = Field(description="`UTC` when the file's times name a zone, else null.")
     ignored_columns: list[str] = Field(description="Columns of the file that the definition does not name.")
