@@ -149,7 +149,8 @@ class Certifier:
         self._n_cells, self._cell = _cells(problem, absorbing)
         self._largest = np.zeros(problem.graph.n_components)
         np.add.at(self._largest, problem.graph.component, self._eigen.largest())
-        self._least_loss = 0.5 * float(problem.statistics.least_squares.residual.sum())
+        alone = problem.statistics.least_squares
+        self._least_loss = 0.5 * float(alone.residual[~alone.hides].sum())
 
     def at(self, problem: FusionProblem) -> Certifier:
         """For the same statistics and graph at another strength; what does not depend on it is shared."""

@@ -24,6 +24,12 @@ from ccmtl_core.solver.report import Progress, ProgressCallback, Round, SolveRep
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.task_dataset import TaskDataset
 
+_HIDDEN = (
+    "Some features are mixtures of others up to rounding, and y depends on what is left of them: weights for "
+    "it cannot be computed, and the gap says how much of the objective they might save. Give such features "
+    "an origin and a unit near the size of their changes (hours since the first row, say), or an intercept."
+)
+
 
 @dataclass(frozen=True, eq=False)
 class FitResult:
@@ -150,8 +156,9 @@ def fit(
     W = prepared.weights(outcome.weights)
     b = prepared.intercept(W)
     model = CCMTLModel(W, statistics.task_ids, statistics.feature_names, intercept=b)
-    note = prepared.statistics.least_squares.precision_note(statistics.task_ids)
-    report = _report(outcome, tolerance, clock, () if note is None else (note,))
+    few_digits = prepared.statistics.least_squares.precision_note(statistics.task_ids)
+    notes = (few_digits, _HIDDEN if outcome.hidden else None)
+    report = _report(outcome, tolerance, clock, tuple(note for note in notes if note is not None))
     return FitResult(model, report, graph)
 
 

@@ -127,9 +127,27 @@ class FusionSolver:
             if recorder.finished:
                 break
         outcome = recorder.outcome()
+        outcome = outcome.hiding(self._hidden_part(problem, outcome.weights))
         weights = np.empty_like(outcome.weights)
         weights[self._order] = outcome.weights
         return replace(outcome, weights=weights, solver="+".join(ran))
+
+    def _hidden_part(self, problem: FusionProblem, W: FloatArray) -> float:
+        """What of J belongs to tasks whose y depends on directions that rounding hides.
+
+        They are hidden in a task alone, or in all tasks of a component together.
+        """
+        statistics, component = problem.statistics, problem.graph.component
+        hides = statistics.least_squares.hides
+        if self._inverse is None and problem.radius.any():
+            terms = np.matmul(np.abs(statistics.gram), np.abs(W)[:, :, None])[:, :, 0]
+            residual = -problem.loss_gradient(W)
+            hides = hides | self._spectrum.hides(residual, terms + np.abs(statistics.xty))[component]
+        if not hides.any():
+            return 0.0
+        edges = hides[problem.head] | hides[problem.tail]
+        penalty = problem.radius[edges] @ problem.lengths(W)[edges]
+        return 0.5 * float(statistics.squared_error(W)[hides].sum()) + float(penalty)
 
     def _methods(
         self,

@@ -20,6 +20,8 @@ from ccmtl_core.least_squares_kernels import SAFE_PIVOT, solve_cholesky, solve_t
 
 MAX_DIGITS = -float(np.log10(EPS))
 FEW_DIGITS = 6
+SURE = 1e3
+"""Times what rounding does to a product: what exceeds it is in the data."""
 
 BATCH_ENTRIES = 2**22
 
@@ -38,17 +40,25 @@ class LeastSquares:
         How far rounding can have moved ``residual``, the rank being as stated.
     rank : (T,) int64
         Numerical rank of X_t.
+    hides : (T,) bool
+        Whether y depends, by more than rounding, on a direction of X_t that was taken for rounding: ŵ_t then
+        need not be near a minimiser, nor RSS_t near the minimum.
     """
 
     weights: FloatArray
     residual: FloatArray
     residual_error: FloatArray
     rank: IntArray
+    hides: BoolArray
 
     def reordered(self, order: IntArray) -> LeastSquares:
         """The same tasks, renumbered: the new task t is the old ``order[t]``."""
         return LeastSquares(
-            self.weights[order], self.residual[order], self.residual_error[order], self.rank[order]
+            self.weights[order],
+            self.residual[order],
+            self.residual_error[order],
+            self.rank[order],
+            self.hides[order],
         )
 
     @cached_property
@@ -127,7 +137,8 @@ def least_squares_from_gram(
     weights, explained = np.zeros_like(xty), np.zeros_like(yty)
     definite = solve_cholesky(read_only(gram), read_only(xty), scale, weights, explained)
     definite &= lost * EPS < 1e-3 * SAFE_PIVOT
-    rank = np.where(definite, gram.shape[1], 0)
+    rank, hides = np.where(definite, gram.shape[1], 0), np.zeros(len(gram), dtype=np.bool_)
+    size_of_y = np.sqrt(yty if before is None else before[1])
     for some in _batches(~definite, gram.shape[1]):
         D = scale[some]
         values, V = np.linalg.eigh(gram[some] / (D[:, :, None] * D[:, None, :]))
@@ -137,6 +148,7 @@ def least_squares_from_gram(
         inverse = np.divide(1.0, values, out=np.zeros_like(values), where=kept)
         rank[some] = kept.sum(axis=1)
         explained[some] = (along**2 * inverse).sum(axis=1)
+        hides[some] = _beyond_rounding(along, ~kept, size_of_y[some] * np.sqrt(lost[some]), n_samples[some])
         weights[some] = _minimum_norm(V, along * inverse, D, rank[some])
     if before is None:
         size = yty + 2 * _dot(np.abs(weights), np.abs(xty)) + absolute_quadratic(gram, weights)
@@ -146,7 +158,7 @@ def least_squares_from_gram(
     residual = np.where(exact, 0.0, np.maximum(yty - explained, 0.0))
     steps = 3 if before is None else 32  # differences also bend the weights: a margin for the second order
     error = np.where(exact, 0.0, EPS * (steps + np.sqrt(n_samples / 64)) * size)
-    return LeastSquares(weights, residual, error, rank)
+    return LeastSquares(weights, residual, error, rank, hides & ~exact)
 
 
 def least_squares_from_factor(
@@ -179,7 +191,7 @@ def least_squares_from_factor(
     weights = np.zeros((len(factor), P))
     definite = solve_triangular(read_only(factor), scale, weights)
     definite &= lost * EPS < 1e-3 * np.sqrt(SAFE_PIVOT)
-    rank = np.where(definite, P, 0)
+    rank, hides = np.where(definite, P, 0), np.zeros(len(factor), dtype=np.bool_)
     condition = np.ones(len(factor))  # of a safe task: of no weight below
     for some in _batches(~definite, P):
         D = scale[some]
@@ -189,6 +201,8 @@ def least_squares_from_factor(
         along = np.einsum("tpr,tp->tr", U, target[some])
         inverse = np.divide(1.0, values, out=np.zeros_like(values), where=kept)
         rank[some] = kept.sum(axis=1)
+        size_of_y = before[some, P] * lost[some]
+        hides[some] = _beyond_rounding(along * values, ~kept, size_of_y, n_samples[some])
         condition[some] = values[:, 0] * inverse.max(axis=1)
         V = np.swapaxes(Vt, 1, 2)[:, :, ::-1]  # in rising order, as from eigh
         weights[some] = _minimum_norm(V, (along * inverse)[:, ::-1], D, rank[some])
@@ -199,7 +213,7 @@ def least_squares_from_factor(
     rounding = EPS * (4 + np.sqrt(n_samples / 64))
     shift = rounding * (before[:, P] + _dot(np.abs(weights), before[:, :P]))
     error = shift * (2 * np.sqrt(residual) + shift) + (rounding * lost * condition) ** 2 * residual
-    return LeastSquares(weights, residual, np.where(exact, 0.0, error), rank)
+    return LeastSquares(weights, residual, np.where(exact, 0.0, error), rank, hides & ~exact)
 
 
 def _digits(value: FloatArray, error: FloatArray) -> FloatArray:
@@ -231,6 +245,14 @@ def _noise(n_samples: IntArray, n_features: int) -> FloatArray:
     """Relative size of what rounding leaves in directions that carry nothing, (T, 1)."""
     noise: FloatArray = EPS * (8 * n_features + np.sqrt(n_samples))[:, None]
     return noise
+
+
+def _beyond_rounding(
+    products: FloatArray, cut: BoolArray, size: FloatArray, n_samples: IntArray
+) -> BoolArray:
+    """Whether any of the products (T, P) marked in ``cut`` is more than rounding, for y of a size (T,)."""
+    noise = SURE * EPS * (1.0 + np.sqrt(n_samples / 64)) * size
+    return np.asarray((cut & (np.abs(products) > noise[:, None])).any(axis=1))
 
 
 def _dot(a: FloatArray, b: FloatArray) -> FloatArray:

@@ -51,7 +51,7 @@ class Inverse:
     @classmethod
     def of(cls, problem: FusionProblem) -> Inverse | None:
         """Invert all blocks; None where one of them is not safely definite, or too wide."""
-        if problem.statistics.n_features > _WIDEST:
+        if problem.statistics.n_features > _WIDEST or problem.statistics.least_squares.hides.any():
             return None
         gram = np.ascontiguousarray(problem.statistics.gram)
         blocks, norm = np.empty_like(gram), np.empty(len(gram))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,7 +20,10 @@ _PATIENCE = 30  # certificates without a better gap before rounding is taken for
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a solver found: weights (T, P), their objective and relative gap, and how it went."""
+    """What a solver found: weights (T, P), their objective and relative gap, and how it went.
+
+    ``hidden`` is what of J belongs to tasks whose y depends on directions that rounding hides.
+    """
 
     weights: FloatArray
     objective: float
@@ -29,6 +32,15 @@ class Outcome:
     cg_iterations: int
     history: tuple[Round, ...]
     solver: str = ""
+    hidden: float = 0.0
+
+    def hiding(self, part: float) -> Outcome:
+        """The same, when so much of J belongs to such tasks."""
+        hidden = min(part, self.objective)
+        if hidden <= 0.0:
+            return self
+        gap = min(self.relative_gap + hidden / self.objective, max(self.relative_gap, 1.0))
+        return replace(self, relative_gap=gap, hidden=hidden, status=SolveStatus.PRECISION_LIMIT)
 
 
 class Recorder:

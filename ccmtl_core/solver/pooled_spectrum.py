@@ -2,7 +2,8 @@
 
 Along a direction in which no task of a component has data, all its tasks can shift together without
 changing the objective: the solver stays where it started, and the certificate needs no bound there. The
-solver also stays where the data are too faint to be computed with; the certificate then tells, by its gap.
+solver also stays where the data are too faint to be told from rounding: whether y depends on such a direction
+all the same is for :meth:`PooledSpectrum.hides` to say.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ccmtl_core._types import BoolArray, FloatArray, IntArray
+from ccmtl_core._types import EPS, BoolArray, FloatArray, IntArray
+from ccmtl_core.least_squares import SURE
 from ccmtl_core.solver import kernels
 
 _STILL = 1e-13  # of the largest eigenvalue, columns scaled to length one: the solver does not move along it
@@ -33,12 +35,17 @@ class PooledSpectrum:
         none in any component.
     smallest : (C,) float64
         A lower bound on the eigenvalues along all directions with data; infinite where there are none.
+    values, vectors, scale : (C, P), (C, P, P), (C, P) float64
+        Σ G_t = S V diag(values) Vᵀ S with S = diag(scale), columns scaled to length one.
     """
 
     component: IntArray
     size: IntArray
     null: FloatArray | None
     smallest: FloatArray
+    values: FloatArray
+    vectors: FloatArray
+    scale: FloatArray
 
     @classmethod
     def of(cls, gram: FloatArray, component: IntArray, n_components: int) -> PooledSpectrum:
@@ -62,7 +69,33 @@ class PooledSpectrum:
         finite = np.isfinite(kept)
         smallest = np.where(finite, kept * np.where(finite, shortest, 1.0) ** 2, np.inf)
         null = _projector(vectors, empty, scale) if empty.any() else None
-        return cls(component, np.bincount(component, minlength=n_components), null, smallest)
+        size = np.bincount(component, minlength=n_components)
+        return cls(component, size, null, smallest, values, vectors, scale)
+
+    def hides(self, residual: FloatArray, terms: FloatArray) -> BoolArray:
+        """Whether J falls, by more than rounding, along directions of a component that rounding hides.
+
+        Parameters
+        ----------
+        residual : (T, P) float64
+            c_t − G_t w_t; flows cancel in its sum over a component.
+        terms : (T, P) float64
+            |c_t| + |G_t| |w_t|: rounding is relative to them.
+
+        Returns
+        -------
+        (C,) bool
+        """
+        cut = _certain(self.values) <= 0.0
+        if not cut.any():
+            return np.zeros(len(self.size), dtype=np.bool_)
+        total, size = (self.mean(x) * self.size[:, None] / self.scale for x in (residual, terms))
+        along = np.einsum("cpa,cp->ca", self.vectors, total)
+        noise = SURE * EPS * np.einsum("cpa,cp->ca", np.abs(self.vectors), size)
+        # What a direction with data leaks into a hidden one, by the rounding of the eigenvectors.
+        relative = np.divide(self.values[:, -1:], self.values, out=np.zeros_like(along), where=~cut)
+        leak = self.values.shape[1] * _ROUNDING * (np.abs(along) * relative).sum(axis=1, keepdims=True)
+        return np.asarray((cut & (np.abs(along) > noise + leak)).any(axis=1))
 
     def remove_null(self, x: FloatArray) -> None:
         """Take from x (T, P), in place, what all tasks of a component share along directions without data."""

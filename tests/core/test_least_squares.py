@@ -158,7 +158,9 @@ def test_the_note_speaks_only_where_digits_are_few() -> None:
 
 
 def test_total_digits_are_those_of_the_sum() -> None:
-    lost = LeastSquares(np.zeros((2, 1)), np.array([1.0, 1e-9]), np.array([1e-12, 1e-9]), np.array([1, 1]))
+    lost = LeastSquares(
+        np.zeros((2, 1)), np.array([1.0, 1e-9]), np.array([1e-12, 1e-9]), np.array([1, 1]), np.zeros(2, bool)
+    )
     assert lost.digits == pytest.approx([12, 0])
     assert lost.total_digits == pytest.approx(9, abs=0.01)
 
