@@ -14,7 +14,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.functions import FunctionElement
 
-from app.settings import Settings
+from app.settings import Settings, naming
 
 _POSTGRESQL = {
     "client_encoding": "utf8",
@@ -64,7 +64,8 @@ class Database:
     def __init__(self, settings: Settings) -> None:
         self.is_sqlite = settings.is_sqlite
         if settings.is_sqlite and settings.database_url is None:
-            settings.data_dir.mkdir(parents=True, exist_ok=True)
+            with naming("data_dir"):
+                settings.data_dir.mkdir(parents=True, exist_ok=True)
         self.engine: Engine = create_engine(
             settings.resolved_database_url,
             pool_pre_ping=not settings.is_sqlite,

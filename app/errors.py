@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import difflib
 import errno
+import json
 import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +28,8 @@ from pydantic import BaseModel, Field
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
+
+from app.patterns import IN_WORDS
 
 logger = logging.getLogger(__name__)
 
@@ -157,7 +160,7 @@ def faults_of(errors: Iterable[Mapping[str, Any]], *prefix: str) -> list[Fault]:
     """Turn pydantic's ``errors()`` into faults, located below ``prefix``."""
     return [
         Fault(
-            message=error["msg"].removeprefix("Value error, "),
+            message=_in_words(error),
             location=_encodable(".".join(map(str, (*prefix, *error["loc"])))),
             value=_printable(error.get("input")),
         )
@@ -165,11 +168,17 @@ def faults_of(errors: Iterable[Mapping[str, Any]], *prefix: str) -> list[Fault]:
     ]
 
 
+def _in_words(error: Mapping[str, Any]) -> str:
+    pattern = error.get("ctx", {}).get("pattern")
+    message: str = IN_WORDS.get(pattern, error["msg"])
+    return message.removeprefix("Value error, ")
+
+
 def _printable(value: Any) -> str | None:
     # A rejected NaN or infinity is never echoed: JSON has no such numbers and clients choke on them.
     if not isinstance(value, str | int | float) or (isinstance(value, float) and not math.isfinite(value)):
         return None
-    return _encodable(str(value)[:200])
+    return _encodable((json.dumps(value) if isinstance(value, bool) else str(value))[:200])
 
 
 def _encodable(text: str) -> str:
@@ -217,8 +226,12 @@ def install_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def _http_error(request: Request, error: HTTPException) -> JSONResponse:
         code = {404: "route_not_found", 405: "method_not_allowed"}.get(error.status_code, "http_error")
+        title = detail = str(error.detail)
+        if code == "route_not_found":
+            root = request.scope.get("root_path", "").rstrip("/")
+            detail = f"There is nothing under this path; {root}/docs describes what there is."
         return _respond(
-            Problem(title=str(error.detail), status=error.status_code, code=code, detail=str(error.detail)),
+            Problem(title=title, status=error.status_code, code=code, detail=detail),
             dict(error.headers or {}),
         )
 

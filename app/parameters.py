@@ -8,19 +8,31 @@ from typing import Annotated
 from fastapi import Path, Query, Request
 
 from app.errors import Fault, InvalidContent
+from app.patterns import AFTER, NAME_CURSOR, NO_NUL
 from app.unknown_names import hint
-
-NO_NUL = r"^[^\x00]*$"  # PostgreSQL's text cannot hold it
 
 ModelName = Annotated[str, Path(max_length=200, pattern=NO_NUL, description="The model's name.")]
 VersionNumber = Annotated[int, Path(ge=1, le=2**31 - 1, description="Number of the version, from 1.")]
 Limit = Annotated[int, Query(ge=1, le=500, description="Most items on one page.")]
-Cursor = Annotated[
+JobCursor = Annotated[
     str | None, Query(max_length=200, pattern=NO_NUL, description="`next_cursor` of the page before.")
+]
+NameCursor = Annotated[
+    str | None, Query(pattern=NAME_CURSOR, description="`next_cursor` of the page before.")
 ]
 NumberCursor = Annotated[
     int | None, Query(ge=1, le=2**31 - 1, description="`next_cursor` of the page before.")
 ]
+
+
+def cursor_after(name: str) -> str:
+    """Return the cursor of the page that begins after ``name``; a mere name is none."""
+    return AFTER + name
+
+
+def name_before(cursor: str | None) -> str | None:
+    """Return the name that a cursor was made of."""
+    return None if cursor is None else cursor.removeprefix(AFTER)
 
 
 async def check_queries(request: Request) -> None:

@@ -83,10 +83,15 @@ def faults_in_body(form: type[BaseModel], error: ValidationError) -> list[Fault]
     """Return each fault of a body that does not fit ``form``; an unknown field with what may be meant."""
     errors = error.errors(include_url=False)
     for fault in errors:
+        *path, name = fault["loc"] or ("",)
         if fault["type"] == "extra_forbidden":
-            *path, name = fault["loc"]
             known = _form_at(form, path).model_fields
             fault["msg"] = f"there is no such field; {hint(str(name), known)}"
+        elif fault["type"] == "missing":
+            fault["msg"] = f"is missing{_for_example(_form_at(form, path).model_fields[str(name)].examples)}"
+        elif fault["type"] in ("model_type", "model_attributes_type") and fault["loc"]:
+            wanted = _form_at(form, fault["loc"]).model_json_schema()
+            fault["msg"] = f"must be an object{_for_example(wanted.get('examples'))}"
     return faults_of(errors, "body")
 
 
@@ -109,6 +114,10 @@ def _without_references(schema: dict[str, Any]) -> dict[str, Any]:
 
     resolved: dict[str, Any] = resolve(schema)
     return resolved
+
+
+def _for_example(examples: Sequence[Any] | None) -> str:
+    return f", for example {json.dumps(examples[0])}" if examples else ""
 
 
 def _form_at(form: type[BaseModel], path: Sequence[str | int]) -> type[BaseModel]:

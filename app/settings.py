@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -133,7 +135,16 @@ def explained(fault: ErrorDetails) -> str:
         near = hint(field.upper(), map(str.upper, Settings.model_fields), PREFIX)
         return f"{variable(field)}: there is no such setting; {near}"
     given = "" if field == "database_url" or not fault["input"] else f" (given: {fault['input']!r})"
-    return f"{variable(field)}: {fault['msg']}{given}"
+    return f"{variable(field)}: {fault['msg'].removeprefix('Value error, ')}{given}"
+
+
+@contextmanager
+def naming(field: str) -> Iterator[None]:
+    """Let an error of the operating system name the variable whose value it refuses."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, f"{variable(field)}: {error.strerror}", error.filename) from error
 
 
 def variable(field: str) -> str:

@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.settings import naming
+
 BLOCK_BYTES = 1 << 20
 
 
@@ -38,8 +40,9 @@ class Storage:
         self._incoming = root / "incoming"
         self._segments = root / "segments"
         self._lock_file = root / "segments.lock"
-        self._incoming.mkdir(parents=True, exist_ok=True)
-        self._segments.mkdir(parents=True, exist_ok=True)
+        with naming("data_dir"):
+            self._incoming.mkdir(parents=True, exist_ok=True)
+            self._segments.mkdir(parents=True, exist_ok=True)
 
     @contextmanager
     def incoming(self) -> Iterator[Path]:

@@ -5,11 +5,12 @@ The happy path reads the file once. Only when a cell is bad the file is read aga
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
+from app.datasets.cell_hints import date_hint, number_hint
 from app.datasets.faults import MAX_VALUE_CHARACTERS, FaultList
 from app.datasets.header import Kind, Role
 from app.datasets.timestamps import TimeFormat, time_format
@@ -45,6 +46,7 @@ class _Check:
     role: Role
     is_bad: pl.Expr
     message: str
+    hint: Callable[[str], str] = lambda text: ""
 
 
 def read_cells(
@@ -151,12 +153,14 @@ def _checks(role: Role, dtype: pl.DataType, formats: TimeFormat) -> Iterator[_Ch
         yield _Check("empty_date", role, empty, "the date is empty")
         if _is_text(dtype):
             message = f"not a date in the format {formats.name} in the years {FIRST_YEAR} to {LAST_YEAR}"
+            yield _Check("unparseable_date", role, unparsed, message, date_hint)
         else:
             message = f"the year is not in {FIRST_YEAR} to {LAST_YEAR}"
-        yield _Check("unparseable_date", role, unparsed, message)
+            yield _Check("unparseable_date", role, unparsed, message)
         return
     yield _Check("empty_number", role, empty, "the number is empty")
-    yield _Check("unparseable_number", role, unparsed, "not a number such as -1234.5 or 1e-3")
+    message = "not a number such as -1234.5 or 1e-3"
+    yield _Check("unparseable_number", role, unparsed, message, number_hint)
     yield _Check("not_finite", role, parsed.is_not_null() & ~parsed.is_finite(), "not a finite number")
 
 
@@ -164,17 +168,18 @@ def _report(bad: pl.DataFrame, checks: Sequence[_Check], faults: FaultList) -> N
     for check in checks:
         found = bad.filter(check.is_bad)
         if found.height:
-            faults.add_all(check.code, found.height, _samples(found, check.code, check.role, check.message))
+            faults.add_all(check.code, found.height, _samples(found, check))
 
 
-def _samples(found: pl.DataFrame, code: str, role: Role, message: str) -> Iterator[Fault]:
-    raw = pl.col(_raw(role))
-    if found.schema[_raw(role)].is_temporal():
+def _samples(found: pl.DataFrame, check: _Check) -> Iterator[Fault]:
+    raw = pl.col(_raw(check.role))
+    if found.schema[_raw(check.role)].is_temporal():
         raw = pl.when(_moment(raw).dt.year().is_not_null()).then(raw)  # others have no text
     shown = found.head(MAX_ERRORS).select(ROW, raw.cast(pl.String))
     for row, value in shown.iter_rows():
         cut = None if value is None else value[:MAX_VALUE_CHARACTERS]
-        yield Fault(code=code, message=message, row=row, column=role.column, value=cut)
+        message = check.message + check.hint(cut or "")
+        yield Fault(code=check.code, message=message, row=row, column=check.role.column, value=cut)
 
 
 def _names_zone(roles: Sequence[Role], types: pl.Schema, formats: TimeFormat) -> pl.Expr:

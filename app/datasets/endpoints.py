@@ -28,7 +28,8 @@ from app.datasets.schemas import (
 from app.datasets.upload import Upload, add_version
 from app.dependencies import DatabaseDep, SettingsDep, StorageDep
 from app.errors import Fault, InvalidContent, Problem, UnsupportedMediaType, faults_of
-from app.parameters import NO_NUL, Cursor, Limit, NumberCursor, VersionNumber
+from app.parameters import Limit, NameCursor, NumberCursor, VersionNumber
+from app.patterns import NO_NUL
 from app.request_body import documented_body, explain, parse_json_object, read_json_body
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
@@ -122,7 +123,7 @@ def create_dataset(
 def list_datasets(
     database: DatabaseDep,
     limit: Limit = 50,
-    cursor: Cursor = None,
+    cursor: NameCursor = None,
 ) -> DatasetPage:
     """List the datasets by name."""
     with database.read() as session:

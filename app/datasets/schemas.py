@@ -9,16 +9,15 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator, model_validator
 
 from app.datasets.timestamps import time_format
-from app.parameters import NO_NUL
+from app.patterns import NAME, NO_NUL
 from ccmtl_core.forecasting import Frequency
 
 MAX_FEATURES = 1000
 
-NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 DatasetName = Annotated[
     str,
     Field(
-        pattern=NAME_PATTERN,
+        pattern=NAME,
         description="Up to 100 letters, digits, dots, dashes and underscores; first a letter or digit.",
         examples=["sales"],
     ),
@@ -79,6 +78,8 @@ class RegressionColumns(Wire):
 class Fill(Wire):
     """What a period without a row means."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"method": "zero", "start": "dataset"}]})
+
     method: Literal["zero"] = Field(description="`zero`: nothing was sold, the value is 0.")
     start: Literal["dataset", "series"] = Field(
         "dataset", description="Fill from the dataset's first period, or from each series' own."
@@ -100,8 +101,9 @@ class SeriesDefinition(Wire):
         examples=["%m/%d/%Y"],
     )
     frequency: Frequency = Field(
+        examples=["D"],
         description="Length of a period: hour, day, week from Monday, or month. "
-        "Every `ds` counts for the period that it falls in."
+        "Every `ds` counts for the period that it falls in.",
     )
     aggregation: Aggregation | None = Field(
         None, description="For several rows of a series in one period; null: such rows are refused."

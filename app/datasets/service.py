@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlalchemy import delete
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
@@ -24,7 +26,11 @@ from app.datasets.schemas import (
 from app.datasets.segments import discard
 from app.errors import Conflict, NotFound
 from app.models import Dataset, DatasetVersion
+from app.parameters import cursor_after, name_before
 from app.storage import Storage
+
+MAX_LISTED = 5
+"""Names of what stands in the way of a deletion."""
 
 
 def create(session: Session, form: SeriesForm | RegressionForm) -> DatasetDetail:
@@ -48,9 +54,9 @@ def create(session: Session, form: SeriesForm | RegressionForm) -> DatasetDetail
 
 def list_datasets(session: Session, limit: int, cursor: str | None) -> DatasetPage:
     """Return one page of datasets."""
-    rows = repository.list_datasets(session, limit + 1, cursor)
+    rows = repository.list_datasets(session, limit + 1, name_before(cursor))
     items = [_detail(row) for row in rows[:limit]]
-    return DatasetPage(items=items, next_cursor=items[-1].name if len(rows) > limit else None)
+    return DatasetPage(items=items, next_cursor=cursor_after(items[-1].name) if len(rows) > limit else None)
 
 
 def read(session: Session, name: str) -> DatasetDetail:
@@ -96,13 +102,31 @@ def remove(database: Database, storage: Storage, name: str) -> None:
         repository.lock_versions(session, dataset.id)
         jobs = repository.unfinished_jobs(session, dataset.id)
         if jobs:
-            raise Conflict("dataset_in_use", f"The dataset {name!r} is used by the job {jobs[0]}.")
+            what = _listed("unfinished job", jobs)
+            raise Conflict(
+                "dataset_in_use",
+                f"The dataset {name!r} is used by {what}: cancel with "
+                "`POST /v1/training-jobs/{id}/cancel`, or wait for the end.",
+            )
         models = repository.dependent_models(session, dataset.id)
         if models:
-            raise Conflict("dataset_in_use", f"The dataset {name!r} is used by the model {models[0]!r}.")
+            what = _listed("model", models)
+            raise Conflict(
+                "dataset_in_use",
+                f"The dataset {name!r} is used by {what}: delete with "
+                "`DELETE /v1/models/{name}`, or only the versions trained on it with "
+                "`DELETE /v1/models/{name}/versions/{version}`.",
+            )
         digests = repository.digests_of(session, dataset.id)
         session.execute(delete(Dataset).where(Dataset.id == dataset.id))
     discard(database, storage, *digests)
+
+
+def _listed(what: str, names: Sequence[str]) -> str:
+    """How many there are, and the first of them by name."""
+    shown = ", ".join(map(repr, names[:MAX_LISTED]))
+    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
+    return f"{len(names)} {what}{'s' if len(names) > 1 else ''} ({shown}{more})"
 
 
 def _detail(row: DatasetRow) -> DatasetDetail:

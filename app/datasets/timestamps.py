@@ -16,7 +16,7 @@ from functools import reduce
 
 import polars as pl
 
-ISO_8601 = "ISO 8601"
+ISO_8601 = "YYYY-MM-DD (ISO 8601; a time may follow, as in 2024-01-31T23:59:00)"
 
 _YEAR, _TWO = "[1-9][0-9]{3}", "[0-9]{2}"
 _ISO_DAY = f"{_YEAR}-{_TWO}-{_TWO}"

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 from app.dependencies import DatabaseDep, ModelsDep
 from app.errors import Problem
-from app.parameters import Cursor, Limit, ModelName, NumberCursor, VersionNumber
+from app.parameters import Limit, ModelName, NameCursor, NumberCursor, VersionNumber
 from app.registry import service
 from app.registry.schemas import ModelDetail, ModelPage, ModelVersionDetail, ModelVersionPage
 
@@ -20,7 +20,7 @@ UNKNOWN: dict[int | str, dict[str, Any]] = {
 
 
 @router.get("", operation_id="list_models")
-def list_models(database: DatabaseDep, limit: Limit = 50, cursor: Cursor = None) -> ModelPage:
+def list_models(database: DatabaseDep, limit: Limit = 50, cursor: NameCursor = None) -> ModelPage:
     """List the models by name."""
     with database.read() as session:
         return service.list_models(session, limit, cursor)

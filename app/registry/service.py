@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.errors import Conflict, NotFound
 from app.models import MatrixName, Model
+from app.parameters import cursor_after, name_before
 from app.registry import repository
 from app.registry.matrix_store import CorruptModel, load_matrix, load_task_rows
 from app.registry.publication import History, has_intercept
@@ -37,9 +38,9 @@ class StoredModel:
 
 def list_models(session: Session, limit: int, cursor: str | None) -> ModelPage:
     """Return one page of models."""
-    rows = repository.list_models(session, limit + 1, cursor)
+    rows = repository.list_models(session, limit + 1, name_before(cursor))
     items = [_summary(row) for row in rows[:limit]]
-    return ModelPage(items=items, next_cursor=items[-1].name if len(rows) > limit else None)
+    return ModelPage(items=items, next_cursor=cursor_after(items[-1].name) if len(rows) > limit else None)
 
 
 def read_model(session: Session, name: str) -> ModelDetail:

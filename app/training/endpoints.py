@@ -14,7 +14,8 @@ from app.database import Database
 from app.dependencies import DatabaseDep, SettingsDep, StorageDep
 from app.errors import Problem
 from app.models import JobState
-from app.parameters import NO_NUL, Cursor, Limit
+from app.parameters import JobCursor, Limit
+from app.patterns import NO_NUL
 from app.request_body import documented_body, parse_json_object, read_json_body
 from app.training import service
 from app.training.schemas import FINAL_STATES, TrainingJobDetail, TrainingJobPage, TrainingJobRequest
@@ -86,7 +87,7 @@ def create(
 def list_jobs(
     database: DatabaseDep,
     limit: Limit = 50,
-    cursor: Cursor = None,
+    cursor: JobCursor = None,
     state: Annotated[JobState | None, Query(description="Only jobs in this state.")] = None,
     model: Annotated[
         str | None,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from app.datasets.frames import LoadedPanel
 from app.errors import Fault
-from app.training.schemas import TrainingJobRequest
+from app.training.schemas import MIN_FOLDS, TrainingJobRequest
 from app.training.strength_choice import ROW_FOLDS, SERIES_FOLDS, chooses, folds_of, n_blocks
 from app.training.task_data import held_out_sizes, n_lags
 from ccmtl_core import TaskDataset
@@ -31,10 +31,22 @@ def find_faults(
         parts = 0 if faults else n_blocks(request, of_series=of_series)
     if isinstance(data, TaskDataset):
         lags = None if "lags" in unsound else request.lags
-        return faults + list(_faults_of_rows(data, lags, holdout, parts))
+        return faults + _naming_default(_faults_of_rows(data, lags, holdout, parts), request)
     if "lags" in unsound:
         return faults
-    return faults + list(_faults_of_series(data.panel, n_lags(request), holdout, parts))
+    return faults + _naming_default(_faults_of_series(data.panel, n_lags(request), holdout, parts), request)
+
+
+def _naming_default(found: Iterator[Fault], request: TrainingJobRequest) -> list[Fault]:
+    """Say of ``n_folds`` whether it was asked for, and that it can be smaller."""
+    whose = "" if "n_folds" in request.model_fields_set else ", the default"
+    smaller = f"; `n_folds` is {request.n_folds}{whose}, and can be as small as {MIN_FOLDS}"
+    return [
+        fault.model_copy(update={"message": fault.message + smaller, "value": str(request.n_folds)})
+        if fault.location == "body.n_folds"
+        else fault
+        for fault in found
+    ]
 
 
 def _faults_of_folds(request: TrainingJobRequest, *, of_series: bool) -> Iterator[Fault]:

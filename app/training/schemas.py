@@ -8,15 +8,15 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from app.datasets.schemas import NAME_PATTERN
 from app.models import JobState
-from app.parameters import NO_NUL
+from app.patterns import NAME, NO_NUL
 from app.registry.schemas import DataUsed
 
 FINAL_STATES = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
 DEFAULT_LAGS = 5
 MAX_LAGS = 366
 MAX_STRENGTHS = 100
+MIN_FOLDS = 2
 MIN_STRENGTH, MAX_STRENGTH = 1e-100, 1e100  # of the library, which computes with no other but zero
 _STRENGTHS = f"0, or from {MIN_STRENGTH:g} to {MAX_STRENGTH:g}"
 
@@ -71,14 +71,13 @@ class TrainingJobRequest(BaseModel):
     version: Annotated[
         int | None, Field(ge=1, le=2**31 - 1, description="Version of the dataset; null: the newest.")
     ] = None
-    model: Annotated[
-        str, Field(pattern=NAME_PATTERN, description="Name under which the next version is published.")
-    ]
+    model: Annotated[str, Field(pattern=NAME, description="Name under which the next version is published.")]
     fusion_strength: Annotated[
         FusionStrength,
         Field(
+            examples=["auto"],
             description="λ ≥ 0: how strongly similar tasks are drawn together. A list: the one of these that "
-            'forecasts best in cross-validation; "auto": the best of 21 from none to all fused.'
+            'forecasts best in cross-validation; "auto": the best of 21 from none to all fused.',
         ),
     ]
     folds: Annotated[
@@ -90,7 +89,10 @@ class TrainingJobRequest(BaseModel):
         ),
     ] = None
     n_folds: Annotated[
-        int, Field(ge=2, le=20, description="Parts that are forecast from the others to choose a strength.")
+        int,
+        Field(
+            ge=MIN_FOLDS, le=20, description="Parts that are forecast from the others to choose a strength."
+        ),
     ] = 5
     rule: Annotated[
         Literal["best", "one_standard_error"],

@@ -82,7 +82,17 @@ def read_job(session: Session, job_id: str) -> TrainingJobDetail:
 def list_jobs(
     session: Session, limit: int, cursor: str | None, state: JobState | None, model: str | None
 ) -> TrainingJobPage:
-    """Return one page of jobs, newest first."""
+    """Return one page of jobs, newest first.
+
+    Raises
+    ------
+    InvalidContent
+        If ``cursor`` is no job, or the job was deleted with its dataset.
+    """
+    if cursor is not None and repository.find_job(session, cursor) is None:
+        message = "must be `next_cursor` of the page before; if its job was deleted since, begin anew"
+        fault = Fault(message=message, location="query.cursor", value=cursor)
+        raise InvalidContent("invalid_request", "The request has 1 fault(s); see `errors`.", errors=[fault])
     rows = repository.list_jobs(session, limit + 1, cursor, state, model)
     items = [_detail(row) for row in rows[:limit]]
     return TrainingJobPage(items=items, next_cursor=items[-1].id if len(rows) > limit else None)

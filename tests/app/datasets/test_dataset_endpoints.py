@@ -10,13 +10,13 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from app.database import Database
 from app.datasets import upload
 from app.datasets.frames import LoadedPanel, load
 from app.main import create_app
-from app.models import Dataset, DatasetVersion, JobState, TrainingJob
+from app.models import Dataset, DatasetVersion, JobState, ModelVersion, TrainingJob
 from app.settings import Settings
 from app.storage import Storage
 from ccmtl_core.forecasting import SeriesPanel
@@ -299,7 +299,22 @@ def test_a_dataset_is_kept_while_a_model_version_needs_it(client: TestClient, da
         name = session.scalars(select(Dataset.name)).one()
     answer = client.delete(f"/v1/datasets/{name}")
     assert (answer.status_code, answer.json()["code"]) == (409, "dataset_in_use")
-    assert "'forecaster'" in answer.json()["detail"]
+    assert "1 model ('forecaster')" in answer.json()["detail"]
+    assert "DELETE /v1/models/{name}" in answer.json()["detail"]
+
+
+def test_the_first_of_many_models_that_need_a_dataset_are_named(
+    client: TestClient, database: Database
+) -> None:
+    for number in range(7):
+        add_version(database, trained([[1.0]], ["a"]), f"m{number}")
+    with database.write() as session:
+        version = session.scalars(select(DatasetVersion)).all()[0]
+        name = version.dataset.name
+        session.execute(update(ModelVersion).values(dataset_version_id=version.id))
+        session.execute(update(TrainingJob).values(state=JobState.SUCCEEDED))
+    detail = client.delete(f"/v1/datasets/{name}").json()["detail"]
+    assert "7 models ('m0', 'm1', 'm2', 'm3', 'm4' and 2 more)" in detail
 
 
 def test_starting_removes_what_a_crash_left(client: TestClient, settings: Settings) -> None:

@@ -1,0 +1,97 @@
+"""Refusals say in words what is wanted, and what to set or to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from pydantic import ValidationError
+
+from app.database import Database
+from app.settings import Settings, explained
+from app.storage import Storage
+from tests.support.training import add_series, job
+
+
+@pytest.fixture
+def database_kind() -> str:
+    return "sqlite"
+
+
+def fault(answer: Any, location: str) -> dict[str, Any]:
+    assert answer.status_code == 422, answer.text
+    (found,) = [fault for fault in answer.json()["errors"] if fault["location"] == location]
+    result: dict[str, Any] = found
+    return result
+
+
+def test_a_name_that_breaks_the_pattern_is_told_the_characters(client: TestClient) -> None:
+    add_series(client)
+    dataset = client.post("/v1/datasets", json={"name": "my shop", "kind": "series", "frequency": "D"})
+    model = client.post("/v1/training-jobs", json=job(model="ümodel"))
+    for answer, location in ((dataset, "body.name"), (model, "body.model")):
+        message = fault(answer, location)["message"]
+        assert "A to Z, a to z, 0 to 9, dot, dash and underscore" in message
+        assert "[" not in message
+    nul = fault(client.get("/v1/training-jobs?model=%00"), "query.model")["message"]
+    assert nul == "must not contain the character NUL"
+
+
+def test_an_object_is_asked_for_where_one_is_wanted(client: TestClient) -> None:
+    form = {"name": "shop", "kind": "series", "frequency": "D", "fill": "zero"}
+    message = fault(client.post("/v1/datasets", json=form), "body.fill")["message"]
+    assert message == 'must be an object, for example {"method": "zero", "start": "dataset"}'
+
+
+def test_a_missing_field_comes_with_an_example(client: TestClient) -> None:
+    add_series(client)
+    asked = job()
+    del asked["fusion_strength"]
+    answer = client.post("/v1/training-jobs", json=asked)
+    assert fault(answer, "body.fusion_strength")["message"] == 'is missing, for example "auto"'
+    form = client.post("/v1/datasets", json={"name": "shop", "kind": "series"})
+    assert fault(form, "body.frequency")["message"] == 'is missing, for example "D"'
+
+
+def test_a_truth_value_is_echoed_as_json(client: TestClient) -> None:
+    add_series(client)
+    assert fault(client.post("/v1/training-jobs", json=job(lags=True)), "body.lags")["value"] == "true"
+
+
+def test_a_number_of_folds_that_nobody_sent_is_called_the_default(client: TestClient) -> None:
+    add_series(client)
+    asked = job(fusion_strength="auto", lags=7)
+    found = fault(client.post("/v1/training-jobs", json=asked), "body.n_folds")
+    assert found["message"].endswith("`n_folds` is 5, the default, and can be as small as 2")
+    assert found["value"] == "5"
+    sent = fault(client.post("/v1/training-jobs", json={**asked, "n_folds": 4}), "body.n_folds")
+    assert sent["message"].endswith("`n_folds` is 4, and can be as small as 2")
+
+
+@pytest.mark.parametrize("path", ["datasets", "models", "training-jobs"])
+def test_a_cursor_that_no_page_gave_is_refused(client: TestClient, path: str) -> None:
+    found = fault(client.get(f"/v1/{path}?cursor=abc"), "query.cursor")
+    assert found["message"].startswith("must be `next_cursor` of the page before")
+    assert found["value"] == "abc"
+
+
+def test_an_unknown_path_leads_to_the_reference(client: TestClient) -> None:
+    answer = client.get("/")
+    assert (answer.status_code, answer.json()["code"]) == (404, "route_not_found")
+    assert "/docs" in answer.json()["detail"]
+
+
+def test_a_database_address_is_refused_without_the_validator_s_prefix() -> None:
+    with pytest.raises(ValidationError) as refused:
+        Settings(database_url="x")
+    (line,) = map(explained, refused.value.errors())
+    assert line.startswith("CCMTL_DATABASE_URL: must be a URL")
+
+
+@pytest.mark.parametrize("opened", [lambda s: Storage(s.data_dir), Database])
+def test_a_data_folder_that_cannot_be_made_names_the_variable(tmp_path: Path, opened: Any) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match="CCMTL_DATA_DIR: Not a directory"):
+        opened(Settings(data_dir=tmp_path / "file" / "x"))
