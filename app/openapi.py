@@ -15,6 +15,20 @@ from app.errors import MEDIA_TYPE
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
 FASTAPI_ERROR = {"$ref": "#/components/schemas/HTTPValidationError"}
 FASTAPI_SCHEMAS = ("HTTPValidationError", "ValidationError")
+_SUMMARIES = {
+    "upload_dataset_version": "Upload a file as a new dataset version",
+    "watch_training_job": "Watch training job (server-sent events)",
+    "predict": "Predict from features with the newest version",
+    "predict_version": "Predict from features with one version",
+    "forecast": "Forecast one product with the newest version",
+    "forecast_version": "Forecast one product with one version",
+    "forecast_batch": "Forecast many products with the newest version",
+    "forecast_batch_version": "Forecast many products with one version",
+    "read_model": "Read model and its newest version",
+    "delete_model": "Delete model with all its versions",
+    "get_liveness": "Does the process answer?",
+    "get_readiness": "Can the process serve requests?",
+}
 ANY_OTHER = {
     "description": "Any other error; 503 while the database is away, 500 when the service failed.",
     "content": {MEDIA_TYPE: {"schema": PROBLEM}},
@@ -30,10 +44,22 @@ class DocumentedAPI(FastAPI):
             document = super().openapi()
             for operations in document["paths"].values():
                 for operation in operations.values():
+                    operation["summary"] = summary(operation["operationId"])
                     _correct(operation["responses"])
             for name in FASTAPI_SCHEMAS:
                 document["components"]["schemas"].pop(name, None)
         return super().openapi()
+
+
+def summary(operation_id: str) -> str:
+    """Return an operation's heading: what it does to what, where functions' names only tell the first.
+
+    Examples
+    --------
+    >>> summary("list_dataset_versions")
+    'List dataset versions'
+    """
+    return _SUMMARIES.get(operation_id, operation_id.replace("_", " ").capitalize())
 
 
 def _correct(responses: dict[str, Any]) -> None:

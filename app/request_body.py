@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from fastapi import Request
@@ -95,11 +95,18 @@ def faults_in_body(form: type[BaseModel], error: ValidationError) -> list[Fault]
     return faults_of(errors, "body")
 
 
-def documented_body(*forms: type[BaseModel]) -> dict[str, Any]:
-    """Return the ``openapi_extra`` of an endpoint that reads its own body, in one of ``forms``."""
+def documented_body(*forms: type[BaseModel], examples: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the ``openapi_extra`` of an endpoint that reads its own body, in one of ``forms``.
+
+    ``examples`` are bodies by what they show, the first of which a page of reference offers to send.
+    """
     schemas = [_without_references(form.model_json_schema()) for form in forms]
     schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+    shown = {
+        f"example_{n}": {"summary": what, "value": body} for n, (what, body) in enumerate(examples.items())
+    }
+    content = {"application/json": {"schema": schema, "examples": shown}}
+    return {"requestBody": {"required": True, "content": content}}
 
 
 def _without_references(schema: dict[str, Any]) -> dict[str, Any]:

@@ -62,6 +62,21 @@ UPLOAD_REFUSALS: Responses = {
     415: {"model": Problem, "description": "A content type or encoding that is not read here."},
     422: {"model": Problem, "description": "The file has faults; each is listed with its row and column."},
 }
+EXAMPLES: dict[str, Any] = {
+    "Daily sales, nothing sold where there is no row": {
+        "name": "shop",
+        "kind": "series",
+        "frequency": "D",
+        "columns": {"unique_id": "unique_id", "ds": "ds", "y": "y"},
+        "aggregation": "sum",
+        "fill": {"method": "zero", "start": "dataset"},
+    },
+    "Rows of features of one's own": {
+        "name": "stores",
+        "kind": "regression",
+        "columns": {"unique_id": "store", "y": "sales", "features": ["price", "promotion"]},
+    },
+}
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 UPLOAD_BODY = {
     "requestBody": {
@@ -107,7 +122,7 @@ def _no_such_kind(document: dict[str, Any]) -> InvalidContent:
     operation_id="create_dataset",
     status_code=201,
     responses=FORM_REFUSALS,
-    openapi_extra=documented_body(SeriesForm, RegressionForm),
+    openapi_extra=documented_body(SeriesForm, RegressionForm, examples=EXAMPLES),
 )
 def create_dataset(
     form: Annotated[SeriesForm | RegressionForm, Depends(_form)], database: DatabaseDep, response: Response

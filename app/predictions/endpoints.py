@@ -54,14 +54,26 @@ NO_FORECAST: dict[int | str, dict[str, Any]] = {
         "description": "The model, or the one product asked for, has no history to forecast from.",
     }
 }
+_LAGS = {f"lag_{p}": value for p, value in enumerate([3, 0, 1, 0, 2, 1, 4], start=1)}
+PREDICT_EXAMPLES: dict[str, Any] = {
+    "Rows, of a model with 7 lags": {"rows": [{"unique_id": "0001", "features": _LAGS}]},
+    "The same as columns": {
+        "unique_id": ["0001", "0002"],
+        "features": {name: [value, 1] for name, value in _LAGS.items()},
+    },
+    "A row of regression data": {"rows": [{"unique_id": "001", "features": {"price": 5.95, "promotion": 1}}]},
+}
+FORECAST_EXAMPLES: dict[str, Any] = {
+    "A week of two products": {"unique_id": ["0001", "0002"], "h": 7},
+}
 PREDICT: dict[str, Any] = {
     "responses": {200: {"model": Predictions | PredictionColumns}, **REFUSALS, **BODY_REFUSALS},
-    "openapi_extra": documented_body(PredictRows, PredictColumns),
+    "openapi_extra": documented_body(PredictRows, PredictColumns, examples=PREDICT_EXAMPLES),
 }
 FORECAST: dict[str, Any] = {"responses": {200: {"model": Forecasts}, **REFUSALS, **NO_FORECAST}}
 FORECAST_BATCH: dict[str, Any] = {
     "responses": {**FORECAST["responses"], **BODY_REFUSALS},
-    "openapi_extra": documented_body(ForecastBatch),
+    "openapi_extra": documented_body(ForecastBatch, examples=FORECAST_EXAMPLES),
 }
 
 

@@ -46,6 +46,28 @@ ENDED: Responses = {
 }
 
 
+EXAMPLES: dict[str, Any] = {
+    "Series; the strength is chosen": {
+        "dataset": "shop",
+        "model": "shop",
+        "lags": 7,
+        "holdout": 0.5,
+        "fusion_strength": "auto",
+        "fit_intercept": True,
+        "loss_scaling": "spread",
+    },
+    "Regression data; the strength is chosen": {
+        "dataset": "stores",
+        "model": "stores",
+        "fusion_strength": "auto",
+        "fit_intercept": True,
+        "loss_scaling": "spread",
+        "metric": "mahalanobis",
+    },
+    "One strength": {"dataset": "shop", "model": "shop", "lags": 7, "fusion_strength": 10},
+}
+
+
 async def _body(request: Request, settings: SettingsDep) -> bytes:
     return await read_json_body(request, settings.max_request_bytes)
 
@@ -60,7 +82,7 @@ def _known_job_id(job_id: JobId, database: DatabaseDep) -> str:
     operation_id="create_training_job",
     status_code=202,
     responses=CREATED,
-    openapi_extra=documented_body(TrainingJobRequest),
+    openapi_extra=documented_body(TrainingJobRequest, examples=EXAMPLES),
 )
 def create(
     body: Annotated[bytes, Depends(_body)],

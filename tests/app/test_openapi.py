@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from fastapi.testclient import TestClient
 
+from app.datasets import endpoints as datasets
 from app.errors import MEDIA_TYPE
 from app.main import create_app
-from app.openapi import PROBLEM
+from app.openapi import _SUMMARIES, PROBLEM
+from app.predictions import endpoints as predictions
+from app.predictions.wire import decode_forecast, decode_predict
 from app.settings import Settings
+from app.training import endpoints as training
 
 
 @pytest.fixture
@@ -48,6 +54,41 @@ def test_operations_have_names_of_their_own_and_say_what_they_do(document: dict[
     for name, operation in operations(document):
         assert re.fullmatch(r"[a-z_]+", operation["operationId"]), name
         assert operation["description"].endswith("."), name
+
+
+def test_operations_have_headings_of_their_own(document: dict[str, Any]) -> None:
+    headings = {operation["operationId"]: operation["summary"] for _, operation in operations(document)}
+    assert len(set(headings.values())) == len(headings)
+    assert all(len(heading.split()) >= 2 for heading in headings.values())
+    assert _SUMMARIES.keys() <= headings.keys()
+
+
+def test_every_json_body_comes_with_examples(document: dict[str, Any]) -> None:
+    n_checked = 0
+    for name, operation in operations(document):
+        body = operation.get("requestBody", {}).get("content", {}).get("application/json")
+        if body is not None:
+            assert body["examples"], name
+            n_checked += len(body["examples"])
+    assert n_checked >= 10
+
+
+def test_the_examples_of_bodies_are_accepted(tmp_path: Any) -> None:
+    """Each in its place, on the shop and the stores that the first of them define."""
+    examples = Path(__file__).parents[2] / "examples"
+    app = create_app(Settings(data_dir=tmp_path))
+    with TestClient(app) as client:
+        for form, file in zip(datasets.EXAMPLES.values(), ("shop.csv", "stores.csv"), strict=True):
+            assert client.post("/v1/datasets", json=form).status_code == 201
+            url, content = f"/v1/datasets/{form['name']}/versions", (examples / file).read_bytes()
+            assert client.post(url, content=content, headers={"Content-Type": "text/csv"}).status_code == 201
+        for request in training.EXAMPLES.values():
+            answer = client.post("/v1/training-jobs", json=request)
+            assert answer.status_code == 202, answer.text
+    for body in predictions.PREDICT_EXAMPLES.values():
+        decode_predict(json.dumps(body).encode())
+    for body in predictions.FORECAST_EXAMPLES.values():
+        decode_forecast(json.dumps(body).encode())
 
 
 def test_every_body_that_is_sent_can_be_too_large_or_of_another_type(document: dict[str, Any]) -> None:
