@@ -11,7 +11,7 @@ import numpy as np
 from ccmtl_core._types import FloatArray
 from ccmtl_core.arrays import read_only
 from ccmtl_core.compiled import kernel
-from ccmtl_core.single_task import Statistics
+from ccmtl_core.inputs import Statistics
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.triangular_statistics import TriangularStatistics
 

@@ -12,16 +12,16 @@ from numpy.typing import ArrayLike
 from ccmtl_core._types import FloatArray
 from ccmtl_core.arrays import all_finite, as_shape
 from ccmtl_core.clusters import Clusters
+from ccmtl_core.display import counted, named, shown
 from ccmtl_core.exceptions import DataError
 from ccmtl_core.fusion_solver import FusionSolver, check_solver
+from ccmtl_core.inputs import Statistics, statistics_of
 from ccmtl_core.knn_graph import TaskGraph, check_graph, nearest_neighbour_graph
 from ccmtl_core.model import CCMTLModel
 from ccmtl_core.model_choices import ModelChoices, Prepared
 from ccmtl_core.objective import check_strength
-from ccmtl_core.single_task import Statistics
 from ccmtl_core.solver.outcome import Outcome
 from ccmtl_core.solver.report import Progress, ProgressCallback, Round, SolveReport
-from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.task_dataset import TaskDataset
 
 _HIDDEN = (
@@ -43,6 +43,8 @@ class FitResult:
         Status, objective, certified gap, effort, seconds by phase.
     graph : TaskGraph
         Edges (E, 2) and multiplicity (E,).
+    fusion_strength : float
+        λ.
 
     Examples
     --------
@@ -56,10 +58,23 @@ class FitResult:
     model: CCMTLModel
     report: SolveReport
     graph: TaskGraph
+    fusion_strength: float
+
+    def __repr__(self) -> str:
+        model, report = self.model, self.report
+        return shown(
+            self,
+            counted(len(model.task_ids), "task"),
+            named(model.feature_names, "feature"),
+            f"fusion_strength {self.fusion_strength:.4g}",
+            counted(Clusters.of_equal(self.graph, model.weights).n_clusters, "group"),
+            f"gap {report.gap:.2g}",
+            str(report.status),
+        )
 
     @property
     def clusters(self) -> tuple[tuple[str, ...], ...]:
-        """Ids of the tasks of each group that shares its weights exactly, largest group first."""
+        """Ids of the tasks of each group of two or more that share their weights exactly, largest first."""
         groups = Clusters.of_equal(self.graph, self.model.weights).members
         return tuple(tuple(self.model.task_ids[t] for t in group) for group in groups)
 
@@ -143,7 +158,7 @@ def fit(
     choices = ModelChoices(fit_intercept, loss_scaling, start, metric)
     clock = _Clock(on_progress)
     with clock.phase("statistics"):
-        statistics = SufficientStatistics.from_dataset(data) if isinstance(data, TaskDataset) else data
+        statistics = statistics_of(data)
     with clock.phase("start"):
         prepared = choices.prepare(statistics)
         W = _initial(initial_weights, prepared)
@@ -159,7 +174,7 @@ def fit(
     few_digits = prepared.statistics.least_squares.precision_note(statistics.task_ids)
     notes = (few_digits, _HIDDEN if outcome.hidden else None)
     report = _report(outcome, tolerance, clock, tuple(note for note in notes if note is not None))
-    return FitResult(model, report, graph)
+    return FitResult(model, report, graph, float(fusion_strength))
 
 
 def _initial(given: ArrayLike | None, prepared: Prepared) -> FloatArray:

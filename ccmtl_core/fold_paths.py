@@ -15,11 +15,11 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from ccmtl_core._types import FloatArray
+from ccmtl_core.inputs import Statistics
 from ccmtl_core.knn_graph import nearest_neighbour_graph
 from ccmtl_core.model_choices import ModelChoices
 from ccmtl_core.path import walk
 from ccmtl_core.scoring import Score
-from ccmtl_core.single_task import Statistics
 
 _STRETCH = 7  # strengths that one piece of work walks
 

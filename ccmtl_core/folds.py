@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from ccmtl_core._types import IntArray
 from ccmtl_core.arrays import distinct_moments, is_whole
 from ccmtl_core.exceptions import DataError, ParameterError
+from ccmtl_core.inputs import check_data
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.task_dataset import TaskDataset
 from ccmtl_core.triangular_statistics import TriangularStatistics
@@ -98,6 +99,7 @@ def random_folds(dataset: TaskDataset, n_folds: int, rng: np.random.Generator) -
     >>> np.bincount(random_folds(data, 2, np.random.default_rng(0)))
     array([4, 4])
     """
+    check_data(dataset, TaskDataset)
     check_number(n_folds)
     order = np.lexsort((rng.random(len(dataset.y)), dataset.task_index))
     shift = rng.integers(0, n_folds, dataset.n_tasks)
@@ -137,6 +139,7 @@ def contiguous_folds(dataset: TaskDataset, n_folds: int, time: ArrayLike | None 
     >>> contiguous_folds(data, 2, [9, 1, 9, 9])
     array([1, 0, 1, 1])
     """
+    check_data(dataset, TaskDataset)
     check_number(n_folds)
     if time is None:
         return _place(dataset) * n_folds // np.maximum(dataset.n_samples, 1)[dataset.task_index]

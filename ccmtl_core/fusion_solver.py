@@ -18,9 +18,9 @@ from ccmtl_core._types import FloatArray
 from ccmtl_core.arrays import is_real
 from ccmtl_core.certificate import Certifier
 from ccmtl_core.exceptions import ParameterError
+from ccmtl_core.inputs import Statistics
 from ccmtl_core.knn_graph import TaskGraph
 from ccmtl_core.objective import FusionProblem
-from ccmtl_core.single_task import Statistics
 from ccmtl_core.solver.alternating import alternate
 from ccmtl_core.solver.dual_ascent import Inverse, dual_ascent
 from ccmtl_core.solver.multigrid import Multigrid

@@ -18,6 +18,7 @@ from scipy.spatial import KDTree
 
 from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.arrays import is_whole
+from ccmtl_core.display import counted, shown
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.leaf_search import nearest_by_leaves
 
@@ -82,6 +83,9 @@ class TaskGraph:
         edges.flags.writeable = multiplicity.flags.writeable = False
         object.__setattr__(self, "edges", edges)
         object.__setattr__(self, "multiplicity", multiplicity)
+
+    def __repr__(self) -> str:
+        return shown(self, counted(self.n_tasks, "task"), counted(len(self.edges), "edge"))
 
     @classmethod
     def from_directed(

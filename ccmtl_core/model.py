@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.arrays import all_finite, as_float64, as_id, as_shape, checked_names, read_only
+from ccmtl_core.display import counted, named, shown
 from ccmtl_core.exceptions import DataError, ModelFileError, UnknownTaskError
 from ccmtl_core.model_file import read_model_file, write_model_file
 from ccmtl_core.near_matches import NearMatches
@@ -79,6 +80,10 @@ class CCMTLModel:
         object.__setattr__(self, "task_ids", task_ids)
         object.__setattr__(self, "feature_names", feature_names)
         object.__setattr__(self, "metadata", MappingProxyType(metadata))
+
+    def __repr__(self) -> str:
+        tasks, features = counted(len(self.task_ids), "task"), named(self.feature_names, "feature")
+        return shown(self, tasks, features, "with intercepts" if self.intercept.any() else "")
 
     @cached_property
     def _row_of(self) -> dict[str, int]:

@@ -8,6 +8,7 @@ weight of an edge in the penalty and the radius of the ball that holds its dual 
 
 from __future__ import annotations
 
+import reprlib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,12 +18,13 @@ from numpy.typing import ArrayLike
 from ccmtl_core._types import EPS, FloatArray, IntArray
 from ccmtl_core.arrays import is_real
 from ccmtl_core.exceptions import DataError, ParameterError
+from ccmtl_core.inputs import Statistics
 from ccmtl_core.knn_graph import TaskGraph
-from ccmtl_core.single_task import Statistics
 from ccmtl_core.solver import edge_kernels
 from ccmtl_core.solver.kernels import Dims, dims_for
 
 MIN_STRENGTH, MAX_STRENGTH = 1e-100, 1e100
+STRENGTHS = "0, or from 1e-100 to 1e100"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +38,14 @@ class FusionProblem:
     graph : TaskGraph
         On the same T tasks.
     fusion_strength : float
-        λ ≥ 0, in units of the loss per unit of weight.
+        λ: 0, or from 1e-100 to 1e100, in units of the loss per unit of weight.
 
     Raises
     ------
     DataError
         A graph on another number of tasks.
     ParameterError
-        A strength that is negative or not finite.
+        A strength that is not one of these.
 
     Examples
     --------
@@ -147,16 +149,14 @@ class FusionProblem:
 
 
 def check_strength(fusion_strength: float) -> None:
-    """Refuse a strength that is no number, negative, or of a size at which bounds could overflow."""
-    if not (is_real(fusion_strength) and 0 <= fusion_strength <= MAX_STRENGTH):
-        raise ParameterError(
-            f"fusion_strength must be a finite number from 0 to {MAX_STRENGTH:g}, not {fusion_strength!r}"
-        )
-    if 0 < fusion_strength < MIN_STRENGTH:
-        raise ParameterError(
-            f"fusion_strength {fusion_strength!r} is beyond what can be computed: take 0, or at least "
-            f"{MIN_STRENGTH:g}"
-        )
+    """Refuse a strength that is no number, negative, or of a size with which bounds cannot be computed."""
+    is_number = is_real(fusion_strength)
+    if is_number and (fusion_strength == 0 or MIN_STRENGTH <= fusion_strength <= MAX_STRENGTH):
+        return
+    hint = "" if is_number else "; select chooses one by cross-validation, fit_path fits at several"
+    raise ParameterError(
+        f"fusion_strength must be a number ({STRENGTHS}), not {reprlib.repr(fusion_strength)}{hint}"
+    )
 
 
 def row_norms(A: FloatArray) -> FloatArray:

@@ -7,6 +7,7 @@ weights are the answer, and the flows that prove λ_fuse prove them.
 
 from __future__ import annotations
 
+import reprlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,16 +18,16 @@ from numpy.typing import ArrayLike
 
 from ccmtl_core._types import FloatArray
 from ccmtl_core.clusters import Clusters
+from ccmtl_core.display import counted, shown, spread
 from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.fusion_solver import FusionSolver, check_solver
+from ccmtl_core.inputs import Statistics, statistics_of
 from ccmtl_core.knn_graph import TaskGraph, check_graph, nearest_neighbour_graph
 from ccmtl_core.model import CCMTLModel
 from ccmtl_core.model_choices import ModelChoices, Prepared
-from ccmtl_core.objective import check_strength
-from ccmtl_core.single_task import Statistics
+from ccmtl_core.objective import STRENGTHS, check_strength
 from ccmtl_core.solver.outcome import Outcome
 from ccmtl_core.solver.report import SolveStatus
-from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.strength import FusingStrength, fusing_strength, single_task_cuts, strength_grid
 from ccmtl_core.task_dataset import TaskDataset
 
@@ -66,6 +67,12 @@ class PathPoint:
     cg_iterations: int
     seconds: float
 
+    def __repr__(self) -> str:
+        found = f"gap {self.gap:.2g}", str(self.status)
+        return shown(
+            self, f"fusion_strength {self.fusion_strength:.4g}", counted(self.n_groups, "group"), *found
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class FusionPath:
@@ -84,6 +91,16 @@ class FusionPath:
     points: tuple[PathPoint, ...]
     graph: TaskGraph
     prepared: Prepared
+
+    def __repr__(self) -> str:
+        gap = max(point.gap for point in self.points)
+        return shown(
+            self,
+            counted(self.graph.n_tasks, "task"),
+            f"{len(self.points)} fusion_strengths from {spread(self.fusion_strengths.tolist())}",
+            f"{spread(self.n_groups)} groups",
+            f"largest gap {gap:.2g}",
+        )
 
     @property
     def fusion_strengths(self) -> FloatArray:
@@ -122,7 +139,8 @@ def fit_path(
     data : TaskDataset or statistics
         T tasks with P features.
     fusion_strengths : array-like of float, optional
-        Any number of λ ≥ 0 in any order; by default :func:`ccmtl_core.strength_grid`.
+        Any number of λ, each 0 or from 1e-100 to 1e100, in any order; by default
+        :func:`ccmtl_core.strength_grid`.
     n_neighbors, tolerance, solver, graph, fit_intercept, loss_scaling, start, metric
         As in :func:`ccmtl_core.fit`.
     on_point : callable, optional
@@ -141,7 +159,7 @@ def fit_path(
     """
     check_solver(solver, tolerance)
     check_graph(graph, n_neighbors)
-    statistics = SufficientStatistics.from_dataset(data) if isinstance(data, TaskDataset) else data
+    statistics = statistics_of(data)
     prepared = ModelChoices(fit_intercept, loss_scaling, start, metric).prepare(statistics)
     graph = nearest_neighbour_graph(prepared.start, n_neighbors) if graph is None else graph
     if fusion_strengths is None:
@@ -197,9 +215,12 @@ def checked_strengths(fusion_strengths: ArrayLike) -> FloatArray:
     Raises
     ------
     ParameterError
-        None at all, or some that are no numbers, negative or not finite.
+        None at all, or some that are not 0, nor numbers from 1e-100 to 1e100.
     """
-    fault = "fusion_strengths must be a list of one or more numbers"
+    fault = (
+        f"fusion_strengths must be a list of one or more numbers, each {STRENGTHS}; not "
+        f"{reprlib.repr(fusion_strengths)}. Leave it out for a grid that is made from the data"
+    )
     try:
         asked = np.asarray(fusion_strengths)
     except ValueError as error:  # lists of different lengths

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from ccmtl_core._types import FloatArray
 from ccmtl_core.arrays import distinct_moments
+from ccmtl_core.inputs import check_data
 from ccmtl_core.random_coefficients import random_coefficients
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.task_dataset import TaskDataset
@@ -53,6 +54,7 @@ def period_weights(dataset: TaskDataset, period: ArrayLike) -> FloatArray:
     >>> period_weights(data, np.arange(300) % 3)[:3].round(1)
     array([1. , 1.2, 0.1])
     """
+    check_data(dataset, TaskDataset)
     n_periods, place = distinct_moments(period, dataset.y.shape, "period")
     statistics = SufficientStatistics.from_dataset(dataset)
     weights = random_coefficients(statistics).expected_weights(statistics)

@@ -18,9 +18,11 @@ from scipy.linalg import rq
 
 from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.arrays import read_only
+from ccmtl_core.display import counted, shown
 from ccmtl_core.feature_basis import from_basis
+from ccmtl_core.inputs import Statistics, statistics_of
 from ccmtl_core.posterior_kernel import expect
-from ccmtl_core.single_task import Statistics, pooled_weights
+from ccmtl_core.single_task import pooled_weights
 from ccmtl_core.threads import WORTH_SHARING, sharing, slices
 
 MAX_STEPS = 1000
@@ -58,6 +60,9 @@ class RandomCoefficients:
     root: FloatArray
     noise: float
     log_likelihoods: tuple[float, ...]
+
+    def __repr__(self) -> str:
+        return shown(self, counted(len(self.mean), "feature"), f"noise {self.noise:.4g}")
 
     @property
     def covariance(self) -> FloatArray:
@@ -109,6 +114,7 @@ def random_coefficients(statistics: Statistics, n_rows: IntArray | None = None) 
     >>> bool(abs(found.noise - 4.0) < 0.2)
     True
     """
+    statistics = statistics_of(statistics)
     rows = statistics.n_samples if n_rows is None else n_rows
     posterior = _Posterior(statistics, rows)
     now, size = _first(statistics, rows)

@@ -7,10 +7,11 @@ import numpy as np
 from ccmtl_core._types import FloatArray
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.fit import FitResult, fit
+from ccmtl_core.inputs import Statistics, statistics_of
 from ccmtl_core.knn_graph import TaskGraph
 from ccmtl_core.merging import merge_statistics
 from ccmtl_core.model import CCMTLModel
-from ccmtl_core.single_task import Statistics, start_weights
+from ccmtl_core.single_task import start_weights
 from ccmtl_core.solver.report import ProgressCallback
 from ccmtl_core.statistics import SufficientStatistics
 
@@ -101,6 +102,7 @@ def refit(
     >>> refit(first, append_statistics(old, new), fusion_strength=0.5, n_neighbors=2).report.status.value
     'converged'
     """
+    statistics = statistics_of(statistics)
     old = _continued(previous.model if isinstance(previous, FitResult) else previous, statistics)
     return fit(
         statistics,

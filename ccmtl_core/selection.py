@@ -15,17 +15,18 @@ from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.display import counted, named, shown
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.fit import FitResult, fit
 from ccmtl_core.fold_paths import FoldPaths, SelectionProgress
 from ccmtl_core.folds import check_number, contiguous_folds, random_folds, rolling_origins, training_folds
 from ccmtl_core.fusion_solver import check_solver
+from ccmtl_core.inputs import Statistics, check_folds
 from ccmtl_core.knn_graph import check_neighbors, nearest_neighbour_graph
 from ccmtl_core.model_choices import ModelChoices
 from ccmtl_core.path import checked_strengths
 from ccmtl_core.rivals import rival_errors
 from ccmtl_core.scoring import RULES, Score, choose, mean_of_task_rmse, standard_error
-from ccmtl_core.single_task import Statistics
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.strength import strength_grid
 from ccmtl_core.task_dataset import TaskDataset
@@ -61,6 +62,17 @@ class Selection:
     rivals: dict[str, FloatArray]
     chosen: int
     fit: FitResult
+
+    def __repr__(self) -> str:
+        rivals = ", ".join(f"{name} {errors.mean():.4g}" for name, errors in self.rivals.items())
+        model, n_folds = self.fit.model, len(self.fold_errors)
+        return shown(
+            self,
+            counted(len(model.task_ids), "task"),
+            named(model.feature_names, "feature"),
+            f"fusion_strength {self.fusion_strength:.4g} of {len(self.fusion_strengths)}",
+            f"error {self.errors[self.chosen]:.4g} on {counted(n_folds, 'fold')} ({rivals})",
+        )
 
     @property
     def fusion_strength(self) -> float:
@@ -207,6 +219,7 @@ def _fold_statistics(
     if not isinstance(data, TaskDataset):
         if sample_weight is not None:
             raise ParameterError("sample_weight is for the rows of a dataset; statistics have no rows")
+        check_folds(data)
         return data, data
     if not isinstance(folds, str):
         fold = np.asarray(folds)

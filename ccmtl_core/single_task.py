@@ -6,10 +6,7 @@ import numpy as np
 
 from ccmtl_core._types import FloatArray
 from ccmtl_core.exceptions import ParameterError
-from ccmtl_core.statistics import SufficientStatistics
-from ccmtl_core.triangular_statistics import TriangularStatistics
-
-Statistics = SufficientStatistics | TriangularStatistics
+from ccmtl_core.inputs import Statistics, statistics_of
 
 
 def single_task_weights(statistics: Statistics) -> FloatArray:
@@ -28,7 +25,7 @@ def single_task_weights(statistics: Statistics) -> FloatArray:
     array([[2.],
            [1.]])
     """
-    return statistics.least_squares.weights.copy()
+    return statistics_of(statistics).least_squares.weights.copy()
 
 
 def pooled_weights(statistics: Statistics) -> FloatArray:
@@ -45,7 +42,7 @@ def pooled_weights(statistics: Statistics) -> FloatArray:
     >>> pooled_weights(SufficientStatistics.from_dataset(data))
     array([1.33333333])
     """
-    weights: FloatArray = statistics.pooled().least_squares.weights[0].copy()
+    weights: FloatArray = statistics_of(statistics).pooled().least_squares.weights[0].copy()
     return weights
 
 
@@ -83,6 +80,7 @@ def shrunk_weights(statistics: Statistics, shrinkage: float) -> FloatArray:
     """
     if not (np.isfinite(shrinkage) and shrinkage > 0):
         raise ParameterError(f"shrinkage must be a finite number above 0, not {shrinkage}")
+    statistics = statistics_of(statistics)
     pooled, gram = pooled_weights(statistics), np.asarray(statistics.gram)
     size = float(np.trace(gram, axis1=1, axis2=2).mean()) / statistics.n_features
     if size == 0.0:

@@ -18,12 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ccmtl_core._types import EPS, FloatArray, IntArray
+from ccmtl_core.display import counted, shown
 from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.forest import send_to_roots, spanning_forest
+from ccmtl_core.inputs import Statistics, statistics_of
 from ccmtl_core.knn_graph import TaskGraph
 from ccmtl_core.least_squares import least_squares_from_gram
 from ccmtl_core.objective import MIN_STRENGTH, FusionProblem, row_norms
-from ccmtl_core.single_task import Statistics
 from ccmtl_core.solver import kernels
 from ccmtl_core.solver.cg import flexible_cg
 from ccmtl_core.solver.multigrid import Multigrid
@@ -57,6 +58,11 @@ class FusingStrength:
     flows: FloatArray
     weights: FloatArray
 
+    def __repr__(self) -> str:
+        low, high = self.bracket
+        fused = f"each fused from between {low:.4g} and {high:.4g} on"
+        return shown(self, counted(len(self.lower), "component"), fused)
+
     @property
     def bracket(self) -> tuple[float, float]:
         """Bounds on the strength from which every component has one model."""
@@ -79,6 +85,7 @@ def fused_weights(statistics: Statistics, graph: TaskGraph) -> FloatArray:
     >>> fused_weights(SufficientStatistics.from_dataset(data), graph).ravel()
     array([1., 1., 5.])
     """
+    statistics = statistics_of(statistics)
     component, C, P = graph.component, graph.n_components, statistics.n_features
     gram, xty, yty = np.zeros((C, P, P)), np.zeros((C, P)), np.zeros(C)
     kernels.sum_blocks(component, np.ascontiguousarray(statistics.gram), gram)
@@ -138,7 +145,7 @@ def fusing_strength(statistics: Statistics, graph: TaskGraph, *, ratio: float = 
     if not ratio > 1.0:
         raise ParameterError(f"ratio must be above 1, not {ratio}")
     order = graph.locality_order()
-    bounds = _Bounds(FusionProblem(statistics, graph, 0.0).reordered(order))
+    bounds = _Bounds(FusionProblem(statistics_of(statistics), graph, 0.0).reordered(order))
     bounds.tighten(ratio)
     return bounds.restored(graph, order)
 
@@ -178,6 +185,7 @@ def strength_grid(statistics: Statistics, graph: TaskGraph, n: int = 21) -> Floa
     """
     if n < 3:
         raise ParameterError(f"a grid needs at least 3 strengths, not {n}")
+    statistics = statistics_of(statistics)
     bounds = fusing_strength(statistics, graph)
     cuts = single_task_cuts(statistics, graph)
     most = bounds.bracket[1]

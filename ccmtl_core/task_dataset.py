@@ -26,6 +26,7 @@ from ccmtl_core.arrays import (
     read_only,
     refuse,
 )
+from ccmtl_core.display import counted, named, shown, spread
 from ccmtl_core.exceptions import DataError
 from ccmtl_core.grouping import group_rows
 
@@ -233,6 +234,10 @@ class TaskDataset:
             features, targets = features[order], targets[order]
         names = default_feature_names(features.shape[1]) if feature_names is None else tuple(feature_names)
         return cls(features, targets, offsets, ids, names)
+
+    def __repr__(self) -> str:
+        rows = f"{len(self.y):,} rows, {spread(self.n_samples.tolist())} per task"
+        return shown(self, counted(self.n_tasks, "task"), named(self.feature_names, "feature"), rows)
 
     @property
     def n_tasks(self) -> int:

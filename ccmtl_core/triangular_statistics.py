@@ -25,6 +25,7 @@ from ccmtl_core.centring import (
     means_of,
     refuse_unequal_sums,
 )
+from ccmtl_core.display import counted, named, shown
 from ccmtl_core.exceptions import DataError
 from ccmtl_core.least_squares import LeastSquares, column_lengths, least_squares_from_factor
 from ccmtl_core.qr_kernel import accumulate_factor
@@ -91,6 +92,10 @@ class TriangularStatistics:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         self._refuse_impossible()
+
+    def __repr__(self) -> str:
+        tasks, features = counted(len(self.task_ids), "task"), named(self.feature_names, "feature")
+        return shown(self, tasks, features, counted(int(self.n_samples.sum()), "row"))
 
     def _refuse_impossible(self) -> None:
         with np.errstate(over="ignore"):

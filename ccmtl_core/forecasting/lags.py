@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.display import shown
 from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.forecasting.panel import SeriesPanel
 from ccmtl_core.task_dataset import TaskDataset
@@ -38,6 +39,9 @@ class LaggedPanel:
     dataset: TaskDataset
     target_period: IntArray
     n_dropped: int
+
+    def __repr__(self) -> str:
+        return shown(self, repr(self.dataset), f"{self.n_dropped:,} entries without all lags")
 
 
 def lag_dataset(panel: SeriesPanel, n_lags: int) -> LaggedPanel:

@@ -17,6 +17,7 @@ from ccmtl_core.arrays import (
     refuse,
     refuse_each,
 )
+from ccmtl_core.display import counted, shown
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.forecasting.calendar import Frequency
 from ccmtl_core.id_codes import id_codes
@@ -110,6 +111,12 @@ class SeriesPanel:
         np.cumsum(np.bincount(index, minlength=len(ids)), out=offsets[1:])
         values = frame["y"].cast(pl.Float64).to_numpy()[order]
         return cls(ids, offsets, period[order], values, frequency)
+
+    def __repr__(self) -> str:
+        ends = [self.period.min(), self.period.max()] if len(self.period) else []
+        span = " to ".join(str(moment.astype("datetime64[m]")) for moment in self.frequency.to_datetime(ends))
+        length = f"frequency {self.frequency.value}"
+        return shown(self, f"{self.n_series:,} series", counted(len(self.values), "value"), length, span)
 
     @property
     def n_series(self) -> int:

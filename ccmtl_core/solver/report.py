@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ccmtl_core.display import counted, shown
+
 
 class SolveStatus(StrEnum):
     """How a solve ended."""
@@ -95,6 +97,12 @@ class SolveReport:
     seconds: dict[str, float]
     history: tuple[Round, ...]
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        gap = f"gap {self.gap:.2g} of {self.tolerance:.2g}"
+        effort = f"{self.solver} in {counted(self.rounds, 'round')}"
+        notes = counted(len(self.notes), "note") if self.notes else ""
+        return shown(self, str(self.status), gap, f"objective {self.objective:.6g}", effort, notes)
 
     @property
     def advice(self) -> str:

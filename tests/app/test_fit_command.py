@@ -178,8 +178,8 @@ def test_parquet_gives_the_same_and_the_table_is_for_people(
         ([*COLUMNS, "--solver", "magic"], "solver must be one of"),
         ([*COLUMNS, "--tolerance", "0"], "tolerance must be"),
         ([*COLUMNS, "--fusion-strength", "-1"], "fusion_strength must be"),
-        ([*COLUMNS, "--fusion-strength", "1e-101"], "take 0, or at least 1e-100"),
-        ([*COLUMNS, "--fusion-strength", "1e-101,1"], "take 0, or at least 1e-100"),
+        ([*COLUMNS, "--fusion-strength", "1e-101"], "0, or from 1e-100 to 1e100"),
+        ([*COLUMNS, "--fusion-strength", "1e-101,1"], "0, or from 1e-100 to 1e100"),
         ([*COLUMNS, "--n-neighbors", "0"], "n_neighbors"),
     ],
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from ccmtl_core import (
@@ -16,11 +17,19 @@ from ccmtl_core import (
     contiguous_folds,
     fit,
     fit_path,
+    fused_weights,
+    fusing_strength,
     nearest_neighbour_graph,
     period_weights,
+    pooled_weights,
+    random_coefficients,
+    random_folds,
     refit,
     select,
+    shrunk_weights,
+    single_task_weights,
     statistics_from_files,
+    strength_grid,
 )
 
 rng = np.random.default_rng(0)
@@ -62,6 +71,57 @@ def test_a_strength_is_a_number(call: Callable[..., Any], wrong: object) -> None
         call(fusion_strength=wrong, n_neighbors=2)
 
 
+@pytest.mark.parametrize("call", [by_fit, by_refit])
+@pytest.mark.parametrize("several", ["auto", [0.0, 1.0], np.ones(200)])
+def test_several_strengths_are_for_other_functions(call: Callable[..., Any], several: object) -> None:
+    with pytest.raises(ParameterError, match=r"; select chooses one by cross-validation, fit_path") as caught:
+        call(fusion_strength=several)
+    assert len(str(caught.value)) < 250
+
+
+def test_a_word_for_strengths_says_how_to_get_the_grid() -> None:
+    with pytest.raises(ParameterError, match=r"not 'auto'\. Leave it out for a grid"):
+        select(DATA, "auto")
+
+
+TABLE = pl.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0]})
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: fit(TABLE, fusion_strength=1.0),
+        lambda: fit(TABLE.to_numpy(), fusion_strength=1.0),
+        lambda: fit_path(TABLE),
+        lambda: select(TABLE),
+        lambda: select([TABLE, TABLE]),
+        lambda: refit(FIRST, TABLE, fusion_strength=1.0),
+        lambda: pooled_weights(TABLE),
+        lambda: single_task_weights(TABLE),
+        lambda: shrunk_weights(TABLE, 1.0),
+        lambda: random_coefficients(TABLE),
+        lambda: fused_weights(TABLE, FIRST.graph),
+        lambda: fusing_strength(TABLE, FIRST.graph),
+        lambda: strength_grid(TABLE, FIRST.graph),
+        lambda: random_folds(TABLE, 2, rng),
+        lambda: contiguous_folds(TABLE, 2),
+        lambda: period_weights(TABLE, [1, 2]),
+    ],
+)
+def test_a_table_is_told_how_it_becomes_a_dataset(call: Callable[[], Any]) -> None:
+    with pytest.raises(ParameterError, match=r"^data must be .* not .*TaskDataset\.from_long\(table"):
+        call()
+
+
+def test_statistics_of_all_rows_cannot_be_parted() -> None:
+    with pytest.raises(ParameterError, match="give select a TaskDataset, or the statistics of each fold"):
+        select(STATISTICS)
+
+
+def test_rivals_take_a_dataset_too() -> None:
+    assert np.array_equal(pooled_weights(DATA), pooled_weights(STATISTICS))
+
+
 @every_face
 @pytest.mark.parametrize("wrong", ["x", None, True, pytest.param(10**400, id="huge")])
 def test_a_tolerance_is_a_number(call: Callable[..., Any], wrong: object) -> None:
@@ -81,9 +141,9 @@ def test_a_graph_is_a_graph(call: Callable[..., Any], wrong: object) -> None:
     [
         ([[1.0], [1.0, 2.0]], "a list of one or more numbers"),
         ("12", "a list of one or more numbers"),
-        (["1", "2"], "finite number from 0 to"),
-        ([1.0, None], "finite number from 0 to"),
-        ([True], "finite number from 0 to"),
+        (["1", "2"], "0, or from 1e-100 to 1e100"),
+        ([1.0, None], "0, or from 1e-100 to 1e100"),
+        ([True], "0, or from 1e-100 to 1e100"),
     ],
 )
 def test_strengths_are_a_list_of_numbers(wrong: Any, message: str) -> None:

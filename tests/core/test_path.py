@@ -90,5 +90,5 @@ def test_what_is_not_a_list_of_strengths_is_refused(instance: Instance, strength
 
 @pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf])
 def test_strengths_that_do_not_exist_are_refused(instance: Instance, bad: float) -> None:
-    with pytest.raises(ParameterError, match="finite number from 0 to"):
+    with pytest.raises(ParameterError, match="0, or from 1e-100 to 1e100"):
         fit_path(instance.statistics, [1.0, bad], graph=instance.graph)

@@ -247,7 +247,7 @@ def test_an_error_in_the_caller_ends_it(folds: list[SufficientStatistics]) -> No
             for wrong in ("5", 2.5, True, None)
         ),
         ({"folds": "rolling", "n_folds": 0}, "at least one fold is needed, not 0"),
-        ({"fusion_strengths": [-1.0]}, "finite number from 0 to"),
+        ({"fusion_strengths": [-1.0]}, "0, or from 1e-100 to 1e100"),
         ({"solver": "magic"}, "solver must be one of"),
         ({"path_tolerance": 0.0}, "tolerance must be"),
     ],

@@ -1,0 +1,56 @@
+"""What an object holds in, the line that stands for it in a notebook out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_MOST_NAMES, _LONGEST_NAME = 5, 30
+
+
+def shown(thing: object, *parts: str) -> str:
+    """Return the name of its class with the parts in brackets.
+
+    Examples
+    --------
+    >>> shown(ValueError(), "2 tasks", "", "5 rows")
+    'ValueError(2 tasks, 5 rows)'
+    """
+    return f"{type(thing).__name__}({', '.join(filter(None, parts))})"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return the number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "task"), counted(23812, "task")
+    ('1 task', '23,812 tasks')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def named(names: Sequence[str], noun: str) -> str:
+    """Return how many names there are, and the first of them.
+
+    Examples
+    --------
+    >>> named(("price", "promotion"), "feature")
+    '2 features [price, promotion]'
+    >>> named(tuple("abcdefg"), "feature")
+    '7 features [a, b, c, d, e, …]'
+    """
+    first = [f"{name[: _LONGEST_NAME - 1]}…" if len(name) > _LONGEST_NAME else name for name in names]
+    listed = ", ".join([*first[:_MOST_NAMES], *(["…"] if len(names) > _MOST_NAMES else [])])
+    return f"{counted(len(names), noun)} [{listed}]"
+
+
+def spread(numbers: Sequence[float]) -> str:
+    """Return least and most, or the one number that all are.
+
+    Examples
+    --------
+    >>> spread([12, 10, 14]), spread([3, 3])
+    ('10 to 14', '3')
+    """
+    least, most = min(numbers), max(numbers)
+    return f"{least:.4g}" if least == most else f"{least:.4g} to {most:.4g}"

@@ -1,0 +1,50 @@
+"""Whatever a caller hands over as data in, statistics out, or an error that says how to make them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ccmtl_core.exceptions import ParameterError
+from ccmtl_core.statistics import SufficientStatistics
+from ccmtl_core.task_dataset import TaskDataset
+from ccmtl_core.triangular_statistics import TriangularStatistics
+
+Statistics = SufficientStatistics | TriangularStatistics
+
+_HOW = (
+    "make one of a table with TaskDataset.from_long(table[features], table[target], table[task]), "
+    "or statistics of files with statistics_from_files"
+)
+
+
+def statistics_of(data: TaskDataset | Statistics) -> Statistics:
+    """Return the statistics of a dataset; statistics are returned as they are.
+
+    Raises
+    ------
+    ParameterError
+        Neither, such as a DataFrame.
+    """
+    check_data(data, TaskDataset, SufficientStatistics, TriangularStatistics)
+    return SufficientStatistics.from_dataset(data) if isinstance(data, TaskDataset) else data
+
+
+def check_data(data: object, *kinds: type) -> None:
+    """Refuse what is none of these kinds."""
+    if not isinstance(data, kinds):
+        wanted = " or ".join(kind.__name__ for kind in kinds)
+        raise ParameterError(f"data must be {wanted}, not {type(data).__name__}: {_HOW}")
+
+
+def check_folds(parts: object) -> None:
+    """Refuse what is no sequence of statistics, the folds of a selection."""
+    if isinstance(parts, Statistics):
+        raise ParameterError(
+            "the statistics of all rows cannot be parted again: give select a TaskDataset, or the statistics "
+            "of each fold, as SufficientStatistics.by_fold and read_statistics_folds return them"
+        )
+    if not isinstance(parts, Sequence) or not all(isinstance(part, Statistics) for part in parts):
+        raise ParameterError(
+            f"data must be TaskDataset, or a list with the statistics of each fold, not "
+            f"{type(parts).__name__}: {_HOW}"
+        )

@@ -1,0 +1,68 @@
+"""What stands for an object in a notebook: one short line that says what is in it."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from ccmtl_core import (
+    TaskDataset,
+    TriangularStatistics,
+    fit,
+    fit_path,
+    fusing_strength,
+    random_coefficients,
+    select,
+)
+from ccmtl_core.forecasting import SeriesPanel, lag_dataset
+from ccmtl_core.synthetic import syn
+
+DATA = syn(np.random.default_rng(0), n_tasks=200, n_features=40, n_samples=90).dataset
+SELECTION = select(DATA, [0.0, 1.0, 1e4], n_folds=3)
+RESULT = SELECTION.fit
+PATH = fit_path(DATA, [0.0, 1e4])
+STATISTICS = TriangularStatistics.from_dataset(DATA)
+PANEL = SeriesPanel(("a", "b"), [0, 3, 4], [1, 2, 3, 2], [1.0, 2.0, 3.0, 4.0], "D")
+FEATURES = "40 features [x_1, x_2, x_3, x_4, x_5, …]"
+
+
+@pytest.mark.parametrize(
+    ("thing", "said"),
+    [
+        (DATA, [f"TaskDataset(200 tasks, {FEATURES}, 18,000 rows, 90 per task)"]),
+        (STATISTICS, [f"TriangularStatistics(200 tasks, {FEATURES}, 18,000 rows)"]),
+        (RESULT, ["FitResult(200 tasks", "fusion_strength 1,", " groups, gap ", ", converged)"]),
+        (RESULT.model, [f"CCMTLModel(200 tasks, {FEATURES})"]),
+        (RESULT.report, ["SolveReport(converged, gap ", " of 0.0001, objective ", " rounds)"]),
+        (RESULT.graph, [f"TaskGraph(200 tasks, {len(RESULT.graph.edges):,} edges)"]),
+        (SELECTION, ["Selection(200 tasks", "fusion_strength 1 of 3, error ", " on 3 folds (pooled "]),
+        (PATH, ["FusionPath(200 tasks, 2 fusion_strengths from 0 to 1e+04, 5 to 200 groups, largest gap "]),
+        (PATH.points[0], ["PathPoint(fusion_strength 0, 200 groups, gap ", ", converged)"]),
+        (random_coefficients(STATISTICS), ["RandomCoefficients(40 features, noise "]),
+        (
+            fusing_strength(STATISTICS, RESULT.graph),
+            ["FusingStrength(5 components, each fused from between "],
+        ),
+        (PANEL, ["SeriesPanel(2 series, 4 values, frequency D, 1970-01-02T00:00 to 1970-01-04T00:00)"]),
+        (lag_dataset(PANEL, 1), ["LaggedPanel(TaskDataset(2 tasks, 1 feature [lag_1], 2 rows, 0 to 2 per"]),
+    ],
+    ids=lambda thing: type(thing).__name__,
+)
+def test_one_line_says_what_is_in_it(thing: object, said: list[str]) -> None:
+    line = repr(thing)
+    assert [part for part in said if part not in line] == [], line
+    assert len(line) < 250
+    assert "\n" not in line
+
+
+def test_intercepts_are_told() -> None:
+    assert repr(fit(DATA, fusion_strength=1.0, fit_intercept=True).model).endswith(", with intercepts)")
+
+
+def test_nothing_is_too_empty_to_be_shown() -> None:
+    frame = pl.DataFrame(schema={"unique_id": pl.String, "ds": pl.Date, "y": pl.Float64})
+    assert repr(SeriesPanel.from_frame(frame, "D")).startswith("SeriesPanel(0 series, 0 values")
+    assert repr(TaskDataset(np.empty((0, 1)), np.empty(0), [0, 0], ("a",), ("x" * 80,))) == (
+        f"TaskDataset(1 task, 1 feature [{'x' * 29}…], 0 rows, 0 per task)"
+    )
