@@ -47,5 +47,5 @@ clean: ## Remove the environment, caches and the demo's files; var/ (your data) 
 runtime:
 	@sh scripts/setup.sh runtime
 
-dev:
+dev: ## Add what tests and benchmarks need to the environment
 	@sh scripts/setup.sh dev

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import time
 
 from rich.console import Console
@@ -16,6 +17,7 @@ STRENGTHS = (1.0, 100.0, 3e3, 3e5)
 
 def main() -> None:
     """Print a table with one line for each strength."""
+    argparse.ArgumentParser(prog="python -m benchmarks.fit", description=__doc__).parse_args()
     start = time.perf_counter()
     lagged = lagged_panel()
     read = time.perf_counter()

@@ -49,7 +49,7 @@ def measure(n_tasks: int, n_samples: int, n_features: int) -> dict[str, float]:
 
 def main() -> None:
     """Print a table, or one JSON object."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gram", description=__doc__)
     parser.add_argument("--json", action="store_true")
     as_json = parser.parse_args().json
     results = {"x".join(map(str, shape)): measure(*shape) for shape in SHAPES}

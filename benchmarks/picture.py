@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -137,4 +138,5 @@ def text(x: float, y: float, words: str, anchor: str = "start", size: int = 12, 
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m benchmarks.picture", description=__doc__).parse_args()
     TARGET.write_text(draw(measure()))

@@ -134,7 +134,7 @@ def measure() -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.predict", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON")
     as_json = parser.parse_args().json
     figures = measure()

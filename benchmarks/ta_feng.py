@@ -11,15 +11,29 @@ from ccmtl_core.forecasting import LaggedPanel, SeriesPanel, lag_dataset, split_
 from examples.ta_feng import COLUMNS, Transactions, fetch
 
 FOLDER = Path(".demo")
+FILE = Path("ta_feng") / "ta_feng.csv.zip"
 N_LAGS = 5
 HOLDOUT = 0.5
 
 
+def transactions(folder: Path | None = None) -> Transactions:
+    """Return the file where the folder has it; else the demo's, which pip fetches at the first use.
+
+    Raises
+    ------
+    NotToBeHad
+        Neither way.
+    """
+    if folder is not None and (folder / FILE).exists():
+        return Transactions(folder / FILE)
+    FOLDER.mkdir(exist_ok=True)
+    return fetch(FOLDER)
+
+
 def read_panel(source: Transactions | None = None) -> SeriesPanel:
     """Return 23,812 series of 120 days, fetched by pip at the first use if no file is given."""
-    FOLDER.mkdir(exist_ok=True)
     table = pl.read_csv(
-        b"".join((source or fetch(FOLDER)).blocks()),
+        b"".join((source or transactions()).blocks()),
         columns=list(COLUMNS.values()),
         schema_overrides={COLUMNS["unique_id"]: pl.String, COLUMNS["y"]: pl.Float64},
     ).select(

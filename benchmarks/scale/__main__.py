@@ -10,6 +10,7 @@ import sys
 from benchmarks.runner import Sections, command_line, run
 from benchmarks.scale import appended, many_tasks, million
 
+DATA_HELP = "folder with ta_feng/ta_feng.csv.zip, which pip fetches if it is not there"
 SECTIONS: Sections = {
     "apart": lambda chosen: many_tasks.measure(spreads=["apart"]),
     "overlapping": lambda chosen: many_tasks.measure(spreads=["overlapping"]),
@@ -18,4 +19,4 @@ SECTIONS: Sections = {
 }
 
 if __name__ == "__main__":
-    sys.exit(run(SECTIONS, command_line("scale", __doc__, SECTIONS, "folder with ta_feng/").parse_args()))
+    sys.exit(run(SECTIONS, command_line("scale", __doc__, SECTIONS, DATA_HELP).parse_args()))

@@ -18,7 +18,7 @@ import polars as pl
 
 from benchmarks.report import Bar, Row, Section
 from benchmarks.stopwatch import Stopwatch
-from benchmarks.ta_feng import FOLDER, N_LAGS
+from benchmarks.ta_feng import N_LAGS, transactions
 from ccmtl_core import (
     CCMTLModel,
     FitResult,
@@ -30,9 +30,8 @@ from ccmtl_core import (
     statistics_frame,
 )
 from ccmtl_core.forecasting import SeriesPanel, lag_dataset
-from examples.ta_feng import COLUMNS, NotToBeHad, Transactions, fetch
+from examples.ta_feng import COLUMNS, NotToBeHad, Transactions
 
-FILE = Path("ta_feng") / "ta_feng.csv.zip"
 STRENGTHS = (3e3, 1e4, 1e5)
 TOLERANCE = 1e-4
 NEW_DAYS = 7
@@ -51,16 +50,14 @@ class Files(NamedTuple):
 
 def measure(folder: Path) -> Section:
     """Compare at each strength, or say why the data could not be had."""
-    file = folder / FILE
     try:
-        source = Transactions(file) if file.exists() else None
         with tempfile.TemporaryDirectory() as scratch:
-            return compare(source, Path(scratch), STRENGTHS)
+            return compare(transactions(folder), Path(scratch), STRENGTHS)
     except NotToBeHad as reason:
         return Section(skipped=str(reason))
 
 
-def compare(source: Transactions | None, scratch: Path, strengths: Sequence[float]) -> Section:
+def compare(source: Transactions, scratch: Path, strengths: Sequence[float]) -> Section:
     """Split the transactions in two files, fit the older, and time both ways to the model of all."""
     names = "old.csv", "new.csv", "recent.parquet", "statistics.parquet", "model.npz"
     files = Files(*(scratch / name for name in names))
@@ -101,9 +98,9 @@ def _row(files: Files, strength: float) -> Row:
     }
 
 
-def _write_transactions(source: Transactions | None, files: Files) -> None:
+def _write_transactions(source: Transactions, files: Files) -> None:
     """Write the transactions before the last week and those of it, all columns as they are."""
-    table = pl.read_csv(b"".join((source or fetch(FOLDER)).blocks()), infer_schema=False)
+    table = pl.read_csv(b"".join(source.blocks()), infer_schema=False)
     day = _day(pl.col(COLUMNS["ds"]))
     is_new = day > day.max() - timedelta(days=NEW_DAYS)
     table.filter(is_new).write_csv(files.new)

@@ -6,6 +6,7 @@ prints one JSON object. Generating a block is not timed.
 
 from __future__ import annotations
 
+import argparse
 import json
 import resource
 import subprocess
@@ -95,4 +96,8 @@ def run(n_tasks: int, share: float) -> Row:
 _UNIT = 1 if sys.platform == "darwin" else 1024  # bytes in what getrusage counts
 
 if __name__ == "__main__":
-    print(json.dumps(run(int(sys.argv[1]), float(sys.argv[2]))))
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale.million", description=__doc__)
+    parser.add_argument("n_tasks", type=int)
+    parser.add_argument("share", type=float, help="of the strength that fuses all")
+    asked = parser.parse_args()
+    print(json.dumps(run(asked.n_tasks, asked.share)))

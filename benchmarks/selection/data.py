@@ -19,14 +19,12 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.io import loadmat
 
-from benchmarks.ta_feng import lagged_panel
+from benchmarks.ta_feng import lagged_panel, transactions
 from ccmtl_core import SufficientStatistics, TaskDataset, period_weights
-from examples.ta_feng import Transactions
 
 N_FOLDS = 3
 SALES_FOLDS = 5  # 21 rows of each product are for training: more of them in each fold's training part
 SALES = Path("sales_weekly") / "Sales_Transactions_Dataset_Weekly.csv"
-TA_FENG = Path("ta_feng") / "ta_feng.csv.zip"
 WALMART = Path("walmart_store_sales") / "walmart-recruiting-store-sales-forecasting.zip"
 SCHOOL = Path("school") / "school.mat"
 N_LAGS = 5
@@ -81,7 +79,7 @@ def sales(folder: Path, seed: int) -> Split:
 
 def ta_feng(folder: Path, seed: int) -> Split:
     """23,812 products, daily sums and five lags, a random half of the last 110 days of each product."""
-    lagged = lagged_panel(Transactions(folder / TA_FENG))
+    lagged = lagged_panel(transactions(folder))
     data = lagged.dataset
     rows = len(data.y) // data.n_tasks
     kept = rows + len(data.feature_names) - N_DROPPED

@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import Bar, Section
-from benchmarks.selection import data
 from benchmarks.stopwatch import Stopwatch
-from benchmarks.ta_feng import lagged_panel
+from benchmarks.ta_feng import lagged_panel, transactions
 from ccmtl_core import TaskDataset, select
 from ccmtl_core.synthetic import syn
-from examples.ta_feng import Transactions
+from examples.ta_feng import NotToBeHad
 
 SEED = 0
 N_JOBS = 2
@@ -21,10 +20,12 @@ MAX_SECONDS = 35.0  # the paper's time for one fit
 
 
 def measure(folder: Path) -> Section:
-    """Choose among the default strengths, or say that the file is not there."""
-    if not (folder / data.TA_FENG).exists():
-        return Section(skipped=f"{folder / data.TA_FENG} is not there; --data names the folder that holds it")
-    return time_selection(lagged_panel(Transactions(folder / data.TA_FENG)).dataset, MAX_SECONDS)
+    """Choose among the default strengths, or say why the data could not be had."""
+    try:
+        rows = lagged_panel(transactions(folder)).dataset
+    except NotToBeHad as reason:
+        return Section(skipped=str(reason))
+    return time_selection(rows, MAX_SECONDS)
 
 
 def time_selection(rows: TaskDataset, most_seconds: float) -> Section:

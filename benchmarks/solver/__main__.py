@@ -13,6 +13,10 @@ from benchmarks.runner import Sections, command_line, run
 from benchmarks.solver import gram_pass, roofline, school, small_problems, ta_feng
 
 RIVAL_CAP = 120.0
+DATA_HELP = (
+    "folder with school/school.mat (the MALSAR package: London schools), without which that section is left "
+    "out, and ta_feng/ta_feng.csv.zip, which pip fetches if it is not there"
+)
 SECTIONS: Sections = {
     "school": lambda chosen: school.measure(chosen.data, chosen.repeats),
     "ta-feng": lambda chosen: ta_feng.measure(chosen.data, chosen.cap, chosen.repeats),
@@ -23,7 +27,7 @@ SECTIONS: Sections = {
 
 
 def options(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = command_line("solver", __doc__, SECTIONS, "folder with school/ and ta_feng/")
+    parser = command_line("solver", __doc__, SECTIONS, DATA_HELP)
     parser.add_argument("--cap", type=float, default=60.0, help="seconds of the Ta-Feng reference (60)")
     parser.add_argument("--seeds", type=int, default=2, help="small problems of each kind (2)")
     parser.add_argument("--repeats", type=int, default=3, help="runs of ours; the fastest counts (3)")

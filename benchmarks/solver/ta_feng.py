@@ -16,14 +16,13 @@ import numpy as np
 from benchmarks.report import Bar, Row, Section
 from benchmarks.solver.references.pyamg_alternation import Alternated, alternate_with_pyamg
 from benchmarks.stopwatch import best
-from benchmarks.ta_feng import lagged_panel
+from benchmarks.ta_feng import lagged_panel, transactions
 from ccmtl_core import FitResult, SolveReport, SufficientStatistics, fit, fused_weights
 from ccmtl_core.forecasting import LaggedPanel
 from ccmtl_core.objective import FusionProblem
 from ccmtl_core.single_task import start_weights
-from examples.ta_feng import NotToBeHad, Transactions
+from examples.ta_feng import NotToBeHad
 
-FILE = Path("ta_feng") / "ta_feng.csv.zip"
 N_DROPPED = 10
 SEED = 0
 STRENGTHS = (1e3, 3e3, 1e4, 3e4, 1e5, 3e5)
@@ -39,8 +38,7 @@ def read(folder: Path) -> SufficientStatistics:
     NotToBeHad
         Neither way.
     """
-    file = folder / FILE
-    return training_half(lagged_panel(Transactions(file) if file.exists() else None))
+    return training_half(lagged_panel(transactions(folder)))
 
 
 def training_half(lagged: LaggedPanel) -> SufficientStatistics:

@@ -49,6 +49,21 @@ def test_a_figure_that_is_not_a_number_misses() -> None:
     assert not Bar("ratio", float("nan"), 1.0, at_least=True).met
 
 
+RUN_AS_MODULES = sorted(
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__main__")
+    for path in (ROOT / "benchmarks").rglob("*.py")
+    if '__name__ == "__main__"' in path.read_text()
+)
+
+
+@pytest.mark.parametrize("module", RUN_AS_MODULES)
+def test_help_measures_nothing(module: str) -> None:
+    command = [sys.executable, "-m", module, "--help"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+    assert f"usage: python -m {module}" in done.stdout
+    assert done.stderr == ""
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_sections_are_chosen_by_name(package: str, capsys: pytest.CaptureFixture[str]) -> None:
     sections = PACKAGES[package]

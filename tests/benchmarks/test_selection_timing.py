@@ -7,16 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.selection import timing
+from benchmarks import ta_feng
+from benchmarks.scale import appended
+from benchmarks.selection import data, models, timing
 from ccmtl_core import select
 from ccmtl_core.synthetic import syn
+from examples.ta_feng import NotToBeHad
 
 
 def test_the_whole_selection_is_timed_and_told() -> None:
-    data = syn(np.random.default_rng(0), n_tasks=40, n_features=2, n_samples=20).dataset
-    section = timing.time_selection(data, most_seconds=1e-9)
+    rows = syn(np.random.default_rng(0), n_tasks=40, n_features=2, n_samples=20).dataset
+    section = timing.time_selection(rows, most_seconds=1e-9)
     (whole,), path = section.tables.values()
-    expected = select(data)
+    expected = select(rows)
     assert (whole["folds"], whole["strengths"]) == (5, 21)
     assert whole["error"] == pytest.approx(expected.errors.min())
     assert whole["shrunk"] == pytest.approx(expected.rivals["shrunk"].mean())
@@ -24,5 +27,19 @@ def test_the_whole_selection_is_timed_and_told() -> None:
     assert [bar.met for bar in section.bars] == [False, True, True]
 
 
-def test_what_is_not_there_is_skipped(tmp_path: Path) -> None:
-    assert "is not there" in str(timing.measure(tmp_path).skipped)
+@pytest.fixture
+def no_pip(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def fetch(folder: Path) -> None:
+        raise NotToBeHad("pip could not download it")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(ta_feng, "fetch", fetch)
+
+
+@pytest.mark.usefixtures("no_pip")
+def test_what_is_not_to_be_had_is_skipped(tmp_path: Path) -> None:
+    assert timing.measure(tmp_path).skipped == "pip could not download it"
+    assert appended.measure(tmp_path).skipped == "pip could not download it"
+    left_out = str(models.measure(tmp_path).skipped)
+    assert "pip could not download it" in left_out
+    assert f"{data.SALES} is not there; --help says where it comes from" in left_out
