@@ -53,7 +53,7 @@ def _warning(before: int, after: int, whole: PeriodValues, upload: PeriodValues,
     filled = f" Filling in adds {n_filled} values." if n_filled else ""
     return Warned(
         code="isolated_period",
-        message=f"No series has a value in the {after - before - 1} periods between {first} and {last}; of "
-        f"{len(whole.period)} values {count} stand {place}{known}: is a date mistyped?{filled}",
+        message=f"No series has a value in the {after - before - 1} periods between {first} and {last}; "
+        f"values {place}: {count} of {len(whole.period)}{known}; is a date mistyped?{filled}",
         count=count,
     )

@@ -105,15 +105,15 @@ def remove(database: Database, storage: Storage, name: str) -> None:
             what = _listed("unfinished job", jobs)
             raise Conflict(
                 "dataset_in_use",
-                f"The dataset {name!r} is used by {what}: cancel with "
-                "`POST /v1/training-jobs/{id}/cancel`, or wait for the end.",
+                f"The dataset {name!r} is used by {what}: cancel them with "
+                "`POST /v1/training-jobs/{id}/cancel`, or wait until they end.",
             )
         models = repository.dependent_models(session, dataset.id)
         if models:
             what = _listed("model", models)
             raise Conflict(
                 "dataset_in_use",
-                f"The dataset {name!r} is used by {what}: delete with "
+                f"The dataset {name!r} is used by {what}: delete these with "
                 "`DELETE /v1/models/{name}`, or only the versions trained on it with "
                 "`DELETE /v1/models/{name}/versions/{version}`.",
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.training.schemas import TrainingJobRequest
 
@@ -16,7 +16,22 @@ _IN_WORDS = {
     "shrunk": "shrunk (each drawn towards the pooled model)",
     "zero": "zero (always 0)",
 }
-_CHOICES = {"fit_intercept": True, "loss_scaling": "spread", "metric": "mahalanobis"}
+_CHOICES = {
+    "fit_intercept": (False, True),
+    "loss_scaling": ("none", "spread"),
+    "metric": ("euclidean", "mahalanobis"),
+}
+
+
+class _Comparison(NamedTuple):
+    where: str
+    error: float
+    rival: str
+    least: float
+
+    @property
+    def is_lost(self) -> bool:
+        return self.least < self.error * (1 - ACCURACY)
 
 
 def rival_notes(
@@ -31,7 +46,7 @@ def rival_notes(
     Parameters
     ----------
     request : TrainingJobRequest
-        What was asked for: what it left at its default can still be tried.
+        What was asked for; the other choices can still be tried.
     metrics : mapping
         Of the held-out rows, as :func:`app.training.evaluation.evaluate` gives them; empty without.
     selection : mapping, optional
@@ -39,33 +54,35 @@ def rival_notes(
     of_series : bool
         Whether there are lags to change.
     """
-    advice = _to_try(request, of_series=of_series)
-    notes = []
+    found = []
     if selection is not None:
         error = selection["errors"][selection["chosen"]]
-        notes.append(_note("On the folds that chose the strength", error, selection["rivals"], advice))
+        found.append(_compared("on the folds that chose the strength", error, selection["rivals"]))
     if metrics:
         errors = dict(metrics["rmse_mean_of_tasks"])
-        notes.append(_note("On the held-out rows", errors.pop("ccmtl"), errors, advice))
-    return [note for note in notes if note is not None]
+        found.append(_compared("on the held-out rows", errors.pop("ccmtl"), errors))
+    won = [f"; {c.where} the model is not behind" for c in found if not c.is_lost]
+    advice = _to_try(request, of_series=of_series)
+    return [
+        f"{c.where.capitalize()} the plain rival {_IN_WORDS[c.rival]} has a smaller error than this model, "
+        f"{c.least:.6g} against {c.error:.6g}{''.join(won)}: {advice}."
+        for c in found
+        if c.is_lost
+    ]
 
 
-def _note(where: str, error: float, rivals: Mapping[str, float], advice: str) -> str | None:
+def _compared(where: str, error: float, rivals: Mapping[str, float]) -> _Comparison:
     best = min(rivals, key=rivals.__getitem__)
-    if not rivals[best] < error * (1 - ACCURACY):
-        return None
-    return (
-        f"{where} the plain rival {_IN_WORDS[best]} has a smaller error than this model, "
-        f"{rivals[best]:.6g} against {error:.6g}: {advice}."
-    )
+    return _Comparison(where, error, best, rivals[best])
 
 
 def _to_try(request: TrainingJobRequest, *, of_series: bool) -> str:
-    open_ = [
-        f"{name} {str(value).lower()}" for name, value in _CHOICES.items() if getattr(request, name) != value
-    ]
+    others = []
+    for name, (usual, other) in _CHOICES.items():
+        value = other if getattr(request, name) == usual else usual
+        others.append(f"{name} {str(value).lower()}")
     if isinstance(request.fusion_strength, float):
-        open_.append('fusion_strength "auto"')
+        others.append('fusion_strength "auto"')
     if of_series:
-        open_.append("more or fewer lags")
-    return f"try {', '.join(open_)}, or take the rival" if open_ else "consider to take the rival"
+        others.append("more or fewer lags")
+    return f"try {', '.join(others)}, or take the rival"

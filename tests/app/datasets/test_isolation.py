@@ -27,7 +27,7 @@ def test_a_mistyped_year_is_named_with_its_row(shop: Shop, fill: dict[str, str] 
     ((count, message),) = found(outcome.json()["report"])
     assert count == 1
     assert "the 6209 periods between 2024-12-31 and 2042-01-01" in message
-    assert "of 367 values 1 stand from 2042-01-01 on (the first in row 101): is a date mistyped?" in message
+    assert "values from 2042-01-01 on: 1 of 367 (the first in row 101); is a date mistyped?" in message
     assert ("Filling in adds" in message) == (fill is not None)
     assert found(shop.accepted(name, file)) == [(count, message)]
 
@@ -35,7 +35,7 @@ def test_a_mistyped_year_is_named_with_its_row(shop: Shop, fill: dict[str, str] 
 def test_one_at_each_end_makes_two_warnings(shop: Shop) -> None:
     file = HEADER + "a,1924-01-01,1\n" + "".join(YEAR) + "a,2034-01-01,1\na,2042-01-01,1\n"
     early, late = found(shop.accepted(shop.series(), file))
-    assert "1 stand up to 1924-01-01 (the first in row 1)" in early[1]
+    assert "values up to 1924-01-01: 1 of 369 (the first in row 1)" in early[1]
     assert "between 2034-01-01 and 2042-01-01" in late[1]
 
 
