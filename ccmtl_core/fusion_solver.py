@@ -14,12 +14,13 @@ from functools import cached_property, partial
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from ccmtl_core._types import FloatArray
+from ccmtl_core._types import EPS, FloatArray
 from ccmtl_core.arrays import is_real
 from ccmtl_core.certificate import Certifier
 from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.inputs import Statistics
 from ccmtl_core.knn_graph import TaskGraph
+from ccmtl_core.least_squares import SURE
 from ccmtl_core.objective import FusionProblem
 from ccmtl_core.solver.alternating import alternate
 from ccmtl_core.solver.dual_ascent import Inverse, dual_ascent
@@ -127,7 +128,7 @@ class FusionSolver:
             if recorder.finished:
                 break
         outcome = recorder.outcome()
-        outcome = outcome.hiding(self._hidden_part(problem, outcome.weights))
+        outcome = outcome.hiding(self._hidden_part(problem, outcome.weights), tolerance)
         weights = np.empty_like(outcome.weights)
         weights[self._order] = outcome.weights
         return replace(outcome, weights=weights, solver="+".join(ran))
@@ -137,17 +138,20 @@ class FusionSolver:
 
         They are hidden in a task alone, or in all tasks of a component together.
         """
-        statistics, component = problem.statistics, problem.graph.component
+        statistics, rounding = problem.statistics, 0.0
         hides = statistics.least_squares.hides
         if self._inverse is None and problem.radius.any():
-            terms = np.matmul(np.abs(statistics.gram), np.abs(W)[:, :, None])[:, :, 0]
-            residual = -problem.loss_gradient(W)
-            hides = hides | self._spectrum.hides(residual, terms + np.abs(statistics.xty))[component]
+            G = np.asarray(statistics.gram)
+            fitted, terms = (np.matmul(f(G), f(W)[:, :, None])[:, :, 0] for f in (np.asarray, np.abs))
+            of_component, least = self._spectrum.hides(statistics.xty, fitted, terms)
+            hides = hides | of_component[problem.graph.component]
+            # Of weights that are not out of proportion it is lost in the rounding of y itself.
+            rounding = float(least.sum()) if least.sum() > SURE * EPS * statistics.total_yty else 0.0
         if not hides.any():
-            return 0.0
+            return rounding
         edges = hides[problem.head] | hides[problem.tail]
         penalty = problem.radius[edges] @ problem.lengths(W)[edges]
-        return 0.5 * float(statistics.squared_error(W)[hides].sum()) + float(penalty)
+        return 0.5 * float(statistics.squared_error(W)[hides].sum()) + float(penalty) + rounding
 
     def _methods(
         self,

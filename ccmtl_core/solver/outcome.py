@@ -34,13 +34,16 @@ class Outcome:
     solver: str = ""
     hidden: float = 0.0
 
-    def hiding(self, part: float) -> Outcome:
-        """The same, when so much of J belongs to such tasks."""
+    def hiding(self, part: float, tolerance: float) -> Outcome:
+        """The same, when so much of J belongs to such tasks: the gap grows by it."""
         hidden = min(part, self.objective)
         if hidden <= 0.0:
             return self
         gap = min(self.relative_gap + hidden / self.objective, max(self.relative_gap, 1.0))
-        return replace(self, relative_gap=gap, hidden=hidden, status=SolveStatus.PRECISION_LIMIT)
+        if gap <= tolerance:
+            return replace(self, relative_gap=gap)
+        status = SolveStatus.PRECISION_LIMIT if self.status is SolveStatus.CONVERGED else self.status
+        return replace(self, relative_gap=gap, hidden=hidden, status=status)
 
 
 class Recorder:

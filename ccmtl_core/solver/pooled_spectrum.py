@@ -72,30 +72,36 @@ class PooledSpectrum:
         size = np.bincount(component, minlength=n_components)
         return cls(component, size, null, smallest, values, vectors, scale)
 
-    def hides(self, residual: FloatArray, terms: FloatArray) -> BoolArray:
+    def hides(self, xty: FloatArray, fitted: FloatArray, terms: FloatArray) -> tuple[BoolArray, FloatArray]:
         """Whether J falls, by more than rounding, along directions of a component that rounding hides.
 
         Parameters
         ----------
-        residual : (T, P) float64
-            c_t − G_t w_t; flows cancel in its sum over a component.
+        xty, fitted : (T, P) float64
+            c_t and G_t w_t; flows cancel in the sum of c_t − G_t w_t over a component.
         terms : (T, P) float64
-            |c_t| + |G_t| |w_t|: rounding is relative to them.
+            |G_t| |w_t|: rounding of G_t w_t is relative to them, that of c_t to itself.
 
         Returns
         -------
-        (C,) bool
+        (C,) bool, (C,) float64
+            And by how much it may fall, where not, by what rounding of G_t w_t does along them.
         """
-        cut = _certain(self.values) <= 0.0
+        cut, P = _certain(self.values) <= 0.0, xty.shape[1]
         if not cut.any():
-            return np.zeros(len(self.size), dtype=np.bool_)
-        total, size = (self.mean(x) * self.size[:, None] / self.scale for x in (residual, terms))
+            return np.zeros(len(self.size), dtype=np.bool_), np.zeros(len(self.size))
+        rounding = SURE * EPS * np.abs(xty) + P * _ROUNDING * terms
+        total, size = (self.mean(x) * self.size[:, None] / self.scale for x in (xty - fitted, rounding))
         along = np.einsum("cpa,cp->ca", self.vectors, total)
-        noise = SURE * EPS * np.einsum("cpa,cp->ca", np.abs(self.vectors), size)
+        noise = np.einsum("cpa,cp->ca", np.abs(self.vectors), size)
         # What a direction with data leaks into a hidden one, by the rounding of the eigenvectors.
         relative = np.divide(self.values[:, -1:], self.values, out=np.zeros_like(along), where=~cut)
-        leak = self.values.shape[1] * _ROUNDING * (np.abs(along) * relative).sum(axis=1, keepdims=True)
-        return np.asarray((cut & (np.abs(along) > noise + leak)).any(axis=1))
+        leak = P * _ROUNDING * (np.abs(along) * relative).sum(axis=1, keepdims=True)
+        beyond = (cut & (np.abs(along) > noise + leak)).any(axis=1)
+        # A residual as large as rounding, along an eigenvalue as large as rounding, in 1/2 b² / w.
+        lost = ((self.mean(terms) * self.size[:, None] / self.scale) ** 2).sum(axis=1)
+        largest = np.where(self.values[:, -1] > 0.0, self.values[:, -1], 1.0)
+        return beyond, np.where(cut.any(axis=1), 0.5 * P * _ROUNDING * lost / largest, 0.0)
 
     def remove_null(self, x: FloatArray) -> None:
         """Take from x (T, P), in place, what all tasks of a component share along directions without data."""
