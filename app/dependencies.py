@@ -7,6 +7,7 @@ from typing import Annotated, Protocol
 from fastapi import Depends, Request
 
 from app.database import Database
+from app.request_body import MAX_FORM_BYTES, read_json_body
 from app.settings import Settings
 from app.storage import Storage
 
@@ -36,6 +37,11 @@ def _storage(request: Request) -> Storage:
 def _models(request: Request) -> ModelsInMemory:
     models: ModelsInMemory = request.app.state.models
     return models
+
+
+async def read_form(request: Request) -> bytes:
+    """Return the body of a request that defines something; what it says is for a thread to read."""
+    return await read_json_body(request, min(MAX_FORM_BYTES, _settings(request).max_request_bytes))
 
 
 SettingsDep = Annotated[Settings, Depends(_settings)]

@@ -7,9 +7,11 @@ from typing import Annotated
 
 from fastapi import Path, Query, Request
 
-from app.errors import Fault, InvalidContent
+from app.errors import MAX_ERRORS, BadRequest, Fault, InvalidContent
 from app.patterns import AFTER, NAME_CURSOR, NO_NUL
 from app.unknown_names import hint
+
+MAX_QUERY_BYTES = 16 * 1024
 
 ModelName = Annotated[str, Path(max_length=200, pattern=NO_NUL, description="The model's name.")]
 VersionNumber = Annotated[int, Path(ge=1, le=2**31 - 1, description="Number of the version, from 1.")]
@@ -44,25 +46,30 @@ async def check_queries(request: Request) -> None:
     ------
     InvalidContent
         With each of them; near matches of the unknown ones.
+    BadRequest
+        If the query is longer than any that could be answered, before it is read.
     """
-    if not request.scope["query_string"]:
+    if not (n_bytes := len(request.scope["query_string"])):
         return
+    if n_bytes > MAX_QUERY_BYTES:
+        raise BadRequest("query_too_long", f"The query is over the limit of {MAX_QUERY_BYTES} bytes.")
     known = [parameter.alias for parameter in request.scope["route"].dependant.query_params]
     times = Counter(name for name, _ in request.query_params.multi_items())
-    unknown = [
+    unknown = [name for name in times if name not in known]
+    faults = [
         Fault(message=f"there is no such parameter; {hint(name, known)}", location=f"query.{name}")
-        for name in times
-        if name not in known
+        for name in unknown[:MAX_ERRORS]
     ]
     repeated = [
         Fault(message=f"the parameter stands {n} times; give it once", location=f"query.{name}")
         for name, n in times.items()
         if n > 1 and name in known
     ]
-    for code, faults in (("unknown_parameter", unknown), ("repeated_parameter", repeated)):
-        if faults:
+    for code, n_faults in (("unknown_parameter", len(unknown)), ("repeated_parameter", len(repeated))):
+        if n_faults:
             raise InvalidContent(
                 code,
-                f"The request has {len(faults)} {code.replace('_', ' ')}(s); see `errors`.",
-                errors=unknown + repeated,
+                f"The request has {n_faults} {code.replace('_', ' ')}(s); see `errors`.",
+                errors=faults + repeated,
+                error_count=len(unknown) + len(repeated),
             )

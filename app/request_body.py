@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect
 
 from app.errors import (
+    MAX_ERRORS,
     AppError,
     BadRequest,
     Fault,
@@ -25,6 +26,11 @@ from app.errors import (
     faults_of,
 )
 from app.unknown_names import hint
+
+MAX_FORM_BYTES = 1024**2
+"""The longest body of a request that brings no data: a definition, or what to train."""
+EXPLAINED_BYTES = 256 * 1024
+"""Of a longer body of data only the first fault is told: it may have millions of them."""
 
 
 async def read_json_body(request: Request, max_bytes: int) -> bytes:
@@ -72,16 +78,37 @@ def explain(body: bytes, form: type[BaseModel], reason: str) -> AppError:
     except AppError as refusal:
         return refusal
     except ValidationError as error:
-        faults = faults_in_body(form, error)
-        return InvalidContent(
-            "invalid_request", f"The request has {len(faults)} fault(s); see `errors`.", errors=faults
-        )
+        return refusal_of(form, error)
     return BadRequest("malformed_json", f"The body cannot be read: {reason}.")
 
 
+def first_fault(reason: str, *, malformed: bool) -> AppError:
+    """Return the answer to a long body; ``reason`` is msgspec's, and ends with the place of the fault."""
+    message, _, path = reason.rstrip("`").partition(" - at `$")
+    alone = f"Of a body over {EXPLAINED_BYTES} bytes only the first fault is told."
+    if malformed:
+        return BadRequest("malformed_json", f"The body is not JSON: {message}. {alone}")
+    place = path.replace("[...]", ".*").replace("[", ".").replace("]", "")
+    fault = Fault(message=message, location=f"body{place}")
+    return InvalidContent(
+        "invalid_request", f"The request has a fault; see `errors`. {alone}", errors=[fault]
+    )
+
+
+def refusal_of(form: type[BaseModel], error: ValidationError) -> InvalidContent:
+    """Return the answer to a body that does not fit ``form``."""
+    n_faults = error.error_count()
+    return InvalidContent(
+        "invalid_request",
+        f"The request has {n_faults} fault(s); see `errors`.",
+        errors=faults_in_body(form, error),
+        error_count=n_faults,
+    )
+
+
 def faults_in_body(form: type[BaseModel], error: ValidationError) -> list[Fault]:
-    """Return each fault of a body that does not fit ``form``; an unknown field with what may be meant."""
-    errors = error.errors(include_url=False)
+    """Return the first faults of a body that does not fit ``form``; with what an unknown field may mean."""
+    errors = error.errors(include_url=False)[:MAX_ERRORS]
     for fault in errors:
         *path, name = fault["loc"] or ("",)
         if fault["type"] == "extra_forbidden":

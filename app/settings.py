@@ -73,7 +73,12 @@ class Settings(BaseSettings):
         int, Field(ge=1024, description="Largest accepted dataset upload, in bytes, after decompression.")
     ] = 4 * 1024**3
     max_request_bytes: Annotated[
-        int, Field(ge=1024, description="Largest accepted JSON request body, in bytes.")
+        int,
+        Field(
+            ge=1024,
+            description="Largest accepted JSON request body, in bytes; definitions and training "
+            "requests are accepted up to 1048576 at most.",
+        ),
     ] = 16 * 1024**2
     model_cache_bytes: Annotated[
         int, Field(ge=1, description="Memory for weights kept ready to predict, in bytes.")

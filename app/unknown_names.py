@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_LONGEST = 500  # characters of a name that are compared: no name there is comes near a longer one
+
 
 def hint(name: str, known: Iterable[str], prefix: str = "") -> str:
     """Return the nearest of ``known``, or all of them where none is near; each is shown with ``prefix``.
@@ -17,7 +19,7 @@ def hint(name: str, known: Iterable[str], prefix: str = "") -> str:
     'there are: fill_method, lags'
     """
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=1)
+    near = difflib.get_close_matches(name[:_LONGEST], names, n=1)
     if near:
         return f"did you mean {prefix + near[0]!r}?"
     return f"there are: {', '.join(prefix + name for name in names) or 'none'}"

@@ -26,11 +26,11 @@ from app.datasets.schemas import (
     VersionPage,
 )
 from app.datasets.upload import Upload, add_version
-from app.dependencies import DatabaseDep, SettingsDep, StorageDep
+from app.dependencies import DatabaseDep, SettingsDep, StorageDep, read_form
 from app.errors import Fault, InvalidContent, Problem, UnsupportedMediaType, faults_of
 from app.parameters import Limit, NameCursor, NumberCursor, VersionNumber
 from app.patterns import NO_NUL
-from app.request_body import documented_body, explain, parse_json_object, read_json_body
+from app.request_body import documented_body, parse_json_object, refusal_of
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
 
@@ -87,8 +87,7 @@ UPLOAD_BODY = {
 }
 
 
-async def _form(request: Request, settings: SettingsDep) -> SeriesForm | RegressionForm:
-    body = await read_json_body(request, settings.max_request_bytes)
+def _form(body: Annotated[bytes, Depends(read_form)]) -> SeriesForm | RegressionForm:
     document = parse_json_object(body)
     shape: type[SeriesForm] | type[RegressionForm]
     match document.get("kind"):
@@ -101,7 +100,7 @@ async def _form(request: Request, settings: SettingsDep) -> SeriesForm | Regress
     try:
         return shape.model_validate(document)
     except ValidationError as error:
-        raise explain(body, shape, str(error)) from None
+        raise refusal_of(shape, error) from None
 
 
 def _no_such_kind(document: dict[str, Any]) -> InvalidContent:

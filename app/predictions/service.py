@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from app.errors import AppError, Conflict, Fault, InvalidContent, NotFound
+from app.errors import MAX_ERRORS, AppError, Conflict, Fault, InvalidContent, NotFound
 from app.predictions.cache import ServedModel
 from app.predictions.schemas import MAX_FORECASTS, MAX_HORIZON, ForecastBatch, PredictColumns, PredictRows
 from app.predictions.wire import (
@@ -29,7 +30,7 @@ from app.predictions.wire import (
     decode_predict,
     encode,
 )
-from app.request_body import explain, parse_json_object
+from app.request_body import EXPLAINED_BYTES, explain, first_fault, parse_json_object
 from ccmtl_core.forecasting import Frequency, recursive_forecast
 from ccmtl_core.model import predict_rows
 
@@ -70,12 +71,15 @@ class UnknownUniqueId(Refused):
 class Undecodable(Refused):
     """The body is not of the documented form."""
 
-    def __init__(self, body: bytes, reason: str, *, of_forecast: bool = False) -> None:
+    def __init__(self, body: bytes, reason: Exception | str, *, of_forecast: bool = False) -> None:
         super().__init__(reason)
-        self.body, self.reason, self.of_forecast = body, reason, of_forecast
+        self.body, self.reason, self.of_forecast = body, str(reason), of_forecast
+        self.malformed = not isinstance(reason, str | msgspec.ValidationError)
 
     def explain(self) -> AppError:
-        """Name every fault of the body, with its position."""
+        """Name every fault of the body, or of a long one the first, with its position."""
+        if len(self.body) > EXPLAINED_BYTES:
+            return first_fault(self.reason, malformed=self.malformed)
         if self.of_forecast:
             return explain(self.body, ForecastBatch, self.reason)
         try:
@@ -88,16 +92,17 @@ class Undecodable(Refused):
 class UnusableFeatures(Refused):
     """The features are not those of the model."""
 
-    def __init__(self, faults: Sequence[Fault]) -> None:
-        super().__init__(f"{len(faults)} faults")
-        self.faults = faults
+    def __init__(self, faults: Iterable[Fault], n_faults: int) -> None:
+        super().__init__(f"{n_faults} faults")
+        self.faults, self.n_faults = list(islice(faults, MAX_ERRORS)), n_faults
 
     def explain(self) -> AppError:
         """List them."""
         return InvalidContent(
             "wrong_features",
-            f"The features have {len(self.faults)} fault(s); see `errors`.",
+            f"The features have {self.n_faults} fault(s); see `errors`.",
             errors=self.faults,
+            error_count=self.n_faults,
         )
 
 
@@ -114,7 +119,7 @@ def predict(model: ServedModel, body: bytes) -> bytes:
     try:
         request = decode_predict(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Undecodable(body, str(error)) from None
+        raise Undecodable(body, error) from None
     match (request.rows, request.unique_id, request.features):
         case ([_, *_] as rows, msgspec.UNSET, msgspec.UNSET):
             _refuse_repeated_keys(body, 1 + sum(2 + len(row.features) for row in rows))
@@ -143,7 +148,7 @@ def forecast(model: ServedModel, body: bytes) -> bytes:
     try:
         request = decode_forecast(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Undecodable(body, str(error), of_forecast=True) from None
+        raise Undecodable(body, error, of_forecast=True) from None
     h = 1 if request.h is msgspec.UNSET else request.h
     if not request.unique_id or not 1 <= h <= MAX_HORIZON:
         raise Undecodable(body, "`unique_id` or `h` is out of range", of_forecast=True)
@@ -238,24 +243,25 @@ def _features_of_rows(rows: Sequence[FeatureRow], names: Sequence[str]) -> Matri
     except KeyError:
         table = []
     if len(table) != len(rows):
-        faults = [
+        faults = (
             fault
             for position, row in enumerate(rows)
             for fault in _wrong_names(row.features, names, f"body.rows.{position}.features")
-        ]
-        raise UnusableFeatures(faults)
+        )
+        known = set(names)
+        raise UnusableFeatures(faults, sum(len(known ^ row.features.keys()) for row in rows))
     return np.array(table, dtype=np.float64)
 
 
 def _features_of_columns(columns: Mapping[str, list[float]], n_rows: int, names: Sequence[str]) -> Matrix:
-    faults = list(_wrong_names(columns, names, "body.features"))
-    faults += [
-        Fault(message=f"{len(values)} values for {n_rows} unique_ids", location=f"body.features.{name}")
-        for name, values in columns.items()
-        if len(values) != n_rows
-    ]
-    if faults:
-        raise UnusableFeatures(faults)
+    wrong_lengths = {name: len(values) for name, values in columns.items() if len(values) != n_rows}
+    n_faults = len(set(names) ^ columns.keys()) + len(wrong_lengths)
+    if n_faults:
+        of_lengths = (
+            Fault(message=f"{length} values for {n_rows} unique_ids", location=f"body.features.{name}")
+            for name, length in wrong_lengths.items()
+        )
+        raise UnusableFeatures(chain(_wrong_names(columns, names, "body.features"), of_lengths), n_faults)
     return np.array([columns[name] for name in names], dtype=np.float64).T.copy()
 
 

@@ -11,12 +11,12 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import EventSourceResponse
 
 from app.database import Database
-from app.dependencies import DatabaseDep, SettingsDep, StorageDep
+from app.dependencies import DatabaseDep, StorageDep, read_form
 from app.errors import Problem
 from app.models import JobState
 from app.parameters import JobCursor, Limit
 from app.patterns import NO_NUL
-from app.request_body import documented_body, parse_json_object, read_json_body
+from app.request_body import documented_body, parse_json_object
 from app.training import service
 from app.training.schemas import FINAL_STATES, TrainingJobDetail, TrainingJobPage, TrainingJobRequest
 
@@ -68,10 +68,6 @@ EXAMPLES: dict[str, Any] = {
 }
 
 
-async def _body(request: Request, settings: SettingsDep) -> bytes:
-    return await read_json_body(request, settings.max_request_bytes)
-
-
 def _known_job_id(job_id: JobId, database: DatabaseDep) -> str:
     with database.read() as session:
         return service.read_job(session, job_id).id
@@ -85,7 +81,7 @@ def _known_job_id(job_id: JobId, database: DatabaseDep) -> str:
     openapi_extra=documented_body(TrainingJobRequest, examples=EXAMPLES),
 )
 def create(
-    body: Annotated[bytes, Depends(_body)],
+    body: Annotated[bytes, Depends(read_form)],
     request: Request,
     response: Response,
     database: DatabaseDep,

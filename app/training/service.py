@@ -14,7 +14,7 @@ from app.database import Database
 from app.datasets import service as datasets
 from app.datasets.frames import load
 from app.datasets.segments import deleted
-from app.errors import MAX_ERRORS, Conflict, Fault, InvalidContent, NotFound
+from app.errors import Conflict, Fault, InvalidContent, NotFound
 from app.jobs import queue
 from app.models import DatasetVersion, JobState, TrainingJob
 from app.registry.schemas import DataUsed
@@ -50,7 +50,7 @@ def submit(
     Conflict
         If the key belongs to another request.
     """
-    request, unsound, faults = _read(document)
+    request, unsound, faults, n_faults = _read(document)
     if idempotency_key is not None and not faults:
         with database.read() as session:
             earlier = repository.find_by_key(session, idempotency_key)
@@ -59,14 +59,16 @@ def submit(
     version_id = ""
     if "dataset" not in unsound:
         with database.read() as session:
-            version_id = _version_id(session, request, unsound, faults)
+            version_id = _version_id(session, request, unsound, faults, n_faults)
         with _one_dataset_in_memory:
-            faults += find_faults(load(database, storage, version_id), request, unsound)
+            of_data = find_faults(load(database, storage, version_id), request, unsound)
+        faults, n_faults = faults + of_data, n_faults + len(of_data)
     if faults:
         raise InvalidContent(
             "invalid_training_request",
-            f"The training cannot work: {len(faults)} fault(s); see `errors`.",
+            f"The training cannot work: {n_faults} fault(s); see `errors`.",
             errors=faults,
+            error_count=n_faults,
         )
     return _queue(database, request, version_id, idempotency_key)
 
@@ -115,21 +117,26 @@ def cancel(session: Session, job_id: str) -> TrainingJobDetail:
     return read_job(session, job_id)
 
 
-def _read(document: dict[str, Any]) -> tuple[TrainingJobRequest, set[str], list[Fault]]:
-    """The request, the names of its fields that are not sound, and what is wrong with them."""
+def _read(document: dict[str, Any]) -> tuple[TrainingJobRequest, set[str], list[Fault], int]:
+    """The request, the names of its fields that are not sound, the first of their faults, and how many."""
     try:
-        return TrainingJobRequest.model_validate(document), set(), []
+        return TrainingJobRequest.model_validate(document), set(), [], 0
     except ValidationError as error:
         errors = error.errors(include_url=False)
         # A fault without a place ends the validation: then nothing was found to be sound.
         placed = all(e["loc"] for e in errors)
         unsound = {str(e["loc"][0]) for e in errors} if placed else set(TrainingJobRequest.model_fields)
         sound = {name: value for name, value in document.items() if name not in unsound}
-        return TrainingJobRequest.model_construct(**sound), unsound, faults_in_body(TrainingJobRequest, error)
+        faults = faults_in_body(TrainingJobRequest, error)
+        return TrainingJobRequest.model_construct(**sound), unsound, faults, len(errors)
 
 
 def _version_id(
-    session: Session, request: TrainingJobRequest, unsound: Collection[str], faults: Sequence[Fault]
+    session: Session,
+    request: TrainingJobRequest,
+    unsound: Collection[str],
+    faults: Sequence[Fault],
+    n_faults: int,
 ) -> str:
     """Id of the dataset version that is asked for; if there is none, the other faults are told with it."""
     number = None if "version" in unsound else request.version
@@ -143,8 +150,8 @@ def _version_id(
             )
         return datasets.read_version(session, request.dataset, number).id
     except NotFound as refusal:
-        refusal.problem.errors = list(faults[:MAX_ERRORS])
-        refusal.problem.error_count = len(faults)
+        refusal.problem.errors = list(faults)
+        refusal.problem.error_count = n_faults
         raise
 
 

@@ -8,6 +8,8 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from app.parameters import MAX_QUERY_BYTES
+
 ROWS = "unique_id,ds,y\na,2024-01-01,1\n"
 
 
@@ -63,6 +65,19 @@ def test_a_parameter_is_refused_twice_wherever_it_is_documented(api: FastAPI, cl
                 url = path.replace("{", "").replace("}", "")
                 answer = client.request(method, url, params=[(name, "1"), (name, "2")])
                 assert (answer.status_code, answer.json()["code"]) == (422, "repeated_parameter"), (url, name)
+
+
+def test_of_many_unknown_parameters_the_first_are_listed_and_all_are_counted(client: TestClient) -> None:
+    answer = client.get("/v1/models?" + "&".join(f"k{i}=1" for i in range(1000)))
+    assert (answer.status_code, answer.json()["code"]) == (422, "unknown_parameter")
+    assert (len(answer.json()["errors"]), answer.json()["error_count"]) == (100, 1000)
+
+
+def test_a_query_longer_than_any_is_not_read(client: TestClient) -> None:
+    for n_bytes, status in ((MAX_QUERY_BYTES, 422), (MAX_QUERY_BYTES + 1, 400)):
+        answer = client.get("/v1/models?" + "x" * n_bytes)
+        assert answer.status_code == status
+    assert answer.json()["code"] == "query_too_long"
 
 
 def test_every_documented_parameter_is_known(api: FastAPI, client: TestClient) -> None:

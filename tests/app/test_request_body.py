@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict
 
-from app.errors import BadRequest, InvalidContent, PayloadTooLarge, UnsupportedMediaType
-from app.request_body import documented_body, explain, parse_json_object, read_json_body
+from app import request_body
+from app.errors import MAX_ERRORS, BadRequest, InvalidContent, PayloadTooLarge, UnsupportedMediaType
+from app.request_body import (
+    EXPLAINED_BYTES,
+    documented_body,
+    explain,
+    first_fault,
+    parse_json_object,
+    read_json_body,
+)
+from app.unknown_names import hint
 
 
 class Leaf(BaseModel):
@@ -118,6 +128,47 @@ def test_every_fault_is_explained_with_its_place() -> None:
 def test_an_unknown_field_comes_with_what_may_be_meant(body: bytes, location: str, message: str) -> None:
     (fault,) = explain(body, Tree, "").problem.errors
     assert (fault.location, fault.message) == (location, f"there is no such field; {message}")
+
+
+def test_of_many_faults_the_first_are_described_and_all_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    described: list[str] = []
+
+    def counting(name: str, known: Any) -> str:
+        described.append(name)
+        return hint(name, known)
+
+    monkeypatch.setattr(request_body, "hint", counting)
+    body = json.dumps({"leaves": [], **{f"k{i}": 1 for i in range(5000)}}).encode()
+    problem = explain(body, Tree, "").problem
+    assert problem.error_count == 5000
+    assert len(problem.errors) == len(described) == MAX_ERRORS
+    assert problem.detail == "The request has 5000 fault(s); see `errors`."
+    assert problem.errors[-1].message == "there is no such field; there are: leaves"
+
+
+@pytest.mark.parametrize(
+    ("reason", "malformed", "code", "location"),
+    [
+        (
+            "Expected `int`, got `str` - at `$.rows[12].features[...]`",
+            False,
+            "invalid_request",
+            "rows.12.features.*",
+        ),
+        ("Object contains unknown field `k`", False, "invalid_request", ""),
+        ("JSON is malformed: invalid character (byte 7)", True, "malformed_json", None),
+    ],
+)
+def test_the_first_fault_of_a_long_body_is_told_with_its_place(
+    reason: str, malformed: bool, code: str, location: str | None
+) -> None:
+    problem = first_fault(reason, malformed=malformed).problem
+    assert problem.code == code
+    assert f"over {EXPLAINED_BYTES} bytes only the first fault" in problem.detail
+    if location is None:
+        assert "(byte 7)" in problem.detail
+    else:
+        assert [fault.location for fault in problem.errors] == [f"body.{location}".rstrip(".")]
 
 
 def test_half_a_surrogate_pair_does_not_break_the_answer() -> None:

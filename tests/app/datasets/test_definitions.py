@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.request_body import MAX_FORM_BYTES
 from tests.app.datasets.conftest import Shop
 
 SALES = {"name": "sales", "kind": "series", "frequency": "D"}
@@ -106,7 +107,7 @@ def test_a_body_that_is_no_json_object_is_refused(shop: Shop) -> None:
 
 
 def test_a_body_over_the_limit_is_refused(shop: Shop) -> None:
-    body = b'{"name": "' + b"x" * (17 * 1024**2) + b'"}'
+    body = b'{"name": "' + b"x" * MAX_FORM_BYTES + b'"}'
     answer = shop.client.post("/v1/datasets", content=body, headers={"content-type": "application/json"})
     assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
 

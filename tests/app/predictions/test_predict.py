@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from app.errors import InvalidContent
+from app.errors import MAX_ERRORS, Fault, InvalidContent
 from app.predictions import service
 from app.predictions.cache import ServedModel
 from app.predictions.schemas import PredictColumns, PredictionColumns, Predictions, PredictRows
 from app.predictions.wire import ModelRef, decode_predict
+from app.request_body import EXPLAINED_BYTES
 from ccmtl_core import CCMTLModel
 
 NAMES = ("lag_1", "price in €", "a.b")
@@ -164,6 +165,50 @@ def test_every_wrong_feature_is_named() -> None:
     assert [fault.location for fault in problem.errors[3:]] == [
         f"body.rows.1.features.{name}" for name in ("price in €", "a.b", "price")
     ]
+
+
+def test_of_many_wrong_features_the_first_are_told_and_all_are_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[str] = []
+
+    def counting(**fields: Any) -> Fault:
+        made.append(fields["location"])
+        return Fault(**fields)
+
+    monkeypatch.setattr(service, "Fault", counting)
+    wide = {f"k{i}": 1.0 for i in range(3000)}
+    rows = [{"unique_id": "1", "features": {}}] * 2000 + [{"unique_id": "1", "features": wide}]
+    problem = refusal(served(np.ones((5, 3))), {"rows": rows})
+    assert (problem.error_count, len(problem.errors), len(made)) == (3 * 2001 + 3000, MAX_ERRORS, MAX_ERRORS)
+    columns = {name: [1.0, 2.0] for name in wide}
+    problem = refusal(served(np.ones((5, 3))), {"unique_id": ["1"], "features": columns})
+    assert (problem.error_count, len(problem.errors), len(made)) == (3 + 6000, MAX_ERRORS, 2 * MAX_ERRORS)
+
+
+@pytest.mark.parametrize(
+    ("document", "location", "message"),
+    [
+        ({"rows": [{"unique_id": "1", "features": {"a.b": 1.0}}, 0]}, "body.rows.1", "Expected `object`"),
+        ({"unique_id": ["1"], "features": {"a.b": ["x"]}}, "body.features.*.0", "Expected `float`"),
+        ({"unique_id": ["1"], "rows": []}, "body", "give `rows`, or"),
+    ],
+)
+def test_of_a_long_body_the_first_fault_is_told(document: Any, location: str, message: str) -> None:
+    body = json.dumps(document).encode() + b" " * EXPLAINED_BYTES
+    problem = refusal(served(np.ones((5, 3))), body)
+    assert (problem.status, problem.code) == (422, "invalid_request")
+    assert "only the first fault is told" in problem.detail
+    ((at, said),) = [(fault.location, fault.message) for fault in problem.errors]
+    assert at == location
+    assert said.startswith(message)
+
+
+@pytest.mark.parametrize("ending", [b"{", b'{"unique_id": ["\xff"]}', b"}"])
+def test_a_long_body_that_is_no_json_is_malformed(ending: bytes) -> None:
+    problem = refusal(served(np.ones((5, 3))), b" " * EXPLAINED_BYTES + ending)
+    assert (problem.status, problem.code) == (400, "malformed_json")
+    assert "only the first fault is told" in problem.detail
 
 
 def test_columns_of_other_lengths_are_named() -> None:

@@ -15,6 +15,7 @@ from app.datasets import frames
 from app.errors import Fault
 from app.jobs import queue
 from app.models import JobState, TrainingJob
+from app.request_body import MAX_FORM_BYTES
 from app.training import schemas, service
 from ccmtl_core import objective
 from tests.support.training import add_regression, add_series, job, series_csv, upload
@@ -35,6 +36,22 @@ def n_jobs(database: Database) -> int:
 
 def locations(answer: Any) -> list[str]:
     return [fault["location"] for fault in answer.json()["errors"]]
+
+
+def test_a_request_that_is_too_long_is_refused(client: TestClient) -> None:
+    answer = post(client, {"k" * MAX_FORM_BYTES: 1})
+    assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
+
+
+def test_of_many_faults_the_first_are_listed_and_all_are_counted(client: TestClient) -> None:
+    add_series(client)
+    document = {**job(lags=100), **{f"k{i}": 1 for i in range(5000)}}
+    n_faults = 5000 + 1
+    for body, status in ((document, 422), ({**document, "dataset": "other"}, 404)):
+        answer = post(client, body)
+        assert answer.status_code == status
+        listed = answer.json()
+        assert (len(listed["errors"]), listed["error_count"]) == (100, n_faults if status == 422 else 5000)
 
 
 def test_a_job_is_queued_with_all_defaults_filled_in(client: TestClient) -> None:
