@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
 
-_NUMBERS = re.compile(r"\s*(\d{1,4})([./-])(\d{1,2})\2(\d{2}|\d{4})(?:([ T])(\d{1,2}):\d{2}(:\d{2})?)?\s*")
-_COMPACT = re.compile(r"\d{8}")
+from app.datasets.timestamps import FIRST_YEAR
+
+_NUMBERS = re.compile(
+    r"([0-9]{1,4})([./-])([0-9]{1,2})\2([0-9]{4}|[0-9]{2})(?:([ T])[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?)?"
+)
+_COMPACT = re.compile(r"[0-9]{8}")
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}([. ]\d{3})+),\d+")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 
@@ -54,28 +60,23 @@ def number_hint(text: str) -> str:
 
 
 def _formats(text: str) -> Iterator[str]:
+    for ds_format in _candidates(text):
+        with suppress(ValueError):  # there is no such day
+            if datetime.strptime(text, ds_format).year >= FIRST_YEAR:
+                yield ds_format
+
+
+def _candidates(text: str) -> list[str]:
     if _COMPACT.fullmatch(text):
-        if _is_day(text[6:], text[4:6]):
-            yield "%Y%m%d"
-        return
+        return ["%Y%m%d"]
     match = _NUMBERS.fullmatch(text)
     if match is None:
-        return
-    first, sign, second, last, gap, hour, seconds = match.groups()
-    time = f"{gap}%H:%M{':%S' if seconds else ''}" if hour else ""
+        return []
+    first, sign, _, last, gap, seconds = match.groups()
+    time = "" if gap is None else f"{gap}%H:%M{':%S' if seconds else ''}"
     if len(first) == 4:
-        if len(last) == 2 and sign != "-" and _is_day(last, second):
-            yield f"%Y{sign}%m{sign}%d{time}"
-        return
+        return [] if sign == "-" else [f"%Y{sign}%m{sign}%d{time}"]
     year = "%Y" if len(last) == 4 else "%y"
-    orders = ("%d", "%m") if sign == "." else ("%m", "%d")
-    for one, other in (orders, orders[::-1]):
-        day, month = (first, second) if one == "%d" else (second, first)
-        if _is_day(day, month):
-            yield f"{one}{sign}{other}{sign}{year}{time}"
-            if sign == ".":  # nobody writes the month first with dots
-                return
-
-
-def _is_day(day: str, month: str) -> bool:
-    return 1 <= int(day) <= 31 and 1 <= int(month) <= 12
+    day_first, month_first = (f"{a}{sign}{b}{sign}{year}{time}" for a, b in (("%d", "%m"), ("%m", "%d")))
+    # Nobody writes the month first with dots.
+    return [day_first] if sign == "." else [month_first, day_first]

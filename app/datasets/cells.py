@@ -13,12 +13,11 @@ import polars as pl
 from app.datasets.cell_hints import date_hint, number_hint
 from app.datasets.faults import MAX_VALUE_CHARACTERS, FaultList
 from app.datasets.header import Kind, Role
-from app.datasets.timestamps import TimeFormat, time_format
+from app.datasets.timestamps import FIRST_YEAR, LAST_YEAR, TimeFormat, time_format
 from app.datasets.uploaded_table import UploadedTable
 from app.errors import MAX_ERRORS, Fault
 
 MAX_ID_BYTES = 512
-FIRST_YEAR, LAST_YEAR = 1000, 9999
 ROW = "row"
 
 _FAULTY, _ZONE = "faulty", "zone"

@@ -16,6 +16,7 @@ from functools import reduce
 
 import polars as pl
 
+FIRST_YEAR, LAST_YEAR = 1000, 9999
 ISO_8601 = "YYYY-MM-DD (ISO 8601; a time may follow, as in 2024-01-31T23:59:00)"
 
 _YEAR, _TWO = "[1-9][0-9]{3}", "[0-9]{2}"
