@@ -140,7 +140,7 @@ class FusionSolver:
         """
         statistics, rounding = problem.statistics, 0.0
         hides = statistics.least_squares.hides
-        if self._inverse is None and problem.radius.any():
+        if self._inverse is None and problem.radius.any() and self._spectrum.cut.any():
             G = np.asarray(statistics.gram)
             fitted, terms = (np.matmul(f(G), f(W)[:, :, None])[:, :, 0] for f in (np.asarray, np.abs))
             of_component, least = self._spectrum.hides(statistics.xty, fitted, terms)

@@ -9,6 +9,7 @@ all the same is for :meth:`PooledSpectrum.hides` to say.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -72,6 +73,11 @@ class PooledSpectrum:
         size = np.bincount(component, minlength=n_components)
         return cls(component, size, null, smallest, values, vectors, scale)
 
+    @cached_property
+    def cut(self) -> BoolArray:
+        """(C, P) Directions whose eigenvalue cannot be told from zero."""
+        return np.asarray(_certain(self.values) <= 0.0)
+
     def hides(self, xty: FloatArray, fitted: FloatArray, terms: FloatArray) -> tuple[BoolArray, FloatArray]:
         """Whether J falls, by more than rounding, along directions of a component that rounding hides.
 
@@ -87,9 +93,7 @@ class PooledSpectrum:
         (C,) bool, (C,) float64
             And by how much it may fall, where not, by what rounding of G_t w_t does along them.
         """
-        cut, P = _certain(self.values) <= 0.0, xty.shape[1]
-        if not cut.any():
-            return np.zeros(len(self.size), dtype=np.bool_), np.zeros(len(self.size))
+        cut, P = self.cut, xty.shape[1]
         rounding = SURE * EPS * np.abs(xty) + P * _ROUNDING * terms
         total, size = (self.mean(x) * self.size[:, None] / self.scale for x in (xty - fitted, rounding))
         along = np.einsum("cpa,cp->ca", self.vectors, total)
