@@ -91,6 +91,7 @@ class ModelCache:
         self._clock = clock
         self._known: dict[tuple[str, int | None], tuple[int, float]] = {}  # to the number, and when looked up
         self._served: OrderedDict[tuple[str, int], ServedModel] = OrderedDict()
+        self._n_forgotten = 0  # what was read before this rose may be of a version that is gone
         self._loading = threading.Lock()
         self._changing = threading.Lock()
 
@@ -112,16 +113,18 @@ class ModelCache:
             If what is stored is not what was published.
         """
         number = self._look_up(name, version)
-        served = self._in_memory(name, number)
-        if served is not None:
-            return served
-        with self._loading:
-            served = self._in_memory(name, number)
-            return served if served is not None else self._load(name, number)
+        try:
+            return self._of_number(name, number)
+        except NotFound:
+            if version is not None:
+                raise
+            self.forget(name, number)  # another process has deleted what was the newest
+            return self._of_number(name, self._look_up(name, None))
 
     def forget(self, name: str, version: int | None = None) -> None:
         """Answer no more with a version that was deleted, or with any of the model."""
         with self._changing:
+            self._n_forgotten += 1
             for asked in [a for a, (n, _) in self._known.items() if a[0] == name and version in (None, n)]:
                 del self._known[asked]
             for key in [k for k in self._served if k[0] == name and version in (None, k[1])]:
@@ -132,6 +135,7 @@ class ModelCache:
         known, looked_up = self._known.get((name, version), (None, 0.0))
         if known is not None and self._clock() - looked_up <= self._refresh_seconds:
             return known
+        n_forgotten = self._n_forgotten
         try:
             with self._looking(name, version), self._database.read() as session:
                 number = registry.require_version(session, name, version)
@@ -146,7 +150,8 @@ class ModelCache:
                 self.forget(name, version)
             raise
         with self._changing:
-            self._known[name, version] = (number, self._clock())
+            if self._n_forgotten == n_forgotten:
+                self._known[name, version] = (number, self._clock())
         return number
 
     @contextmanager
@@ -163,6 +168,14 @@ class ModelCache:
             if (name, version) in self._known:
                 self._known[name, version] = (self._known[name, version][0], looked_up)
 
+    def _of_number(self, name: str, number: int) -> ServedModel:
+        served = self._in_memory(name, number)
+        if served is not None:
+            return served
+        with self._loading:
+            served = self._in_memory(name, number)
+            return served if served is not None else self._load(name, number)
+
     def _in_memory(self, name: str, number: int) -> ServedModel | None:
         with self._changing:
             served = self._served.get((name, number))
@@ -171,9 +184,12 @@ class ModelCache:
             return served
 
     def _load(self, name: str, number: int) -> ServedModel:
+        n_forgotten = self._n_forgotten
         with self._database.read() as session:
             served = ServedModel.from_stored(registry.load(session, name, number))
         with self._changing:
+            if self._n_forgotten != n_forgotten:
+                return served
             self._served[name, number] = served
             total = sum(model.n_bytes for model in self._served.values())
             while total > self._max_bytes and len(self._served) > 1:

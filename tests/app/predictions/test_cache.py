@@ -240,3 +240,54 @@ def test_a_look_that_fails_is_taken_again(
     monkeypatch.setattr(registry, "require_version", require_version)
     clock.now += 2 * REFRESH_SECONDS
     assert cache.get("sales", None).ref.version == 2
+
+
+def _delete(database: Database, number: int) -> None:
+    with database.write() as session:
+        registry.remove_version(session, "sales", number)
+
+
+def test_who_asks_for_the_newest_gets_one_after_another_process_deleted_it(
+    database: Database, clock: Clock
+) -> None:
+    for name in ("sales", "sales", "other"):
+        add_version(database, trained([[1.0]], ["a"]), name)
+    cache = ModelCache(database, 1, clock=clock)
+    assert cache.get("sales", None).ref.version == 2
+    cache.get("other", None)  # there is room for one: version 2 leaves
+    _delete(database, 2)
+    assert cache.get("sales", None).ref.version == 1
+    with pytest.raises(NotFound, match="no version 2"):
+        cache.get("sales", 2)
+    _delete(database, 1)
+    cache.get("other", None)
+    with pytest.raises(NotFound, match="sales"):
+        cache.get("sales", None)
+
+
+@pytest.mark.parametrize("step", ["require_version", "load"])
+@pytest.mark.parametrize("asked", [None, 2])
+def test_what_is_deleted_while_it_is_read_is_not_kept(
+    database: Database, cache: ModelCache, monkeypatch: pytest.MonkeyPatch, step: str, asked: int | None
+) -> None:
+    for _ in range(2):
+        add_version(database, trained([[1.0]], ["a"]))
+    if step == "require_version":
+        cache.get("sales", 1)
+    read = getattr(registry, step)
+
+    def deleted_meanwhile(session, name, number):  # type: ignore[no-untyped-def]
+        found = read(session, name, number)
+        session.rollback()
+        monkeypatch.setattr(registry, step, read)
+        _delete(database, 2)
+        cache.forget("sales", 2)
+        return found
+
+    monkeypatch.setattr(registry, step, deleted_meanwhile)
+    with suppress(NotFound):  # either answer is right to who asked before the deletion
+        cache.get("sales", asked)
+    assert cache.peek("sales", 2) is None
+    assert cache.get("sales", None).ref.version == 1
+    with pytest.raises(NotFound, match="no version 2"):
+        cache.get("sales", 2)
