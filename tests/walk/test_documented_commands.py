@@ -4,10 +4,12 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -51,7 +53,8 @@ def script(page: str, service: LocalService) -> str:
 def python_of(page: str, folder: Path) -> str:
     """What the Python of a page prints, run as one program in a folder with the examples."""
     (folder / "examples").symlink_to(ROOT / "examples")
-    examples = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+    found = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+    examples = [example for example in found if "scheduler:" not in example]  # a cluster of machines
     run = subprocess.run(
         [sys.executable, "-W", "error", "-c", "\n".join(examples)],
         cwd=folder,
@@ -74,6 +77,50 @@ def test_the_python_page_runs_as_it_stands(tmp_path: Path) -> None:
     assert "converged" in printed
     assert "yhat" in printed
     assert (tmp_path / "stores.npz").exists()
+
+
+def run_in(folder: Path, commands: str) -> str:
+    """What bash says to the commands, in a folder in place of the repository's root."""
+    command = ["bash", "-euc", commands]
+    path = {**os.environ, "PYTHONPATH": str(ROOT)}
+    run = subprocess.run(
+        command, cwd=folder, env=path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout
+
+
+def test_the_page_on_scale_runs_as_it_stands(tmp_path: Path) -> None:
+    python_of("docs/scale.md", tmp_path)
+    text = (ROOT / "docs" / "scale.md").read_text()
+    (commands,) = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    commands = commands.replace("$PWD/.venv/bin", str(Path(sys.executable).parent))
+    for _ in range(2):
+        assert re.search(r"^tasks +24$", run_in(tmp_path, commands), re.MULTILINE)
+
+
+def test_sqlite_is_backed_up_again_and_restored(tmp_path: Path) -> None:
+    """The lines of docs/operations.md that are for SQLite and its folder."""
+    lines = [line.strip() for line in (ROOT / "docs" / "operations.md").read_text().splitlines()]
+    starts = "mkdir -p backup", 'python3 -c "import sqlite3', 'tar --create --file="backup/'
+    backup = "\n".join(line for line in lines if line.startswith(starts))
+    restore = "\n".join(line for line in lines if line.startswith(("rm -f var", "tar --extract")))
+    assert (backup.count("\n"), restore.count("\n")) == (2, 1)
+    (tmp_path / "var" / "incoming").mkdir(parents=True)
+    (tmp_path / "var" / "upload").write_text("kept")
+    for value in (1, 2):
+        with closing(sqlite3.connect(tmp_path / "var" / "ccmtl.db", isolation_level=None)) as database:
+            database.execute("CREATE TABLE IF NOT EXISTS t (x)")
+            database.execute("INSERT INTO t VALUES (?)", [value])
+            now = run_in(tmp_path, f"{backup}\necho $now").strip()
+        time.sleep(1.1)  # the names are of seconds
+    assert len(list((tmp_path / "backup").iterdir())) == 4
+    shutil.rmtree(tmp_path / "var")
+    (tmp_path / "var").mkdir()
+    run_in(tmp_path, f"now={now}\n{restore}")
+    with closing(sqlite3.connect(tmp_path / "var" / "ccmtl.db")) as database:
+        assert database.execute("SELECT x FROM t").fetchall() == [(1,), (2,)]
+    assert sorted(path.name for path in (tmp_path / "var").iterdir()) == ["ccmtl.db", "upload"]
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/http.md"])
