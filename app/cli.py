@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 from sqlalchemy.exc import DBAPIError
+from typer.core import TyperCommand
 
 from app.database import Database, DatabaseUnsuitable
 from app.fit_command import fit_command
@@ -23,6 +24,18 @@ from app.schema import SchemaOutOfDate, upgrade
 from app.settings import Settings, explained
 from app.statistics_sql_command import statistics_sql_command
 from app.supervisor import supervise
+
+
+class Command(TyperCommand):
+    """A command whose ``--help`` is shown as the switch that it is."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """Return the option without a value's name."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.metavar = ""
+        return option
+
 
 cli = typer.Typer(
     name="ccmtl",
@@ -37,28 +50,28 @@ Port = Annotated[int | None, typer.Option(help="Port to listen on; 0: a free one
 Workers = Annotated[int | None, typer.Option(help="Worker processes to keep running.  [CCMTL_WORKERS]")]
 
 
-@cli.command()
+@cli.command(cls=Command)
 def serve(host: Host = None, port: Port = None, workers: Workers = None) -> None:
     """Run the API and the workers; restart what ends."""
     with _explained():
         supervise(_settings(host=host, port=port, workers=workers))
 
 
-@cli.command()
+@cli.command(cls=Command)
 def api(host: Host = None, port: Port = None) -> None:
     """Run the API alone."""
     with _explained():
         run_api(_settings(host=host, port=port))
 
 
-@cli.command()
+@cli.command(cls=Command)
 def worker() -> None:
     """Run one worker alone."""
     with _explained():
         run_worker(_settings())
 
 
-@cli.command()
+@cli.command(cls=Command)
 def migrate() -> None:
     """Bring the database's tables up to date."""
     with _explained():
@@ -72,8 +85,8 @@ def migrate() -> None:
         typer.echo("The database is up to date.")
 
 
-cli.command("fit")(fit_command)
-cli.command("statistics-sql")(statistics_sql_command)
+cli.command("fit", cls=Command)(fit_command)
+cli.command("statistics-sql", cls=Command)(statistics_sql_command)
 
 
 def main() -> None:

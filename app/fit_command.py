@@ -64,8 +64,8 @@ FusionStrength = Annotated[
     str,
     typer.Option(
         metavar="NUMBER|NUMBER,…|auto",
-        help="λ ≥ 0: how strongly similar tasks are pulled together; of several, or of 21 with auto, the "
-        "best in cross-validation.",
+        help="λ, 0 or from 1e-100 to 1e100: how strongly similar tasks are pulled together; of "
+        "several, or of 21 with auto, the best in cross-validation.",
     ),
 ]
 Folds = Annotated[
@@ -89,7 +89,8 @@ Solver = Annotated[
     str, typer.Option(metavar="auto|dual|alternating|newton", help="auto takes the one that suits the data.")
 ]
 Intercept = Annotated[
-    bool, typer.Option("--fit-intercept", help="An intercept per task, which the fusion leaves alone.")
+    bool,
+    typer.Option("--fit-intercept", metavar="", help="An intercept per task, which the fusion leaves alone."),
 ]
 Scaling = Annotated[
     str,
@@ -109,7 +110,7 @@ Start = Annotated[
 Metric = Annotated[
     str, typer.Option(metavar="euclidean|mahalanobis", help="How far weights are from each other.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print one JSON object instead of a table.")]
 Output = Annotated[Path | None, typer.Option(metavar="FILE.npz", help="Write the model here.")]
 
 
@@ -163,6 +164,10 @@ def fit_command(
             )
         if output is not None:
             result.model.save(output)
+    except FileNotFoundError as error:
+        fault = f"There is no file {error.filename}; this runs in {Path.cwd()}: give the file's full path"
+        messages.print(fault, style="red", markup=False, soft_wrap=True)
+        raise typer.Exit(ExitCode.UNUSABLE) from None
     except (CCMTLError, OSError) as error:
         messages.print(str(error), style="red", markup=False, soft_wrap=True)
         raise typer.Exit(ExitCode.UNUSABLE) from None

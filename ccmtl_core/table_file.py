@@ -21,6 +21,7 @@ _UNREADABLE = (PolarsError, PanicException, UnicodeError, OSError)
 """What polars raises for damaged files; a panic is no ``Exception`` and would end the process."""
 
 _MAGIC = {b"PAR1": "Parquet", b"ARROW1": "Arrow"}
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _COMPRESSED_MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, zstd
 
 
@@ -139,6 +140,13 @@ def _first_row(path: Path, n_columns: int) -> list[str]:
 def refuse_missing(what: str, columns: Sequence[str], present: Sequence[str]) -> None:
     """Raise one DataError that names each column which is not there, with those like it."""
     missing = sorted(set(columns) - set(present), key=list(columns).index)
+    separators = [name for mark, name in _SEPARATORS.items() if len(present) == 1 and mark in present[0]]
+    if missing and separators:
+        raise DataError(
+            f"{what} is separated by {separators[0]}, and only commas do here; polars can convert "
+            f"it: read_csv(FILE, separator=…, infer_schema=False).write_csv(NEW), with decimal_comma=True in "
+            f"place of infer_schema=False if its numbers have commas"
+        )
     refuse([f"{what} has no column {name!r}; {_hint(name, present)}" for name in missing])
 
 

@@ -199,7 +199,23 @@ def test_bad_cells_and_missing_files_are_named(tmp_path: Path) -> None:
     assert "row 2, column 'b': is empty" in done.stderr
     missing = run(tmp_path / "none.csv", *COLUMNS, "--fusion-strength", "1")
     assert missing.exit_code == 1
-    assert "No such file" in missing.stderr
+    assert f"There is no file {tmp_path / 'none.csv'}; this runs in {Path.cwd()}" in missing.stderr
+
+
+@pytest.mark.parametrize("strength", ["1", "auto"])
+@pytest.mark.parametrize(("mark", "name"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
+def test_another_separator_is_named(tmp_path: Path, mark: str, name: str, strength: str) -> None:
+    (tmp_path / "other.csv").write_text("id,y,a,b\nx,1,2,3\n".replace(",", mark))
+    done = run(tmp_path / "other.csv", *COLUMNS, "--fusion-strength", strength)
+    assert done.exit_code == 1
+    assert f"other.csv is separated by {name}, and only commas" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["fit", "serve", "statistics-sql"])
+def test_switches_are_shown_as_such(command: str) -> None:
+    shown = CliRunner().invoke(cli, [command, "--help"]).stdout
+    assert "--help" in shown
+    assert "bool" not in shown.lower()
 
 
 def test_the_help_shows_the_values_that_there_are() -> None:
