@@ -17,6 +17,7 @@ from ccmtl_core.arrays import (
     checked_index,
     checked_names,
     default_feature_names,
+    is_whole,
     refuse_each,
 )
 from ccmtl_core.exceptions import DataError, ParameterError
@@ -28,6 +29,19 @@ Block = tuple[ArrayLike, ArrayLike, ArrayLike]
 
 IN_PLACE = np.empty(0, dtype=np.int64)
 """The order of rows that are grouped already."""
+
+
+FOLDS_OF_FEW_ROWS = 100
+"""So many folds are taken of any number of rows."""
+
+
+def check_sizes(n_tasks: int, n_features: int) -> None:
+    """Refuse numbers of tasks and features that are no integers of at least 1."""
+    for name, value in (("n_tasks", n_tasks), ("n_features", n_features)):
+        if not is_whole(value):
+            raise ParameterError(f"{name} must be an integer, not {value!r}")
+    if n_tasks < 1 or n_features < 1:
+        raise DataError("statistics need at least one task and one feature")
 
 
 def checked_block(
@@ -58,7 +72,11 @@ def group_by_task(
     number: int, block: Block, n_tasks: int, n_features: int
 ) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
     """X, y, order and offsets of one checked block."""
-    X, y, index = checked_block(number, *block, n_tasks, n_features)
+    try:
+        X, y, task_index = block
+    except (TypeError, ValueError):
+        raise DataError(f"block {number} must be three arrays, (X, y, task_index)") from None
+    X, y, index = checked_block(number, X, y, task_index, n_tasks, n_features)
     return (X, y, *group_rows(index, n_tasks))
 
 
@@ -72,7 +90,7 @@ def group_by_fold(dataset: TaskDataset, fold: ArrayLike, n_folds: int) -> tuple[
     fold : (n,) integers in [0, n_folds), or booleans
         The fold of each row.
     n_folds : int
-        K, at least 1.
+        K, at least 1; some folds may be empty.
 
     Returns
     -------
@@ -88,10 +106,13 @@ def group_by_fold(dataset: TaskDataset, fold: ArrayLike, n_folds: int) -> tuple[
     DataError
         A fold out of range, or not one per row.
     ParameterError
-        ``n_folds`` below 1.
+        ``n_folds`` that is no integer, below 1, or far more than there are rows.
     """
-    if n_folds < 1:
-        raise ParameterError(f"n_folds must be at least 1, not {n_folds}")
+    if not is_whole(n_folds) or n_folds < 1:
+        raise ParameterError(f"n_folds must be an integer of at least 1, not {n_folds!r}")
+    n_rows = len(dataset.y)
+    if n_folds > max(n_rows, FOLDS_OF_FEW_ROWS):
+        raise ParameterError(f"n_folds is {n_folds}: of {n_rows} rows most folds would be empty")
     index = np.asarray(fold)
     index = checked_index(index.astype(np.int64) if index.dtype == bool else index, n_folds, "fold")
     if index.shape != dataset.y.shape:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.arrays import is_real
 from ccmtl_core.exceptions import DataError, ParameterError
 
 Score = Callable[[FloatArray, IntArray], float]
@@ -52,6 +53,20 @@ def rmse_over_rows(squared_error: FloatArray, n_samples: IntArray) -> float:
     """
     _require_rows(n_samples)
     return float(np.sqrt(squared_error.sum() / n_samples.sum()))
+
+
+def finite_score(score: Score, squared_error: FloatArray, n_samples: IntArray) -> float:
+    """What ``score`` makes of them.
+
+    Raises
+    ------
+    ParameterError
+        If that is no finite number: there would be nothing to compare.
+    """
+    value = score(squared_error, n_samples)
+    if not is_real(value) or not np.isfinite(value):
+        raise ParameterError(f"score must return a finite number, not {value!r}")
+    return float(value)
 
 
 def standard_error(errors: FloatArray) -> FloatArray:

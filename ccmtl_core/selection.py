@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -26,7 +27,7 @@ from ccmtl_core.knn_graph import check_neighbors, nearest_neighbour_graph
 from ccmtl_core.model_choices import ModelChoices
 from ccmtl_core.path import checked_strengths
 from ccmtl_core.rivals import rival_errors
-from ccmtl_core.scoring import RULES, Score, choose, mean_of_task_rmse, standard_error
+from ccmtl_core.scoring import RULES, Score, choose, finite_score, mean_of_task_rmse, standard_error
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.strength import strength_grid
 from ccmtl_core.task_dataset import TaskDataset
@@ -156,7 +157,7 @@ def select(
     Raises
     ------
     ParameterError
-        A choice that does not exist.
+        A choice that does not exist; a score that is no finite number.
     DataError
         Data that the folds cannot be made of.
 
@@ -174,6 +175,9 @@ def select(
     check_workers(n_jobs)
     if rule not in RULES:
         raise ParameterError(f"rule must be one of {', '.join(RULES)}; not {rule!r}")
+    if not callable(score):
+        raise ParameterError(f"score must be a function, not {score!r}")
+    score = partial(finite_score, score)
     choices = ModelChoices(fit_intercept, loss_scaling, start, metric)
     parts, unweighted = _fold_statistics(data, folds, n_folds, time, rng, sample_weight)
     parts = cast("Sequence[SufficientStatistics]", parts)  # or all triangular, which offer the same
@@ -220,10 +224,11 @@ def _fold_statistics(
         if sample_weight is not None:
             raise ParameterError("sample_weight is for the rows of a dataset; statistics have no rows")
         check_folds(data)
+        if len(kinds := sorted({type(part).__name__ for part in data})) > 1:
+            raise ParameterError(f"the folds must be statistics of one kind, not {' and '.join(kinds)}")
         return data, data
     if not isinstance(folds, str):
-        fold = np.asarray(folds)
-        n_folds = int(fold.max(initial=0)) + 1
+        fold, n_folds = _given_folds(data, folds)
     elif folds == "random":
         fold = random_folds(data, n_folds, np.random.default_rng(0) if rng is None else rng)
     else:
@@ -236,6 +241,27 @@ def _fold_statistics(
     if sample_weight is None:
         return parts, parts
     return SufficientStatistics.by_fold(data, fold, n_folds, sample_weight), parts
+
+
+def _given_folds(data: TaskDataset, folds: ArrayLike) -> tuple[IntArray, int]:
+    """The fold of each row, and how many there are."""
+    try:
+        fold = np.asarray(folds)
+    except ValueError as error:
+        raise DataError(f"folds is not the fold of each row: {error}") from error
+    if fold.ndim == 0:
+        raise ParameterError(
+            f"folds must be one of {', '.join(FOLDS)}, or the fold of each row; not {folds!r}"
+        )
+    if fold.size and fold.dtype.kind not in "biu":
+        raise DataError(f"folds must hold integers, not {fold.dtype}")
+    n_folds, n_used = int(fold.max(initial=0)) + 1, len(np.unique(fold))
+    if n_folds > 2 * max(n_used, 1):
+        raise DataError(
+            f"folds holds {n_used} different numbers up to {n_folds - 1}: most folds would be empty; "
+            "number them from 0"
+        )
+    return fold, n_folds
 
 
 def _refuse_empty(fold: IntArray, n_folds: int, data: TaskDataset) -> None:

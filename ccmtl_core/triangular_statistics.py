@@ -29,7 +29,7 @@ from ccmtl_core.display import counted, named, shown
 from ccmtl_core.exceptions import DataError
 from ccmtl_core.least_squares import LeastSquares, column_lengths, least_squares_from_factor
 from ccmtl_core.qr_kernel import accumulate_factor
-from ccmtl_core.row_blocks import IN_PLACE, Block, group_by_fold, group_by_task, names_or_default
+from ccmtl_core.row_blocks import IN_PLACE, Block, check_sizes, group_by_fold, group_by_task, names_or_default
 from ccmtl_core.task_dataset import TaskDataset
 from ccmtl_core.weighted_rows import weighted_rows
 
@@ -142,6 +142,7 @@ class TriangularStatistics:
         feature_names: Sequence[str] | None = None,
     ) -> TriangularStatistics:
         """Statistics of rows that arrive in pieces; as :meth:`SufficientStatistics.from_blocks`."""
+        check_sizes(n_tasks, n_features)
         factor = _zeros(n_tasks, n_features)
         n_samples = np.zeros(n_tasks, dtype=np.int64)
         slot = np.arange(n_tasks)

@@ -301,3 +301,47 @@ def test_contiguous_folds_follow_time(dataset: TaskDataset) -> None:
 def test_of_equal_errors_the_larger_strength_is_chosen() -> None:
     errors = np.array([[1.0, 0.5, 0.5, 2.0]] * 2)
     assert choose(np.array([0.0, 1.0, 2.0, 3.0]), errors, "best") == 2
+
+
+@pytest.mark.parametrize("folds", [None, 3, 2.5])
+def test_folds_that_are_neither_a_word_nor_rows_are_refused(dataset: TaskDataset, folds: Any) -> None:
+    with pytest.raises(ParameterError, match="folds must be one of random, contiguous, rolling"):
+        select(dataset, [0.0], folds=folds)
+
+
+@pytest.mark.parametrize("number", [10**9, 2**62])
+def test_fold_numbers_that_leave_most_folds_empty_are_refused(dataset: TaskDataset, number: int) -> None:
+    fold = np.arange(len(dataset.y)) % 2
+    fold[0] = number
+    with pytest.raises(DataError, match=f"3 different numbers up to {number}: most folds would be empty"):
+        select(dataset, [0.0], folds=fold)
+
+
+@pytest.mark.parametrize("values", [[0.0, 1.0], ["a", "b"], [None, 1], [float("nan"), 1]])
+def test_folds_are_integers(dataset: TaskDataset, values: list[Any]) -> None:
+    with pytest.raises(DataError, match="folds must hold integers"):
+        select(dataset, [0.0], folds=values * (len(dataset.y) // 2))
+    with pytest.raises(DataError, match="folds is not the fold of each row"):
+        select(dataset, [0.0], folds=[[0], [0, 1]])
+
+
+def test_statistics_of_two_kinds_are_refused(dataset: TaskDataset) -> None:
+    fold = np.arange(len(dataset.y)) % 2
+    parts = [
+        SufficientStatistics.by_fold(dataset, fold, 2)[0],
+        TriangularStatistics.by_fold(dataset, fold, 2)[1],
+    ]
+    with pytest.raises(ParameterError, match="one kind, not SufficientStatistics and TriangularStatistics"):
+        select(parts, [0.0])
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -np.inf, None, "1", np.ones(2)])
+def test_a_score_is_a_finite_number(dataset: TaskDataset, value: Any) -> None:
+    with pytest.raises(ParameterError, match="score must return a finite number"):
+        select(dataset, [0.0, 1.0], n_folds=2, score=lambda squared_error, n_samples: value)
+
+
+def test_a_score_is_a_function(dataset: TaskDataset) -> None:
+    wrong: Any = "rmse"
+    with pytest.raises(ParameterError, match="score must be a function, not 'rmse'"):
+        select(dataset, [0.0], score=wrong)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -192,6 +193,15 @@ def test_offsets_that_do_not_fit_are_refused(offsets: list[int]) -> None:
 def test_feature_names_must_fit(names: list[str]) -> None:
     with pytest.raises(DataError, match="feature name"):
         TaskDataset.from_arrays([np.ones((1, 2))], [[1.0]], feature_names=names)
+
+
+@pytest.mark.parametrize(
+    "offsets",
+    [[0, 1.9, 3], ["0", "1", "3"], [0, None, 3], [0, float("nan"), 3], [False, True, True], [[0], [1, 3]], 3],
+)
+def test_offsets_are_integers(offsets: Any) -> None:
+    with pytest.raises(DataError, match="offsets"):
+        TaskDataset(np.ones((3, 1)), np.ones(3), offsets, ("a", "b"), ("x",))
 
 
 def test_a_dataset_cannot_be_reassigned() -> None:
