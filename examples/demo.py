@@ -87,6 +87,8 @@ def main(
         generated = False
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+        if not any(FOLDER.iterdir()):
+            FOLDER.rmdir()
     if generated and once:
         raise typer.Exit(EXIT_GENERATED)
 
@@ -156,7 +158,8 @@ def upload(service: LocalService, transactions: Transactions) -> None:
     console.print(
         f"  {report['rows']:,} transactions of {report['series']:,} products, "
         f"{report['first'][:10]} to {report['last'][:10]}; "
-        f"{report['filled_periods']:,} absent days filled with zero"
+        f"{report['filled_periods']:,} absent days filled with zero",
+        soft_wrap=True,
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.selection import data, models
+from benchmarks.selection import data
 from benchmarks.selection.data import PeriodRows, Split
 from benchmarks.selection.models import EXPECTED, PARTS, PLAIN, WEIGHED, Tried, bars_of, compare, rows_of
 from ccmtl_core import SufficientStatistics, TaskDataset
@@ -104,10 +104,6 @@ def test_bars_hold_the_nearest_rival_and_school_its_noise() -> None:
     assert bar.met
     (bar,) = bars_of("School", [tried_with(better=10.5, shrunk=9.0, plain=10.0)])
     assert not bar.met
-
-
-def test_nothing_is_measured_where_there_is_no_file(tmp_path: Path) -> None:
-    assert "is not there" in (models.measure(tmp_path).skipped or "")
 
 
 @needs_data

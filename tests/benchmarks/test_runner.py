@@ -81,8 +81,3 @@ def test_the_solver_is_measured_on_one_core(tmp_path: Path) -> None:
     document = printed_by("solver", "--only", "school", "--data", str(tmp_path))
     assert "school.mat is not there" in document["sections"]["school"]["skipped"]
     assert sys.platform != "linux" or len(document["machine"]["pinned_to"]) == 1
-
-
-def test_a_selection_without_its_file_is_skipped(tmp_path: Path) -> None:
-    document = printed_by("selection", "--only", "timing", "--data", str(tmp_path))
-    assert "is not there" in document["sections"]["timing"]["skipped"]
