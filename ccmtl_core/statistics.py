@@ -30,7 +30,7 @@ from ccmtl_core.gram_checks import refuse_impossible, refuse_impossible_sums
 from ccmtl_core.gram_kernel import accumulate_gram
 from ccmtl_core.gram_totals import Totals, sum_of_tasks, weighted_totals, zeros
 from ccmtl_core.least_squares import LeastSquares, least_squares_from_gram
-from ccmtl_core.row_blocks import IN_PLACE, Block, group_by_fold, group_by_task, names_or_default
+from ccmtl_core.row_blocks import IN_PLACE, Block, check_sizes, group_by_fold, group_by_task, names_or_default
 from ccmtl_core.task_dataset import TaskDataset
 from ccmtl_core.threads import WORTH_SHARING, sharing, slices
 from ccmtl_core.weighted_rows import weighted_rows
@@ -203,8 +203,7 @@ class SufficientStatistics:
         >>> SufficientStatistics.from_blocks(blocks, n_tasks=2, n_features=1).xty.ravel()
         array([26., 15.])
         """
-        if n_tasks < 1 or n_features < 1:
-            raise DataError("statistics need at least one task and one feature")
+        check_sizes(n_tasks, n_features)
         totals = zeros(n_tasks, n_features)
         n_samples = np.zeros(n_tasks, dtype=np.int64)
         slot = np.arange(n_tasks)
