@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from benchmarks.solver import school, ta_feng
+from benchmarks.ta_feng import FILE as TA_FENG
 from ccmtl_core import (
     FusingStrength,
     ParameterError,
@@ -248,7 +249,7 @@ def test_school() -> None:
     assert 1.009e4 <= low <= high <= 1.06e4
 
 
-@pytest.mark.skipif(not (DATA / ta_feng.FILE).exists(), reason=f"the Ta-Feng set is not here: {DATA}")
+@pytest.mark.skipif(not (DATA / TA_FENG).exists(), reason=f"the Ta-Feng set is not here: {DATA}")
 def test_ta_feng() -> None:
     data = ta_feng.read(DATA)
     graph = nearest_neighbour_graph(start_weights(data))
