@@ -26,7 +26,6 @@ from app.strength_option import Strength, described, in_words
 from ccmtl_core import (
     CCMTLError,
     FitResult,
-    ParameterError,
     Progress,
     Selection,
     SolveStatus,
@@ -36,6 +35,7 @@ from ccmtl_core import (
     read_statistics_folds,
     statistics_from_files,
 )
+from ccmtl_core.file_path import checked_output
 from ccmtl_core.tabular import read_task_dataset
 
 
@@ -147,7 +147,8 @@ def fit_command(
     _refuse_contradictions(file, statistics, [task, target, features])
     strength = Strength.parsed(fusion_strength, folds, n_folds, rule)
     try:
-        _refuse_unwritable(output)
+        if output is not None:
+            checked_output(output)  # before the fit, not after it
         with _progress_bar(messages, tolerance) as show:
             show(Progress("reading", 0, None, None, 0.0))
             data = _read(file, statistics, task or "", target or "", features or "", strength.is_chosen)
@@ -166,6 +167,10 @@ def fit_command(
             result.model.save(output)
     except FileNotFoundError as error:
         fault = f"There is no file {error.filename}; this runs in {Path.cwd()}: give the file's full path"
+        messages.print(fault, style="red", markup=False, soft_wrap=True)
+        raise typer.Exit(ExitCode.UNUSABLE) from None
+    except IsADirectoryError as error:
+        fault = f"{error.filename} is a folder; give one file, with the rows of all files in it"
         messages.print(fault, style="red", markup=False, soft_wrap=True)
         raise typer.Exit(ExitCode.UNUSABLE) from None
     except (CCMTLError, OSError) as error:
@@ -200,14 +205,6 @@ def _read(
     if by_fold:
         return read_task_dataset(file, task=task, target=target, features=listed(features))
     return [statistics_from_files(file, task=task, target=target, features=listed(features))]
-
-
-def _refuse_unwritable(output: Path | None) -> None:
-    """Before the fit, not after it."""
-    if output is not None and not output.absolute().parent.is_dir():
-        raise ParameterError(f"the folder of {output} does not exist")
-    if output is not None and output.is_dir():
-        raise ParameterError(f"{output} is a folder")
 
 
 @contextmanager

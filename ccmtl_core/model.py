@@ -149,8 +149,12 @@ class CCMTLModel:
     def save(self, path: str | Path) -> None:
         """Write the model to one ``.npz`` file, without pickle, all of it or nothing.
 
+        A symbolic link is followed: the file that it leads to is written.
+
         Raises
         ------
+        ParameterError
+            A path where no file can be: a folder, a pipe, a device, or one without its folder.
         OSError
             The file cannot be written; whatever was there before is untouched.
         """
@@ -159,7 +163,7 @@ class CCMTLModel:
             "feature_names": self.feature_names,
             "metadata": dict(self.metadata),
         }
-        write_model_file(Path(path), self.weights, self.intercept, header)
+        write_model_file(path, self.weights, self.intercept, header)
 
     @classmethod
     def load(cls, path: str | Path) -> CCMTLModel:
@@ -169,10 +173,12 @@ class CCMTLModel:
         ------
         ModelFileError
             The file is damaged or is not a model file.
+        ParameterError
+            A path that is none.
         OSError
             The file cannot be read.
         """
-        weights, intercept, header = read_model_file(Path(path))
+        weights, intercept, header = read_model_file(path)
         try:
             return cls(weights, header["task_ids"], header["feature_names"], header["metadata"], intercept)
         except (DataError, KeyError, TypeError) as error:

@@ -11,9 +11,7 @@ import hashlib
 import io
 import json
 import math
-import os
 import struct
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,6 +23,7 @@ from numpy.typing import NDArray
 
 from ccmtl_core._types import FloatArray
 from ccmtl_core.exceptions import ModelFileError
+from ccmtl_core.file_path import checked_path, whole_file
 
 FORMAT = "ccmtl-model/2"
 """First field of the header; a reader refuses what it does not know."""
@@ -36,9 +35,15 @@ DAMAGE = (zipfile.BadZipFile, struct.error, ValueError, KeyError, EOFError, OSEr
 
 
 def write_model_file(
-    path: Path, weights: FloatArray, intercept: FloatArray, header: Mapping[str, Any]
+    path: str | Path, weights: FloatArray, intercept: FloatArray, header: Mapping[str, Any]
 ) -> None:
-    """Write weights, intercept and header; the file appears whole under its name, or not at all."""
+    """Write weights, intercept and header; the file appears whole under its name, or not at all.
+
+    Raises
+    ------
+    ParameterError, OSError
+        As :func:`~ccmtl_core.file_path.whole_file`.
+    """
     body = np.ascontiguousarray(weights, dtype="<f8")
     added = np.ascontiguousarray(intercept, dtype="<f8")
     text = json.dumps({"format": FORMAT, **header}, allow_nan=False).encode("ascii")
@@ -48,30 +53,23 @@ def write_model_file(
         "header": np.frombuffer(text, dtype=np.uint8),
         "digest": np.frombuffer(_digest(text, body, added), dtype=np.uint8),
     }
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            np.savez(stream, allow_pickle=False, **arrays)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with whole_file(path) as stream:
+        np.savez(stream, allow_pickle=False, **arrays)
 
 
-def read_model_file(path: Path) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
+def read_model_file(path: str | Path) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
     """Weights (T, P), intercept (T,) and header of a file whose digest is right.
 
     Raises
     ------
     ModelFileError
         The file is damaged or is not a model file.
+    ParameterError
+        A path that is none.
     OSError
         The file cannot be read.
     """
-    content = io.BytesIO(path.read_bytes())
+    content = io.BytesIO(checked_path(path).read_bytes())
     try:
         with zipfile.ZipFile(content) as archive:
             arrays = [_read_array(archive, "weights", "<f8", 2)]
@@ -114,9 +112,3 @@ def _digest(text: bytes, *arrays: NDArray[Any]) -> bytes:
         digest.update(repr(array.shape).encode("ascii"))
         digest.update(array.tobytes())
     return digest.digest()
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

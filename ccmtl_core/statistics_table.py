@@ -36,6 +36,7 @@ from ccmtl_core._types import IntArray
 from ccmtl_core.arrays import MAX_FAULTS, Faults, checked_names, refuse_each
 from ccmtl_core.columns import ColumnReader
 from ccmtl_core.exceptions import DataError
+from ccmtl_core.file_path import checked_path
 from ccmtl_core.id_codes import id_codes
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.table_file import read_table, refuse_missing
@@ -186,7 +187,7 @@ def statistics_frame(statistics: SufficientStatistics) -> pl.DataFrame:
 def _frame(source: Source) -> tuple[pl.DataFrame, str]:
     """Return the whole table, and what to call it in messages."""
     if isinstance(source, str | Path):
-        return read_table(Path(source)), str(source)
+        return read_table(checked_path(source)), str(source)
     frame = source if isinstance(source, pl.DataFrame) else pl.DataFrame(source)
     if frame.is_empty():
         raise DataError("the table of statistics has no rows")

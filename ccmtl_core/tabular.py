@@ -12,6 +12,7 @@ import numpy as np
 
 from ccmtl_core.arrays import Faults, checked_names
 from ccmtl_core.columns import ColumnReader, check_roles
+from ccmtl_core.file_path import checked_path
 from ccmtl_core.id_codes import id_codes
 from ccmtl_core.table_file import read_table
 from ccmtl_core.task_dataset import TaskDataset
@@ -42,12 +43,12 @@ def read_task_dataset(path: str | Path, *, task: str, target: str, features: Seq
     DataError
         A file that is none of these, missing columns, empty cells, cells that are not finite numbers.
     ParameterError
-        No features, or a column used twice.
+        No features, a column used twice, or a path that is none.
     OSError
         The file cannot be read.
     """
     names = checked_names(tuple(features), "feature")
-    frame = read_table(Path(path), check_roles(task, target, names))
+    frame = read_table(checked_path(path), check_roles(task, target, names))
     faults = Faults()
     reader = ColumnReader(frame, faults)
     ids, y = reader.ids(task), reader.numbers(target)

@@ -15,6 +15,7 @@ CORE_MAY_USE = {"joblib", "llvmlite", "numba", "numpy", "polars", "pyamg", "scip
 CORE_DOORS = {
     "ccmtl_core",
     "ccmtl_core.compiled",
+    "ccmtl_core.file_path",
     "ccmtl_core.forecasting",
     "ccmtl_core.model",
     "ccmtl_core.near_matches",

@@ -202,6 +202,21 @@ def test_bad_cells_and_missing_files_are_named(tmp_path: Path) -> None:
     assert f"There is no file {tmp_path / 'none.csv'}; this runs in {Path.cwd()}" in missing.stderr
 
 
+def test_an_output_that_is_no_file_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    done = run(tmp_path / "none.csv", *COLUMNS, "--fusion-strength", "1", "--output", tmp_path / "pipe")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == f"{tmp_path / 'pipe'} is a pipe, a socket or a device; give the name of a file\n"
+    assert (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.parametrize("strength", ["1", "auto"])
+def test_a_folder_is_told_from_a_file(tmp_path: Path, strength: str) -> None:
+    done = run(tmp_path, *COLUMNS, "--fusion-strength", strength)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == f"{tmp_path} is a folder; give one file, with the rows of all files in it\n"
+
+
 @pytest.mark.parametrize("strength", ["1", "auto"])
 @pytest.mark.parametrize(("mark", "name"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
 def test_another_separator_is_named(tmp_path: Path, mark: str, name: str, strength: str) -> None:

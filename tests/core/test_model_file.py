@@ -9,7 +9,9 @@ import os
 import pickle
 import stat
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from ccmtl_core import CCMTLModel, ModelFileError
+from ccmtl_core import CCMTLModel, ModelFileError, ParameterError
 from ccmtl_core.model_file import write_model_file
 
 IDS = ("0471", "471", "a/b", "  ", "北京", "\ud800", "line\nbreak")
@@ -195,3 +197,56 @@ def test_a_file_that_lost_its_intercept_is_refused(model: CCMTLModel, tmp_path: 
     np.savez(tmp_path / "less.npz", allow_pickle=False, **arrays)
     with pytest.raises(ModelFileError, match="digest"):
         CCMTLModel.load(tmp_path / "less.npz")
+
+
+def test_a_link_is_followed_to_the_file_that_it_names(model: CCMTLModel, tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    target, link = tmp_path / "store" / "v1.npz", tmp_path / "current.npz"
+    link.symlink_to(Path("store") / "v1.npz")
+    for weights in ([[1.0]], [[2.0]]):  # first the link leads nowhere yet
+        CCMTLModel(weights, ("a",), ("x",)).save(link)
+        assert link.is_symlink()
+        assert CCMTLModel.load(target).weights.tolist() == weights
+    assert [entry.name for entry in target.parent.iterdir()] == ["v1.npz"]
+
+
+def test_what_is_no_file_is_refused_and_stays(model: CCMTLModel, tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link.npz"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for path in (pipe, link):
+        with pytest.raises(ParameterError, match=f"{path} is a pipe, a socket or a device"):
+            model.save(path)
+    assert stat.S_ISFIFO(pipe.lstat().st_mode)
+    assert link.is_symlink()
+    with pytest.raises(ParameterError, match=f"{tmp_path} is a folder"):
+        model.save(tmp_path)
+    with pytest.raises(ParameterError, match=r"the folder of .*none/m\.npz does not exist"):
+        model.save(tmp_path / "none" / "m.npz")
+    assert {entry.name for entry in tmp_path.iterdir()} == {"pipe", "link.npz"}
+
+
+@pytest.mark.parametrize("call", [CCMTLModel([[1.0]], ("a",), ("x",)).save, CCMTLModel.load])
+@pytest.mark.parametrize("path", ["", "a\0b", None, 5, b"m.npz"])
+def test_a_path_that_names_no_file_is_refused(call: Callable[[Any], object], path: object) -> None:
+    with pytest.raises(ParameterError, match="a path must "):
+        call(path)
+
+
+def test_an_error_of_the_system_names_the_path_that_was_given(
+    model: CCMTLModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(16, "Device or resource busy", "a temporary name", None, "another")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="busy") as caught:
+        model.save(tmp_path / "m.npz")
+    assert str(caught.value) == f"[Errno 16] Device or resource busy: '{tmp_path / 'm.npz'}'"
+    long = tmp_path / ("n" * 251 + ".npz")
+    monkeypatch.undo()
+    model.save(long)
+    assert long.exists()
+    with pytest.raises(OSError, match="File name too long") as caught:
+        model.save(tmp_path / ("n" * 300))
+    assert caught.value.filename == str(tmp_path / ("n" * 300))

@@ -1,0 +1,88 @@
+"""A path as a caller gave it in; a path to read, or the file to write, out, or an error that names it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from ccmtl_core.exceptions import ParameterError
+
+
+def checked_path(path: object) -> Path:
+    """Return what names a file as a Path.
+
+    Raises
+    ------
+    ParameterError
+        Neither text nor a Path, no text at all, or text that no system takes for a name.
+    """
+    name = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(name, str):
+        raise ParameterError(f"a path must be text or a Path, not {path!r}")
+    if name == "" or "\0" in name:
+        raise ParameterError(f"a path must name a file; {name!r} does not")
+    return Path(name)
+
+
+def checked_output(path: object) -> Path:
+    """Return the path of a file that is to be written; a symbolic link stands for what it leads to.
+
+    Raises
+    ------
+    ParameterError
+        A path where no file can be: without its folder, or a folder, a pipe or a device itself.
+    OSError
+        A path that cannot be looked at.
+    """
+    given = checked_path(path)
+    target = Path(os.path.realpath(given))
+    try:
+        mode = given.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        if not target.parent.is_dir():
+            raise ParameterError(f"the folder of {given} does not exist") from None
+        return target
+    if stat.S_ISDIR(mode):
+        raise ParameterError(f"{given} is a folder; give the name of a file")
+    if not stat.S_ISREG(mode):
+        raise ParameterError(f"{given} is a pipe, a socket or a device; give the name of a file")
+    return target
+
+
+@contextmanager
+def whole_file(path: object) -> Iterator[BinaryIO]:
+    """Open a file for writing that appears whole under its name at the end of the block, or not at all.
+
+    Raises
+    ------
+    ParameterError
+        As :func:`checked_output`.
+    OSError
+        The file cannot be written; it names the path as it was given.
+    """
+    given, target = checked_path(path), checked_output(path)
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=".ccmtl-", dir=target.parent)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(given)) from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
