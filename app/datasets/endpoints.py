@@ -18,6 +18,7 @@ from app.datasets.ingest import FileType
 from app.datasets.schemas import (
     DatasetDetail,
     DatasetPage,
+    OverlapPolicy,
     RegressionForm,
     SeriesForm,
     UploadMode,
@@ -56,7 +57,8 @@ UPLOAD_REFUSALS: Responses = {
     **UNKNOWN,
     409: {
         "model": Problem,
-        "description": "These rows were appended before, or another upload came first.",
+        "description": "Rows of the file were appended before, or may have been (see `overlap`); or "
+        "another upload came first.",
     },
     413: {"model": Problem, "description": "The body is over the limit, after decompression."},
     415: {"model": Problem, "description": "A content type or encoding that is not read here."},
@@ -183,6 +185,14 @@ async def upload_version(
         UploadMode,
         Query(description="`full`: the version is this file; `append`: the newest one and this file."),
     ] = UploadMode.FULL,
+    overlap: Annotated[
+        OverlapPolicy,
+        Query(
+            description="What becomes of an append with rows that the dataset may have already: in periods "
+            "that their series has values in, or of a regression all rows of an earlier upload. `refuse`; "
+            "`accept`: they are new, and are aggregated with those before, or stand beside them."
+        ),
+    ] = OverlapPolicy.REFUSE,
     dry_run: Annotated[bool, Query(description="Validate and report; store nothing.")] = False,
     content_encoding: Annotated[str | None, Header(description="`gzip`, `zstd` or `identity`.")] = None,
 ) -> UploadOutcome:
@@ -193,7 +203,7 @@ async def upload_version(
     max_bytes = settings.max_upload_bytes
     with storage.incoming() as path:
         await receive(request.stream(), request.headers.get("content-length"), path, decoder, max_bytes)
-        upload = Upload(path, file_type, mode, dry_run)
+        upload = Upload(path, file_type, mode, overlap, dry_run)
         outcome = await run_in_threadpool(add_version, database, storage, name, upload, max_bytes)
     if outcome.version is None:
         response.status_code = 200

@@ -11,17 +11,24 @@ import polars as pl
 from app.datasets.cells import ROW, Cells
 from app.datasets.faults import FaultList
 from app.datasets.isolation import isolated_periods
+from app.datasets.overlap import Overlap, overlap_of_rows, overlap_of_series, taken_periods
 from app.datasets.period_values import PeriodValues, by_period, period_text
 from app.datasets.schemas import SeriesDefinition, Totals, Warned
 from app.errors import MAX_ERRORS, Fault
 from ccmtl_core.forecasting import MAX_DENSE_ROWS
 
+_MERGE = "a dataset that is defined with an `aggregation`, `sum` or `mean`, takes several rows of a period"
+
 
 @dataclass(frozen=True)
 class Base:
-    """The version that an upload is appended to: the rows of its segments, and the zone of its times."""
+    """The version that an upload is appended to: the rows of its segments, and the zone of its times.
+
+    ``heights`` are the numbers of rows of the segments.
+    """
 
     frame: pl.DataFrame
+    heights: tuple[int, ...]
     time_zone: str | None
 
 
@@ -41,6 +48,8 @@ class Extent:
         Values that the fill policy adds to the version.
     warnings : tuple of Warned
         What the sender may not have meant.
+    overlap : Overlap, optional
+        Rows that may be in the version before already.
     """
 
     segment: pl.DataFrame
@@ -48,6 +57,7 @@ class Extent:
     version: Totals
     filled_periods: int = 0
     warnings: tuple[Warned, ...] = ()
+    overlap: Overlap | None = None
 
 
 def regression_extent(cells: Cells, base: Base | None, faults: FaultList) -> Extent:
@@ -62,8 +72,11 @@ def regression_extent(cells: Cells, base: Base | None, faults: FaultList) -> Ext
         raise faults.refusal()
     features = [name for name in cells.frame.columns if name not in (ROW, "unique_id", "y")]
     segment = cells.frame.select("unique_id", "y", *features).sort("unique_id", maintain_order=True)
-    whole = segment if base is None else pl.concat([base.frame, segment])
-    return Extent(segment, _row_totals(segment), _row_totals(whole))
+    if base is None:
+        return Extent(segment, _row_totals(segment), _row_totals(segment))
+    overlap = overlap_of_rows(cells.frame, base.frame, base.heights)
+    whole = pl.concat([base.frame, segment])
+    return Extent(segment, _row_totals(segment), _row_totals(whole), overlap=overlap)
 
 
 def series_extent(cells: Cells, definition: SeriesDefinition, base: Base | None, faults: FaultList) -> Extent:
@@ -78,9 +91,14 @@ def series_extent(cells: Cells, definition: SeriesDefinition, base: Base | None,
     segment = upload.to_frame()
     _check_repetitions(upload, cells.frame, faults)
     _check_finite(upload, faults)
-    whole = upload
+    whole, overlap = upload, None
     if base is not None:
-        _check_against(base, cells, segment, upload, definition, faults)
+        _check_zone(base, cells, definition, faults)
+        taken = taken_periods(upload, segment, base.frame)
+        if definition.aggregation is None:
+            _check_taken(taken, definition, faults)
+        else:
+            overlap = overlap_of_series(upload, taken, definition.aggregation)
         joined = pl.concat([base.frame, segment])
         whole = by_period(joined, definition.frequency, definition.aggregation)
         if not faults:
@@ -95,6 +113,7 @@ def series_extent(cells: Cells, definition: SeriesDefinition, base: Base | None,
         _period_totals(whole),
         n_filled,
         (*_moved(cells.frame, definition), *isolated_periods(whole, upload, n_filled)),
+        overlap,
     )
 
 
@@ -102,16 +121,16 @@ def _check_repetitions(upload: PeriodValues, frame: pl.DataFrame, faults: FaultL
     if not len(upload.repeated):
         return
     first = upload.repeated[np.argsort(upload.repeated[:, 0], kind="stable")[:MAX_ERRORS]].tolist()
-    listed = frame.filter(pl.col(ROW).is_in([row for row, _ in first]))
-    id_of = dict(listed.select(ROW, "unique_id").iter_rows())
+    listed = frame.filter(pl.col(ROW).is_in([row for row, _ in first])).sort(ROW)
+    periods = upload.frequency.to_period(listed["ds"].to_numpy()).tolist()
     samples = (
         Fault(
             code="duplicate_period",
-            message=f"row {earlier} has the same series in the same period, and no aggregation was named",
+            message=f"row {earlier} has this series in {period_text(upload.frequency, period)} too; {_MERGE}",
             row=row,
-            value=id_of[row],
+            value=unique_id,
         )
-        for row, earlier in first
+        for (row, earlier), unique_id, period in zip(first, listed["unique_id"], periods, strict=True)
     )
     faults.add_all("duplicate_period", len(upload.repeated), samples)
 
@@ -130,14 +149,7 @@ def _check_finite(values: PeriodValues, faults: FaultList) -> None:
         faults.add_all("overflow", len(bad), samples)
 
 
-def _check_against(
-    base: Base,
-    cells: Cells,
-    segment: pl.DataFrame,
-    upload: PeriodValues,
-    definition: SeriesDefinition,
-    faults: FaultList,
-) -> None:
+def _check_zone(base: Base, cells: Cells, definition: SeriesDefinition, faults: FaultList) -> None:
     time_zone = "UTC" if cells.has_zone else None
     if time_zone != base.time_zone:
         now, before = ("a zone", "none") if cells.has_zone else ("no zone", "one")
@@ -146,21 +158,21 @@ def _check_against(
             f"these times have {now}, those of the version before have {before}",
             column=definition.columns.ds,
         )
-    if definition.aggregation is None:
-        taken = segment.with_columns(pl.Series(ROW, upload.row)).join(
-            base.frame, on=["unique_id", "ds"], how="semi"
+
+
+def _check_taken(taken: pl.DataFrame, definition: SeriesDefinition, faults: FaultList) -> None:
+    samples = (
+        Fault(
+            code="duplicate_period",
+            message=f"an earlier upload has this series in {period_text(definition.frequency, period)}: "
+            f"leave the row out, or upload all data with `mode=full`; {_MERGE}",
+            row=row,
+            value=unique_id,
         )
-        samples = (
-            Fault(
-                code="duplicate_period",
-                message="an earlier version has this series in this period, and no aggregation was named",
-                row=row,
-                value=unique_id,
-            )
-            for row, unique_id in taken.sort(ROW).head(MAX_ERRORS).select(ROW, "unique_id").iter_rows()
-        )
-        if taken.height:
-            faults.add_all("duplicate_period", taken.height, samples)
+        for row, unique_id, period, _ in taken.head(MAX_ERRORS).iter_rows()
+    )
+    if taken.height:
+        faults.add_all("duplicate_period", taken.height, samples)
 
 
 def _check_size(whole: PeriodValues, n_filled: int, faults: FaultList) -> None:

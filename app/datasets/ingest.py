@@ -14,6 +14,7 @@ from app.datasets.csv_file import open_csv
 from app.datasets.extent import Base, Extent, regression_extent, series_extent
 from app.datasets.faults import FaultList, refuse
 from app.datasets.header import Role, check_header, roles_of
+from app.datasets.overlap import Overlap
 from app.datasets.parquet_file import UNREADABLE, open_parquet
 from app.datasets.parquet_probe import survives_decoding
 from app.datasets.schemas import Definition, SeriesDefinition, UploadMode, UploadReport, Warned
@@ -34,10 +35,11 @@ _UNREADABLE = {
 
 
 class Ingested(NamedTuple):
-    """What is to be stored, and what is to be told."""
+    """What is to be stored, what is to be told, and the rows that may be stored already."""
 
     segment: pl.DataFrame
     report: UploadReport
+    overlap: Overlap | None
 
 
 def ingest(
@@ -84,7 +86,7 @@ def ingest(
         extent = series_extent(cells, definition, base, faults)
     else:
         extent = regression_extent(cells, base, faults)
-    return Ingested(extent.segment, _report(table, roles, cells, extent, mode))
+    return Ingested(extent.segment, _report(table, roles, cells, extent, mode), extent.overlap)
 
 
 def _read_cells(
@@ -112,7 +114,8 @@ def _report(
     table: UploadedTable, roles: Sequence[Role], cells: Cells, extent: Extent, mode: UploadMode
 ) -> UploadReport:
     wanted = {role.column for role in roles}
-    warnings = list(extent.warnings)
+    overlap = extent.overlap
+    warnings = [*extent.warnings, *([] if overlap is None else [overlap.warning()])]
     if table.n_blank_at_end:
         warnings.append(
             Warned(
@@ -126,7 +129,8 @@ def _report(
         periods=extent.upload.periods,
         first=extent.upload.first,
         last=extent.upload.last,
-        aggregated_rows=table.n_rows - extent.upload.values,
+        aggregated_rows=table.n_rows - extent.upload.values + (0 if overlap is None else overlap.n_values),
+        overlapping_rows=0 if overlap is None else overlap.n_rows,
         filled_periods=extent.filled_periods,
         time_zone="UTC" if cells.has_zone else None,
         ignored_columns=[name for name in table.columns if name not in wanted],

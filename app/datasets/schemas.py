@@ -32,6 +32,13 @@ class UploadMode(StrEnum):
     APPEND = "append"
 
 
+class OverlapPolicy(StrEnum):
+    """What becomes of an append with rows that the dataset may have already."""
+
+    REFUSE = "refuse"
+    ACCEPT = "accept"
+
+
 class Aggregation(StrEnum):
     """What becomes of several rows of one series in one period."""
 
@@ -199,7 +206,13 @@ class UploadReport(BaseModel):
     first: str | None = Field(description="Start of the file's first period; null for regression.")
     last: str | None = Field(description="Start of the file's last period; null for regression.")
     aggregated_rows: int = Field(
-        description="Rows that were added to, or averaged with, an earlier row of their series and period."
+        description="Rows that were added to, or averaged with, an earlier row of their series and period, "
+        "with `append` rows of earlier uploads included."
+    )
+    overlapping_rows: int | None = Field(
+        None,
+        description="Of series, rows in periods that their series had values in before this upload; for "
+        "regression, rows equal in every column to one before. Null where it was not counted yet.",
     )
     filled_periods: int = Field(
         description="Values that the fill policy adds when the version is read: absent periods of its "

@@ -13,7 +13,7 @@ from app.datasets.extent import Base
 from app.datasets.frames import definition_of
 from app.datasets.ingest import FileType, Ingested, ingest
 from app.datasets.lookup import lock, require
-from app.datasets.schemas import Definition, UploadMode, UploadOutcome, UploadReport
+from app.datasets.schemas import Definition, OverlapPolicy, UploadMode, UploadOutcome, UploadReport
 from app.datasets.segments import discard, read_segments, unreadable, write_segment
 from app.errors import Conflict
 from app.models import DatasetVersion, Segment
@@ -26,6 +26,7 @@ class Upload(NamedTuple):
     path: Path
     file_type: FileType
     mode: UploadMode
+    overlap: OverlapPolicy
     dry_run: bool
 
 
@@ -36,6 +37,7 @@ class _Target(NamedTuple):
     definition: Definition
     base_id: str | None
     base_digests: list[str]
+    base_heights: tuple[int, ...]
     base_time_zone: str | None
 
 
@@ -49,7 +51,8 @@ def add_version(
     InvalidContent
         With every fault of the file.
     Conflict
-        If the same data was appended before, or the dataset changed meanwhile.
+        If the same data was appended before, or may have been in part and ``upload`` does not accept that;
+        or if the dataset changed meanwhile.
     NotFound
         If there is no such dataset, or no longer.
     """
@@ -63,6 +66,8 @@ def add_version(
                 "already_appended",
                 f"The dataset {name!r} has these very rows already: they would count twice.",
             )
+        if upload.overlap is OverlapPolicy.REFUSE and ingested.overlap and ingested.overlap.is_doubtful:
+            raise ingested.overlap.refusal(name)
         if upload.dry_run:
             return _outcome(name, None, ingested.report)
         version = _publish(database, storage, name, target, path, ingested)
@@ -75,18 +80,21 @@ def _target(database: Database, name: str, mode: UploadMode) -> _Target:
         definition = definition_of(dataset)
         newest = repository.newest_version(session, dataset.id)
         if newest is None or mode is UploadMode.FULL:
-            return _Target(dataset.id, definition, None, [], None)
-        digests = [segment.sha256 for segment in repository.segments_of(session, newest.id)]
-        return _Target(dataset.id, definition, newest.id, digests, newest.report["time_zone"])
+            return _Target(dataset.id, definition, None, [], (), None)
+        segments = repository.segments_of(session, newest.id)
+        digests = [segment.sha256 for segment in segments]
+        heights = tuple(segment.n_rows for segment in segments)
+        return _Target(dataset.id, definition, newest.id, digests, heights, newest.report["time_zone"])
 
 
 def _read_base(database: Database, storage: Storage, target: _Target) -> Base | None:
     if target.base_id is None:
         return None
     try:
-        return Base(read_segments(storage, target.base_digests), target.base_time_zone)
+        rows = read_segments(storage, target.base_digests)
     except SegmentDamaged as error:
         raise unreadable(database, target.base_id, error) from error
+    return Base(rows, target.base_heights, target.base_time_zone)
 
 
 def _publish(

@@ -24,6 +24,7 @@ def test_a_good_file_is_reported_in_full(shop: Shop) -> None:
         "first": "2000-11-01",
         "last": "2000-11-02",
         "aggregated_rows": 0,
+        "overlapping_rows": 0,
         "filled_periods": 1,
         "time_zone": None,
         "ignored_columns": [],
@@ -296,7 +297,8 @@ def test_sums_and_means_of_several_rows_in_a_period(shop: Shop) -> None:
         assert (report["rows"], report["aggregated_rows"], report["version"]["values"]) == (3, 1, 2)
     problem = shop.refused(shop.series(), text)
     assert faults(problem) == [("duplicate_period", 3, None, "a")]
-    assert "row 1" in problem["errors"][0]["message"]
+    message = problem["errors"][0]["message"]
+    assert all(word in message for word in ("row 1", "2000-01-01", "`aggregation`"))
 
 
 def test_a_sum_beyond_float64_is_refused(shop: Shop) -> None:

@@ -148,6 +148,8 @@ def test_an_append_must_not_repeat_a_period(client: TestClient, settings: Settin
     assert answer.status_code == 422
     (fault,) = answer.json()["errors"]
     assert (fault["code"], fault["row"], fault["value"]) == ("duplicate_period", 2, "a")
+    assert "2000-01-02" in fault["message"]
+    assert "`aggregation`" in fault["message"]
     assert len(segments(settings)) == 1
     assert client.get("/v1/datasets/sales").json()["newest_version"] == 1
 
@@ -158,7 +160,8 @@ def test_appended_rows_aggregate_with_those_before(
 ) -> None:
     create(client, aggregation=aggregation)
     send(client, "unique_id,ds,y\na,2000-01-01,1\na,2000-01-01,2\n")
-    report = send(client, "unique_id,ds,y\na,2000-01-01,6\n", mode="append").json()["report"]
+    answer = send(client, "unique_id,ds,y\na,2000-01-01,6\n", mode="append", overlap="accept")
+    report = answer.json()["report"]
     assert report["version"]["values"] == 1
     with database.read() as session:
         newest = session.scalars(select(DatasetVersion).where(DatasetVersion.number == 2)).one()
@@ -186,7 +189,7 @@ def test_appended_times_must_agree_on_having_a_zone(client: TestClient) -> None:
 def test_two_appends_at_once_do_not_both_count(
     client: TestClient, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    create(client)
+    create(client, aggregation="sum")
     send(client, FIRST)
     both_read = threading.Barrier(2)
     write_segment = upload.write_segment
@@ -339,4 +342,4 @@ def test_the_description_of_the_upload_is_complete(api: FastAPI) -> None:
     for status in refusals:
         assert list(operation["responses"][status]["content"]) == ["application/problem+json"]
     names = {p["name"] for p in operation["parameters"]}
-    assert names == {"name", "mode", "dry_run", "content-encoding"}
+    assert names == {"name", "mode", "overlap", "dry_run", "content-encoding"}
