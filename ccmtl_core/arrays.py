@@ -147,19 +147,45 @@ def distinct_moments(values: ArrayLike, shape: tuple[int, ...], what: str) -> tu
     DataError
         Not one value for each row; rows without one (None, NaN, NaT); values that have no order.
     """
-    given = np.asarray(values)
+    given = as_array(values, what)
     if given.shape != shape:
         raise DataError(f"{what} must be {shape}, one for each row; got {given.shape}")
-    if given.dtype.kind == "O":
-        missing = np.fromiter((v is None or v != v for v in given), dtype=bool, count=len(given))
-    else:
-        missing = given != given  # as NaN and NaT are, and nothing else is
-    refuse_each(np.flatnonzero(missing), lambda row: f"{what}, row {row}: there is no value")
     try:
+        if given.dtype.kind == "O":
+            missing = np.fromiter((v is None or v != v for v in given), dtype=bool, count=len(given))
+        else:
+            missing = given != given  # as NaN and NaT are, and nothing else is
+        if np.ma.isMaskedArray(values):
+            missing = missing | np.ma.getmaskarray(values)
+        refuse_each(np.flatnonzero(missing), lambda row: f"{what}, row {row}: there is no value")
         distinct, place = np.unique(given, return_inverse=True)
     except TypeError as error:
         raise DataError(f"{what} holds values of kinds that have no order: {error}") from error
     return len(distinct), place
+
+
+def as_integers(values: ArrayLike, what: str) -> IntArray:
+    """Integers as a C-ordered int64 array; an empty one may be of any type.
+
+    Raises
+    ------
+    DataError
+        Anything else (floats, text and truth values included), ragged values, or numbers beyond 64 bits.
+    """
+    array = as_array(values, what)
+    if array.size and array.dtype.kind not in "iu":
+        raise DataError(f"{what} must hold integers, not {array.dtype}")
+    if array.size and array.max() > np.iinfo(np.int64).max:
+        raise DataError(f"{what} holds {array.max()}, which is beyond 64 bits")
+    return np.ascontiguousarray(array, dtype=np.int64).reshape(array.shape)
+
+
+def as_array(values: ArrayLike, what: str) -> NDArray[Any]:
+    """Values of any type as an array, or a DataError where they are ragged."""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise DataError(f"{what} is not a rectangular array: {error}") from error
 
 
 def default_feature_names(n_features: int) -> tuple[str, ...]:

@@ -6,13 +6,16 @@ Training parts are never differences: the total minus a fold would cancel.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from datetime import date, timedelta
+from decimal import Decimal
+from numbers import Real
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ccmtl_core._types import IntArray
-from ccmtl_core.arrays import distinct_moments, is_whole
+from ccmtl_core.arrays import as_array, distinct_moments, is_whole
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.inputs import check_data
 from ccmtl_core.statistics import SufficientStatistics
@@ -20,6 +23,8 @@ from ccmtl_core.task_dataset import TaskDataset
 from ccmtl_core.triangular_statistics import TriangularStatistics
 
 Statistics = TypeVar("Statistics", SufficientStatistics, TriangularStatistics)
+
+_TIMES = (Real, Decimal, date, timedelta, np.datetime64)
 
 
 def training_folds(folds: Sequence[Statistics]) -> list[Statistics]:
@@ -117,7 +122,7 @@ def contiguous_folds(dataset: TaskDataset, n_folds: int, time: ArrayLike | None 
         n rows.
     n_folds : int
         Blocks, 2 or more.
-    time : (n,) array of numbers, optional
+    time : (n,) array of numbers, dates or datetimes, optional
         When each row was: blocks then hold the same number of distinct times. Otherwise the rows of each task
         are cut into equal parts in their order.
 
@@ -129,7 +134,7 @@ def contiguous_folds(dataset: TaskDataset, n_folds: int, time: ArrayLike | None 
     Raises
     ------
     DataError
-        Times that are not one for each row, missing ones, or fewer distinct ones than folds.
+        Times that are not one for each row, missing ones, text, or fewer distinct ones than folds.
 
     Examples
     --------
@@ -143,11 +148,27 @@ def contiguous_folds(dataset: TaskDataset, n_folds: int, time: ArrayLike | None 
     check_number(n_folds)
     if time is None:
         return _place(dataset) * n_folds // np.maximum(dataset.n_samples, 1)[dataset.task_index]
+    _check_times(as_array(time, "time"))
     n_times, place = distinct_moments(time, dataset.y.shape, "time")
     if n_times < n_folds:
         raise DataError(f"the rows have {n_times} distinct times, too few for {n_folds} folds")
     fold: IntArray = place * n_folds // n_times
     return fold
+
+
+def _check_times(time: NDArray[Any]) -> None:
+    """Refuse what does not say when a row was: text, for one, has "10" before "9"."""
+    if time.dtype.kind == "O":
+        kinds = {type(value) for value in time.flat if value is not None}
+        wrong = [kind for kind in kinds if not issubclass(kind, _TIMES) or issubclass(kind, bool)]
+    else:
+        wrong = [] if time.dtype.kind in "iufMm" else [time.dtype.type]
+    if wrong:
+        names = " and ".join(sorted(kind.__name__ for kind in wrong))
+        raise DataError(
+            f"time must hold numbers, dates or datetimes, not {names}: text of dates becomes datetimes by "
+            "np.array(time, dtype='datetime64'), text of numbers numbers by np.array(time, dtype=float)"
+        )
 
 
 def _place(dataset: TaskDataset) -> IntArray:

@@ -128,7 +128,7 @@ def select(
     n_folds : int
         Of a dataset, where ``folds`` is a word: parts that are held out. Rolling origins take one block more,
         the first, which is never held out.
-    time : (n,) array of numbers, optional
+    time : (n,) array of numbers, dates or datetimes, optional
         When each row of a dataset was, for contiguous folds and rolling origins; by default the order of each
         task's rows.
     rng : numpy.random.Generator, optional

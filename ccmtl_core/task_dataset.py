@@ -20,6 +20,7 @@ from ccmtl_core.arrays import (
     all_finite,
     as_float64,
     as_id,
+    as_integers,
     checked_index,
     checked_names,
     default_feature_names,
@@ -65,7 +66,7 @@ class TaskDataset:
 
     def __post_init__(self) -> None:
         X, y = as_float64(self.X, "X"), as_float64(self.y, "y")
-        offsets = _as_offsets(self.offsets)
+        offsets = as_integers(self.offsets, "offsets")
         if X.ndim != 2 or y.shape != X.shape[:1]:
             raise DataError(f"X must be (n, P) and y (n,); got {X.shape} and {y.shape}")
         if X.shape[1] == 0:
@@ -274,16 +275,6 @@ class TaskDataset:
     def _place(self, row: int) -> str:
         t = int(np.searchsorted(self.offsets, row, side="right")) - 1
         return f"task {self.task_ids[t]!r}, row {row - self.offsets[t]}"
-
-
-def _as_offsets(values: ArrayLike) -> IntArray:
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise DataError(f"offsets are not a rectangular array: {error}") from error
-    if array.size and array.dtype.kind not in "iu":
-        raise DataError(f"offsets must hold integers, not {array.dtype}")
-    return np.ascontiguousarray(array, dtype=np.int64)
 
 
 def _shape_faults(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -202,3 +204,50 @@ def test_periods_of_kinds_without_an_order_are_refused() -> None:
         period_weights(DATA, mixed)
     named: Any = np.array(["a", "b"] * 24, dtype=object)
     np.testing.assert_array_equal(period_weights(DATA, named), period_weights(DATA, np.arange(48) % 2))
+
+
+@pytest.mark.parametrize(
+    ("times", "kind"),
+    [
+        (np.array(["9", "10"]), "str_"),
+        (np.array([b"9", b"10"]), "bytes_"),
+        (np.array([9, "10"], dtype=object), "str"),
+        (np.array([None, "10"], dtype=object), "str"),
+        (np.array([1j, 2.0]), "complex128"),
+        (np.array([True, False]), "bool"),
+        (np.array([True, 2], dtype=object), "bool"),
+    ],
+)
+def test_times_that_do_not_say_when_are_refused(times: Any, kind: str) -> None:
+    for folds in ("contiguous", "rolling"):
+        with pytest.raises(DataError, match=f"time must hold numbers, dates or datetimes, not {kind}: text"):
+            select(DATA, [1.0], folds=folds, n_folds=2, n_neighbors=2, time=np.tile(times, 24))
+    with pytest.raises(DataError, match=f"time must hold numbers, dates or datetimes, not {kind}: text"):
+        contiguous_folds(DATA, 2, np.tile(times, 24))
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [date(2024, 1, 9), date(2024, 1, 10)],
+        [datetime(2024, 1, 9, 23), datetime(2024, 1, 10, 1)],
+        [np.datetime64("2024-01-09"), np.datetime64("2024-01-10")],
+        [timedelta(hours=9), timedelta(hours=10)],
+        [Decimal("9.5"), 10],
+        [np.float32(9), 10],
+    ],
+)
+def test_dates_and_numbers_of_python_are_times(times: list[Any]) -> None:
+    fold = contiguous_folds(DATA, 2, np.tile(np.array(times, dtype=object), 24))
+    assert fold.tolist() == [0, 1] * 24
+
+
+def test_ragged_and_masked_times_are_refused() -> None:
+    ragged: Any = [[1], [1, 2]]
+    with pytest.raises(DataError, match="time is not a rectangular array"):
+        contiguous_folds(DATA, 2, ragged)
+    with pytest.raises(DataError, match="period is not a rectangular array"):
+        period_weights(DATA, ragged)
+    masked = np.ma.masked_equal(np.arange(48), 5)  # type: ignore[no-untyped-call]
+    with pytest.raises(DataError, match="time, row 5: there is no value"):
+        contiguous_folds(DATA, 2, masked)
