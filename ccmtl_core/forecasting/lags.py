@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.arrays import is_real, is_whole
 from ccmtl_core.display import shown
 from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.forecasting.panel import SeriesPanel
@@ -52,12 +53,12 @@ def lag_dataset(panel: SeriesPanel, n_lags: int) -> LaggedPanel:
     panel : SeriesPanel
         T series.
     n_lags : int
-        L, at least 1.
+        L, at least 1 and below the number of values of the longest series.
 
     Raises
     ------
     ParameterError
-        ``n_lags`` below 1.
+        No panel, or ``n_lags`` that is no integer or out of its range.
 
     Examples
     --------
@@ -66,12 +67,12 @@ def lag_dataset(panel: SeriesPanel, n_lags: int) -> LaggedPanel:
     >>> lagged.dataset.X, lagged.dataset.y, lagged.n_dropped
     (array([[2., 1.]]), array([3.]), 4)
     """
-    names = lag_names(n_lags)
+    n_lags = _checked_lags(panel, n_lags, n_targets=1)
+    names = tuple(f"lag_{lag}" for lag in range(1, n_lags + 1))
     n = len(panel.values)
     is_row = np.zeros(n, dtype=bool)
-    if n > n_lags:
-        same_series = panel.series_index[n_lags:] == panel.series_index[:-n_lags]
-        is_row[n_lags:] = same_series & (panel.period[n_lags:] - panel.period[:-n_lags] == n_lags)
+    same_series = panel.series_index[n_lags:] == panel.series_index[:-n_lags]
+    is_row[n_lags:] = same_series & (panel.period[n_lags:] - panel.period[:-n_lags] == n_lags)
     target = np.flatnonzero(is_row)
     if len(target):
         # entry i of the view is values[i], …, values[i + L − 1]: the lags of entry i + L, oldest first
@@ -92,7 +93,7 @@ def latest_lags(panel: SeriesPanel, n_lags: int) -> tuple[FloatArray, IntArray]:
     panel : SeriesPanel
         T series.
     n_lags : int
-        L, at least 1.
+        L, at least 1 and at most the number of values of the longest series.
 
     Returns
     -------
@@ -104,7 +105,7 @@ def latest_lags(panel: SeriesPanel, n_lags: int) -> tuple[FloatArray, IntArray]:
     Raises
     ------
     ParameterError
-        ``n_lags`` below 1.
+        No panel, or ``n_lags`` that is no integer or out of its range.
 
     Examples
     --------
@@ -112,7 +113,7 @@ def latest_lags(panel: SeriesPanel, n_lags: int) -> tuple[FloatArray, IntArray]:
     >>> latest_lags(panel, 2)
     (array([[3., 2.]]), array([3]))
     """
-    lag_names(n_lags)
+    n_lags = _checked_lags(panel, n_lags)
     start, end = panel.offsets[:-1], panel.offsets[1:]
     last_period = np.full(panel.n_series, NO_PERIOD)
     has_entries = end > start
@@ -146,7 +147,7 @@ def split_by_time(lagged: LaggedPanel, holdout_fraction: float) -> tuple[IntArra
     Raises
     ------
     ParameterError
-        A fraction outside (0, 1), or rows that span fewer than two periods.
+        No LaggedPanel, a fraction outside (0, 1), or rows that span fewer than two periods.
 
     Examples
     --------
@@ -154,8 +155,12 @@ def split_by_time(lagged: LaggedPanel, holdout_fraction: float) -> tuple[IntArra
     >>> split_by_time(lag_dataset(panel, 1), 0.5)
     (array([0, 0, 1, 1]), 4)
     """
-    if not 0 < holdout_fraction < 1:
-        raise ParameterError(f"holdout_fraction must lie in (0, 1), not {holdout_fraction}")
+    if not isinstance(lagged, LaggedPanel):
+        raise ParameterError(
+            f"lagged must be a LaggedPanel, as lag_dataset returns it, not {type(lagged).__name__}"
+        )
+    if not (is_real(holdout_fraction) and 0 < holdout_fraction < 1):
+        raise ParameterError(f"holdout_fraction must lie in (0, 1), not {holdout_fraction!r}")
     period = lagged.target_period
     n_periods = int(period.max() - period.min()) + 1 if len(period) else 0
     if n_periods < 2:
@@ -169,14 +174,18 @@ def n_periods_held_out(n_periods: int, holdout_fraction: float) -> int:
     return min(max(math.floor(n_periods * holdout_fraction + 0.5), 1), n_periods - 1)
 
 
-def lag_names(n_lags: int) -> tuple[str, ...]:
-    """("lag_1", …, "lag_L").
-
-    Raises
-    ------
-    ParameterError
-        ``n_lags`` below 1.
-    """
+def _checked_lags(panel: SeriesPanel, n_lags: int, n_targets: int = 0) -> int:
+    """The number of lags, or an error where no series has as many values, and the targets after them."""
+    if not isinstance(panel, SeriesPanel):
+        raise ParameterError(f"panel must be a SeriesPanel, not {type(panel).__name__}")
+    if not is_whole(n_lags):
+        raise ParameterError(f"n_lags must be an integer, not {n_lags!r}")
     if n_lags < 1:
         raise ParameterError(f"n_lags must be at least 1, not {n_lags}")
-    return tuple(f"lag_{lag}" for lag in range(1, n_lags + 1))
+    longest = int(np.diff(panel.offsets).max(initial=0))
+    if n_lags > longest - n_targets:
+        raise ParameterError(
+            f"n_lags is {n_lags}, and the longest series has {longest} value(s), "
+            f"which allow at most {max(longest - n_targets, 0)}"
+        )
+    return int(n_lags)

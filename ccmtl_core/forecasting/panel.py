@@ -12,7 +12,9 @@ from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.arrays import (
     all_finite,
     as_float64,
+    as_integers,
     checked_names,
+    is_whole,
     read_only,
     refuse,
     refuse_each,
@@ -46,7 +48,10 @@ class SeriesPanel:
     Raises
     ------
     DataError
-        Shapes that do not fit, repeated or unordered periods, values that are not finite.
+        Shapes that do not fit, offsets or periods that are not integers, repeated or unordered
+        periods, periods beyond the calendar, values that are not finite.
+    ParameterError
+        An unknown frequency.
     """
 
     unique_ids: tuple[str, ...]
@@ -58,8 +63,9 @@ class SeriesPanel:
     def __post_init__(self) -> None:
         ids = checked_names(self.unique_ids, "unique_id")
         values = as_float64(self.values, "values")
-        period = np.ascontiguousarray(self.period, dtype=np.int64)
-        offsets = np.ascontiguousarray(self.offsets, dtype=np.int64)
+        frequency = Frequency(self.frequency)
+        period = frequency.checked_periods(self.period)
+        offsets = as_integers(self.offsets, "offsets")
         if values.ndim != 1 or period.shape != values.shape or offsets.shape != (len(ids) + 1,):
             raise DataError(
                 f"values and period must be (n,), offsets ({len(ids) + 1},); "
@@ -70,7 +76,7 @@ class SeriesPanel:
         object.__setattr__(self, "unique_ids", ids)
         for name, array in {"offsets": offsets, "period": period, "values": values}.items():
             object.__setattr__(self, name, read_only(array))
-        object.__setattr__(self, "frequency", Frequency(self.frequency))
+        object.__setattr__(self, "frequency", frequency)
         self._refuse_bad_entries()
 
     @classmethod
@@ -80,8 +86,9 @@ class SeriesPanel:
         Parameters
         ----------
         frame : polars DataFrame
-            Columns ``unique_id`` (text), ``ds`` (Date or Datetime; with a zone it is converted to
-            UTC) and ``y`` (numbers); one row per series and period, in any order.
+            Columns ``unique_id`` (text), ``ds`` (Date or Datetime) and ``y`` (numbers); one row
+            per series and period, in any order. Of times with a zone, hours are converted to UTC;
+            days, weeks and months are those of the local date.
         frequency : Frequency
             What a period is.
 
@@ -89,6 +96,8 @@ class SeriesPanel:
         ------
         DataError
             Missing columns, wrong types, missing values, two rows in one period.
+        ParameterError
+            No polars DataFrame, or an unknown frequency.
 
         Examples
         --------
@@ -101,11 +110,8 @@ class SeriesPanel:
         """
         _check_columns(frame)
         frequency = Frequency(frequency)
-        moments = frame["ds"]
-        if isinstance(moments.dtype, pl.Datetime) and moments.dtype.time_zone is not None:
-            moments = moments.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
         ids, index = id_codes(frame["unique_id"], ordered=True)
-        period = frequency.to_period(moments.to_numpy())
+        period = frequency.to_period(frame["ds"])
         order = np.lexsort((period, index))
         offsets = np.zeros(len(ids) + 1, dtype=np.int64)
         np.cumsum(np.bincount(index, minlength=len(ids)), out=offsets[1:])
@@ -152,7 +158,7 @@ class SeriesPanel:
         Raises
         ------
         ParameterError
-            An unknown method or start.
+            An unknown method or start, or a ``max_rows`` that is no integer.
         DataError
             The filled panel would exceed ``max_rows``.
 
@@ -165,8 +171,10 @@ class SeriesPanel:
         """
         if method != "zero":
             raise ParameterError(f"fill method must be 'zero', not {method!r}")
-        if start not in {"dataset", "series"}:
+        if start not in ("dataset", "series"):
             raise ParameterError(f"start must be 'dataset' or 'series', not {start!r}")
+        if not is_whole(max_rows):
+            raise ParameterError(f"max_rows must be an integer, not {max_rows!r}")
         if not len(self.values):
             return self, 0
         first = self._first_periods(start)
@@ -215,7 +223,12 @@ class SeriesPanel:
         return f"series {self.unique_ids[self.series_index[entry]]!r}, period {moment}"
 
 
-def _check_columns(frame: pl.DataFrame) -> None:
+def _check_columns(frame: object) -> None:
+    if not isinstance(frame, pl.DataFrame):
+        raise ParameterError(
+            f"frame must be a polars DataFrame, not {type(frame).__name__}: collect() makes one of a polars "
+            "LazyFrame, polars.from_pandas of a pandas DataFrame, and polars.DataFrame of a dict"
+        )
     missing = [name for name in ("unique_id", "ds", "y") if name not in frame.columns]
     refuse([f"column {name!r} is missing; there are {frame.columns}" for name in missing])
     schema = frame.schema

@@ -6,9 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ccmtl_core._types import FloatArray
-from ccmtl_core.arrays import as_float64, as_shape
+from ccmtl_core.arrays import as_float64, as_shape, is_whole
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.model import predict_rows
+
+MAX_PERIODS_AHEAD = 2**20
+"""More than the hours of a century: a larger horizon is a mistake."""
 
 
 def recursive_forecast(
@@ -23,7 +26,7 @@ def recursive_forecast(
     lags : (m, L) float64
         Each series' last L values, newest first; a row with NaN gives NaN.
     h : int
-        Periods, at least 1.
+        Periods, from 1 to ``MAX_PERIODS_AHEAD``.
     intercept : (m,) float64, optional
         Each series' own; none is the same as zeros.
 
@@ -36,9 +39,9 @@ def recursive_forecast(
     Raises
     ------
     DataError
-        Shapes that differ.
+        Shapes that differ, or no lags.
     ParameterError
-        ``h`` below 1.
+        ``h`` that is no integer or out of its range.
 
     Examples
     --------
@@ -48,9 +51,15 @@ def recursive_forecast(
     W, window = as_float64(weights_rows, "weights_rows"), as_float64(lags, "lags").copy()
     if W.ndim != 2 or W.shape != window.shape:
         raise DataError(f"weights_rows and lags must both be (m, L); got {W.shape} and {window.shape}")
+    if W.shape[1] == 0:
+        raise DataError("weights_rows and lags must be (m, L) with at least one lag, L = 1")
     added = None if intercept is None else as_shape(intercept, (len(W),), "intercept")
+    if not is_whole(h):
+        raise ParameterError(f"h must be an integer, not {h!r}")
     if h < 1:
         raise ParameterError(f"h must be at least 1, not {h}")
+    if h > MAX_PERIODS_AHEAD:
+        raise ParameterError(f"h must be at most {MAX_PERIODS_AHEAD}, not {h}")
     every_row = np.arange(len(W))
     forecast = np.empty((len(W), h))
     for step in range(h):

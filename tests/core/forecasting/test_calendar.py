@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
@@ -10,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ccmtl_core import DataError
+from ccmtl_core import DataError, ParameterError
 from ccmtl_core.forecasting import Frequency
 
 EPOCH = datetime(1970, 1, 1)
@@ -72,13 +74,58 @@ def test_a_missing_time_is_refused(times: list[object]) -> None:
         Frequency.DAY.to_period(times)
 
 
-@pytest.mark.parametrize("times", [["yesterday"], [1.5], [{}]])
-def test_what_is_not_a_time_is_refused(times: list[object]) -> None:
+@pytest.mark.parametrize(
+    "times", [["yesterday"], [1.5], [{}], [2**70], np.array([1], dtype=object), ["2024-01-01T00:00+99:00"]]
+)
+def test_what_is_not_a_time_is_refused(times: Any) -> None:
     with pytest.raises(DataError, match="not a time"):
         Frequency.DAY.to_period(times)
 
 
 def test_frequencies_are_those_of_the_wire() -> None:
     assert [frequency.value for frequency in Frequency] == ["h", "D", "W", "MS"]
-    with pytest.raises(ValueError, match="'Q' is not a valid Frequency"):
-        Frequency("Q")
+    unknown: list[Any] = ["Q", None, 1, {}]
+    for value in unknown:
+        with pytest.raises(ParameterError, match="is not a valid Frequency; there are 'h', 'D', 'W', 'MS'"):
+            Frequency(value)
+
+
+def in_london(*moments: datetime) -> pl.Series:
+    return pl.Series(moments).dt.replace_time_zone("Europe/London")
+
+
+@every_frequency
+def test_a_time_with_a_zone_keeps_its_local_date_and_its_hour_in_utc(frequency: Frequency) -> None:
+    midnight = datetime(2024, 7, 1, tzinfo=ZoneInfo("Europe/London"))
+    read = datetime(2024, 6, 30, 23) if frequency is Frequency.HOUR else datetime(2024, 7, 1)
+    given: list[Any] = [[midnight], ["2024-07-01T00:00+01:00"], in_london(datetime(2024, 7, 1))]
+    for times in given:
+        assert frequency.to_period(times).tolist() == frequency.to_period([read]).tolist()
+
+
+@every_frequency
+@pytest.mark.parametrize("periods", [[1.7], [1.0], ["3"], [True], [2**70], [[1], [1, 2]]])
+def test_periods_are_numbered_by_integers(frequency: Frequency, periods: Any) -> None:
+    with pytest.raises(DataError, match=r"period must hold integers|not a rectangular array"):
+        frequency.to_datetime(periods)
+
+
+@every_frequency
+@pytest.mark.parametrize("period", [2**62, -(2**62), 2**63 - 1, -(2**63)])
+def test_periods_beyond_the_calendar_are_refused(frequency: Frequency, period: int) -> None:
+    with pytest.raises(DataError, match=f"period {period} is beyond the calendar"):
+        frequency.to_datetime([0, period])
+
+
+@every_frequency
+@pytest.mark.parametrize("unit", ["Y", "M", "D", "s", "ms"])
+def test_times_beyond_the_calendar_are_refused(frequency: Frequency, unit: str) -> None:
+    with pytest.raises(DataError, match="is beyond the calendar"):
+        frequency.to_period(np.array([0, 2**62]).astype(f"datetime64[{unit}]"))
+
+
+@every_frequency
+def test_the_calendars_ends_are_read_back(frequency: Frequency) -> None:
+    ends = np.array([-261_969, 258_030]).astype("datetime64[Y]")
+    period = frequency.to_period(ends)
+    assert frequency.to_period(frequency.to_datetime(period)).tolist() == period.tolist()

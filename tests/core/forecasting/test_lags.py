@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -23,6 +25,10 @@ def panels(draw: st.DrawFn) -> SeriesPanel:
     return SeriesPanel(ids, np.concatenate([[0], np.cumsum(lengths)]), period, values, "D")  # type: ignore[arg-type]
 
 
+def longest(panel: SeriesPanel) -> int:
+    return int(np.diff(panel.offsets).max())
+
+
 def by_period(panel: SeriesPanel, t: int) -> dict[int, float]:
     own = slice(panel.offsets[t], panel.offsets[t + 1])
     return dict(zip(panel.period[own].tolist(), panel.values[own].tolist(), strict=True))
@@ -30,6 +36,10 @@ def by_period(panel: SeriesPanel, t: int) -> dict[int, float]:
 
 @given(panel=panels(), n_lags=st.integers(1, 6))
 def test_rows_are_those_of_a_plain_loop(panel: SeriesPanel, n_lags: int) -> None:
+    if longest(panel) <= n_lags:
+        with pytest.raises(ParameterError, match=f"allow at most {max(longest(panel) - 1, 0)}$"):
+            lag_dataset(panel, n_lags)
+        return
     lagged = lag_dataset(panel, n_lags)
     X, y, task, target = [], [], [], []
     for t in range(panel.n_series):
@@ -52,6 +62,10 @@ def test_rows_are_those_of_a_plain_loop(panel: SeriesPanel, n_lags: int) -> None
 
 @given(panel=panels(), n_lags=st.integers(1, 6))
 def test_the_latest_lags_are_the_row_that_comes_next(panel: SeriesPanel, n_lags: int) -> None:
+    if longest(panel) < n_lags:
+        with pytest.raises(ParameterError, match=f"allow at most {longest(panel)}$"):
+            latest_lags(panel, n_lags)
+        return
     lags, last_period = latest_lags(panel, n_lags)
     for t in range(panel.n_series):
         values = by_period(panel, t)
@@ -71,6 +85,8 @@ def test_the_latest_lags_are_the_row_that_comes_next(panel: SeriesPanel, n_lags:
 def test_a_split_holds_out_the_last_part_of_the_span(
     panel: SeriesPanel, n_lags: int, fraction: float
 ) -> None:
+    if longest(panel) <= n_lags:
+        return
     lagged = lag_dataset(panel, n_lags)
     target = lagged.target_period
     if len(target) == 0 or target.min() == target.max():
@@ -94,8 +110,8 @@ def test_half_of_an_odd_span_is_rounded_up() -> None:
     assert (fold.tolist(), cut) == ([0, 0, 1, 1, 1], 3)
 
 
-@pytest.mark.parametrize("fraction", [0.0, 1.0, -0.5, float("nan")])
-def test_fractions_outside_the_unit_interval_are_refused(fraction: float) -> None:
+@pytest.mark.parametrize("fraction", [0.0, 1.0, -0.5, float("nan"), "0.5", None, True])
+def test_fractions_outside_the_unit_interval_are_refused(fraction: Any) -> None:
     panel = SeriesPanel(("a",), [0, 3], [0, 1, 2], [1.0, 2.0, 3.0], "D")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="holdout_fraction"):
         split_by_time(lag_dataset(panel, 1), fraction)
@@ -106,3 +122,36 @@ def test_at_least_one_lag_is_needed() -> None:
     for make in (lag_dataset, latest_lags):
         with pytest.raises(ParameterError, match="n_lags must be at least 1"):
             make(panel, 0)
+
+
+@pytest.mark.parametrize("make", [lag_dataset, latest_lags])
+@pytest.mark.parametrize("n_lags", [1.5, 2.0, "2", True, None])
+def test_lags_are_counted_by_an_integer(make: Any, n_lags: object) -> None:
+    panel = SeriesPanel(("a",), [0, 3], [0, 1, 2], [1.0, 2.0, 3.0], "D")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="n_lags must be an integer, not"):
+        make(panel, n_lags)
+
+
+def test_lags_may_be_an_unsigned_integer_of_numpy() -> None:
+    panel = SeriesPanel(("a",), [0, 4], [0, 1, 2, 3], np.arange(4.0), "D")  # type: ignore[arg-type]
+    two: Any = np.uint8(2)
+    assert lag_dataset(panel, two).dataset.X.tolist() == lag_dataset(panel, 2).dataset.X.tolist()
+    assert latest_lags(panel, two)[0].tolist() == [[3.0, 2.0]]
+
+
+def test_more_lags_than_any_series_has_are_refused_at_once() -> None:
+    panel = SeriesPanel(("a", "b"), [0, 4, 5], [0, 1, 2, 3, 0], np.ones(5), "D")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match=r"the longest series has 4 value\(s\), which allow at most 3"):
+        lag_dataset(panel, 10**12)
+    with pytest.raises(ParameterError, match=r"the longest series has 4 value\(s\), which allow at most 4"):
+        latest_lags(panel, 10**12)
+
+
+def test_what_is_no_panel_is_refused() -> None:
+    other: Any = {"unique_id": ["a"]}
+    with pytest.raises(ParameterError, match="panel must be a SeriesPanel, not dict"):
+        lag_dataset(other, 1)
+    with pytest.raises(ParameterError, match="panel must be a SeriesPanel, not dict"):
+        latest_lags(other, 1)
+    with pytest.raises(ParameterError, match="lagged must be a LaggedPanel, as lag_dataset returns it"):
+        split_by_time(other, 0.5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta, timezone
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -63,6 +64,35 @@ def test_hours_with_a_zone_are_read_in_utc() -> None:
     assert panel.frequency.to_datetime(panel.period)[0] == np.datetime64("1999-12-31T23:00")
 
 
+@pytest.mark.parametrize("zone", ["Europe/London", "Europe/Berlin", "America/New_York", "Pacific/Auckland"])
+@pytest.mark.parametrize("month", [date(2024, month, 1) for month in (3, 4, 9, 10, 11)])
+def test_local_midnights_are_days_without_gaps_when_clocks_change(zone: str, month: date) -> None:
+    days = [month + timedelta(days=day) for day in range(31)]
+    midnights = pl.Series(days).cast(pl.Datetime("us")).dt.replace_time_zone(zone)
+    frame = pl.DataFrame({"unique_id": ["a"] * 31, "ds": midnights, "y": range(31)})
+    panel, n_filled = SeriesPanel.from_frame(frame, "D").filled("zero")
+    assert (panel.values.tolist(), n_filled) == (list(range(31)), 0)
+    assert panel.frequency.to_datetime(panel.period).astype("datetime64[D]").tolist() == days
+
+
+@pytest.mark.parametrize(("frequency", "second"), [("W", datetime(2024, 7, 8)), ("MS", datetime(2024, 8, 1))])
+def test_local_midnights_begin_their_week_and_month(frequency: str, second: datetime) -> None:
+    starts = pl.Series([datetime(2024, 7, 1), second])
+    midnights = starts.dt.replace_time_zone("Europe/Berlin")
+    panel = SeriesPanel.from_frame(
+        pl.DataFrame({"unique_id": ["a", "a"], "ds": midnights, "y": [1, 2]}), frequency
+    )
+    assert panel.frequency.to_datetime(panel.period).tolist() == starts.to_list()
+
+
+def test_an_hour_that_the_clock_shows_twice_is_two_hours() -> None:
+    hours = pl.Series([datetime(2024, 10, 27, hour) for hour in range(3)]).dt.replace_time_zone("UTC")
+    local = hours.dt.convert_time_zone("Europe/London")
+    assert local.dt.hour().to_list() == [1, 1, 2]
+    frame = pl.DataFrame({"unique_id": ["a"] * 3, "ds": local, "y": [1, 2, 3]})
+    assert SeriesPanel.from_frame(frame, "h").filled("zero")[0].values.tolist() == [1, 2, 3]
+
+
 def test_series_without_entries_are_filled_from_the_dataset_only() -> None:
     panel = SeriesPanel(("a", "b"), [0, 0, 2], [3, 4], [1.0, 2.0], "D")
     assert panel.filled("zero", "dataset")[0].values.tolist() == [0, 0, 1, 2]
@@ -87,10 +117,13 @@ def test_one_mistyped_year_is_refused_before_the_memory_is_asked_for() -> None:
         panel.filled("zero", max_rows=1_000_000)
 
 
-@pytest.mark.parametrize(("method", "start"), [("mean", "dataset"), ("zero", "now")])
-def test_unknown_policies_are_refused(method: str, start: str) -> None:
+@pytest.mark.parametrize(("method", "start"), [("mean", "dataset"), ("zero", "now"), ("zero", [])])
+def test_unknown_policies_are_refused(method: str, start: Any) -> None:
     with pytest.raises(ParameterError):
         SeriesPanel(("a",), [0, 1], [1], [1.0], "D").filled(method, start)
+    limit: Any = "5"
+    with pytest.raises(ParameterError, match="max_rows must be an integer, not '5'"):
+        SeriesPanel(("a",), [0, 1], [1], [1.0], "D").filled("zero", max_rows=limit)
 
 
 @pytest.mark.parametrize(
@@ -118,9 +151,29 @@ def test_a_missing_column_is_named() -> None:
         SeriesPanel.from_frame(pl.DataFrame({"unique_id": ["a"], "ds": [date(2000, 1, 1)]}), "D")
 
 
+@pytest.mark.parametrize("frame", [None, {"unique_id": ["a"]}, frame_of({("a", 0): 1.0}).lazy()])
+def test_what_is_no_frame_is_refused_with_the_way_to_make_one(frame: Any) -> None:
+    with pytest.raises(ParameterError, match=r"frame must be a polars DataFrame, not \w+: collect\(\) makes"):
+        SeriesPanel.from_frame(frame, "D")
+
+
+@pytest.mark.parametrize("frequency", ["x", None, 1])
+def test_unknown_frequencies_are_refused(frequency: Any) -> None:
+    with pytest.raises(ParameterError, match="is not a valid Frequency; there are 'h'"):
+        SeriesPanel.from_frame(frame_of({("a", 0): 1.0}), frequency)
+    with pytest.raises(ParameterError, match="is not a valid Frequency; there are 'h'"):
+        SeriesPanel(("a",), [0, 1], [1], [1.0], frequency)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("offsets", "period", "values", "message"),
     [
+        ([0, 2.7], [1, 2], [1.0, 2.0], "offsets must hold integers, not float64"),
+        ([0, 2], [1.5, 2.5], [1.0, 2.0], "period must hold integers, not float64"),
+        ([0, 2], ["1", "2"], [1.0, 2.0], "period must hold integers, not <U1"),
+        ([0, 2], [False, True], [1.0, 2.0], "period must hold integers, not bool"),
+        ([0, 2], [1, 2**62], [1.0, 2.0], "period 4611686018427387904 is beyond the calendar"),
+        ([0, 2], np.array([1, 2**63 + 1], np.uint64), [1.0, 2.0], "which is beyond 64 bits"),
         ([0, 1], [1, 2], [1.0, 2.0], "offsets must rise"),
         ([0, 2, 1], [1, 2], [1.0, 2.0], r"offsets \(2,\)"),
         ([0, 2], [1], [1.0, 2.0], "must be"),
@@ -129,8 +182,6 @@ def test_a_missing_column_is_named() -> None:
         ([0, 2], [1, 2], [1.0, np.inf], "the value is inf"),
     ],
 )
-def test_impossible_panels_are_refused(
-    offsets: list[int], period: list[int], values: list[float], message: str
-) -> None:
+def test_impossible_panels_are_refused(offsets: Any, period: Any, values: list[float], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        SeriesPanel(("a",), offsets, period, values, "D")  # type: ignore[arg-type]
+        SeriesPanel(("a",), offsets, period, np.array(values), Frequency.DAY)

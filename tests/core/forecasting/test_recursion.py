@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -71,5 +73,19 @@ def test_what_does_not_fit_is_refused() -> None:
         recursive_forecast([[1.0, 2.0]], [[1.0]], 1)
     with pytest.raises(DataError, match=r"must both be \(m, L\)"):
         recursive_forecast([1.0], [1.0], 1)
+    with pytest.raises(DataError, match="at least one lag"):
+        recursive_forecast(np.empty((2, 0)), np.empty((2, 0)), 1)
     with pytest.raises(ParameterError, match="h must be at least 1"):
         recursive_forecast([[1.0]], [[1.0]], 0)
+
+
+@pytest.mark.parametrize("h", [1.5, 1.0, "3", True, None])
+def test_the_horizon_is_an_integer(h: Any) -> None:
+    with pytest.raises(ParameterError, match="h must be an integer, not"):
+        recursive_forecast([[1.0]], [[1.0]], h)
+
+
+@pytest.mark.parametrize("m", [0, 1])
+def test_a_horizon_beyond_a_century_of_hours_is_refused(m: int) -> None:
+    with pytest.raises(ParameterError, match="h must be at most 1048576"):
+        recursive_forecast(np.ones((m, 1)), np.ones((m, 1)), 10**15)
