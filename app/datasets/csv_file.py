@@ -5,15 +5,17 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from app.datasets.csv_scan import MAX_IRREGULARITIES, CsvStructure, Irregularity, scan_csv
+from app.datasets.csv_scan import CsvStructure, Irregularity, scan_csv
 from app.datasets.faults import FaultList, refuse
+from app.datasets.first_line import refuse_other_formats, refuse_without_line_breaks
+from app.datasets.header import refuse_too_many
 from app.datasets.uploaded_table import UploadedTable, recognised, refuse_empty
 from app.errors import Fault
 
@@ -29,36 +31,40 @@ _SENTENCES = {
 }
 
 
-def open_csv(path: Path, faults: FaultList) -> UploadedTable:
+def open_csv(path: Path, wanted: Collection[str], faults: FaultList) -> UploadedTable:
     """Check the structure of the file at ``path``.
 
     Parameters
     ----------
     path : Path
         A file that does not change meanwhile.
+    wanted : collection of str
+        Columns that are asked for.
     faults : FaultList
         Takes the faults of rows; those of the whole file are raised.
 
     Raises
     ------
     InvalidContent
-        If the file is empty, not text in UTF-8, or without header.
+        If the file is empty, not text in UTF-8, without header, or of another format by its header.
     """
     refuse_empty(path)
     data = np.memmap(path, np.uint8, mode="r").view(np.ndarray)
-    head = data[:4].tobytes()
-    what = recognised(head)
+    start = data[:4].tobytes()
+    what = recognised(start)
     if what:
         raise refuse("not_csv", f"The file is not CSV but {what}.")
-    if head.startswith(codecs.BOM_UTF8):
+    if start.startswith(codecs.BOM_UTF8):
         data = data[len(codecs.BOM_UTF8) :]
     _refuse_other_encodings(data)
-    header = _header(data)
+    head = data[:MAX_HEADER_BYTES].tobytes().decode("utf-8", "ignore")
+    header = _header(head, len(data))
+    refuse_other_formats(head, header, wanted, len(data))
+    refuse_too_many(header)
     structure = scan_csv(data, len(header))
     _report(structure, header, faults)
     names = tuple(map(str, range(len(header))))
-    kinds = set(structure.irregularities[:, 0].tolist())
-    is_readable = kinds <= {Irregularity.FIELD_COUNT, Irregularity.BLANK}
+    is_readable = set(structure.counts) <= {Irregularity.FIELD_COUNT, Irregularity.BLANK}
     return UploadedTable(
         columns=tuple(header),
         names=names,
@@ -99,33 +105,29 @@ def _not_utf8(data: NDArray[np.uint8], position: int) -> Exception:
     return faults.refusal()
 
 
-def _header(data: NDArray[np.uint8]) -> list[str]:
-    head = data[:MAX_HEADER_BYTES].tobytes()
-    if head[:1] in (b"\n", b"\r"):
+def _header(text: str, n_bytes: int) -> list[str]:
+    if text[:1] in ("\n", "\r"):
         raise refuse("no_header", "The first line is blank; it must name the columns.")
-    text = head.decode("utf-8", "ignore")
     if "\0" in text.partition("\n")[0]:
         raise refuse("not_csv", "The file is not CSV in UTF-8: its first line contains NUL bytes.")
     try:
         return next(csv.reader(io.StringIO(text, newline=""), strict=True))
     except (csv.Error, StopIteration):
+        refuse_without_line_breaks(text, n_bytes)
         raise refuse("no_header", "The first line cannot be read as the names of columns.") from None
 
 
 def _report(structure: CsvStructure, header: list[str], faults: FaultList) -> None:
     listed = structure.irregularities.tolist()
-    counts = Counter(Irregularity(kind) for kind, *_ in listed)
-    for kind, count in counts.items():
+    for kind, count in structure.counts.items():
         samples = (
             _fault(kind, row, field, n_fields, header) for k, row, field, n_fields in listed if k == kind
         )
         faults.add_all(f"csv_{kind.name.lower()}", count, samples)
-    if not _all_listed(structure):
-        faults.add_all("csv_malformed", structure.n_irregularities - len(listed), [])
 
 
 def _all_listed(structure: CsvStructure) -> bool:
-    return structure.n_irregularities <= MAX_IRREGULARITIES
+    return structure.n_irregularities == len(structure.irregularities)
 
 
 def _fault(kind: Irregularity, row: int, field: int, n_fields: int, header: list[str]) -> Fault:

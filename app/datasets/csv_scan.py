@@ -43,8 +43,8 @@ class CsvStructure:
         Blank lines after the last row.
     irregularities : (m, 4) int64
         Kind, row (the header is 0), field (from 0) and number of fields, of the first ``MAX_IRREGULARITIES``.
-    n_irregularities : int
-        All of them.
+    counts : dict
+        All of them, by kind; kinds that were not found are absent.
     end : (row, field)
         Where the scan stood at the end of the bytes.
     """
@@ -52,8 +52,13 @@ class CsvStructure:
     n_rows: int
     n_blank_at_end: int
     irregularities: NDArray[np.int64]
-    n_irregularities: int
+    counts: dict[Irregularity, int]
     end: tuple[int, int]
+
+    @property
+    def n_irregularities(self) -> int:
+        """All of them."""
+        return sum(self.counts.values())
 
 
 def scan_csv(data: NDArray[np.uint8], n_fields: int) -> CsvStructure:
@@ -67,30 +72,41 @@ def scan_csv(data: NDArray[np.uint8], n_fields: int) -> CsvStructure:
         Fields that each row must have.
     """
     found = np.zeros((MAX_IRREGULARITIES, 4), dtype=np.int64)
-    n_records, n_blank, n_found, row, field = _scan(data, n_fields, found)
+    counts = np.zeros(max(Irregularity) + 1, dtype=np.int64)
+    n_records, n_blank, row, field = _scan(data, n_fields, found, counts)
     return CsvStructure(
         n_rows=max(0, n_records - 1),
         n_blank_at_end=n_blank,
-        irregularities=found[: min(n_found, MAX_IRREGULARITIES)],
-        n_irregularities=n_found,
+        irregularities=found[: counts.sum()],
+        counts={kind: int(counts[kind]) for kind in Irregularity if counts[kind]},
         end=(row, field),
     )
 
 
 @kernel
-def _note(found: NDArray[np.int64], n_found: int, kind: int, record: int, field: int, n_fields: int) -> int:
+def _note(
+    found: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    kind: int,
+    record: int,
+    field: int,
+    n_fields: int,
+) -> None:
+    n_found = counts.sum()
     if n_found < len(found):
         found[n_found, 0] = kind
         found[n_found, 1] = record
         found[n_found, 2] = field
         found[n_found, 3] = n_fields
-    return n_found + 1
+    counts[kind] += 1
 
 
 @kernel
-def _scan(data: NDArray[np.uint8], n_fields: int, found: NDArray[np.int64]) -> tuple[int, int, int, int, int]:
+def _scan(
+    data: NDArray[np.uint8], n_fields: int, found: NDArray[np.int64], counts: NDArray[np.int64]
+) -> tuple[int, int, int, int]:
     record, field, state = 0, 0, _START
-    n_found, n_blank = 0, 0
+    n_blank = 0
     quote_record, quote_field = 0, 0
     for i in range(len(data)):
         byte = data[i]
@@ -105,15 +121,15 @@ def _scan(data: NDArray[np.uint8], n_fields: int, found: NDArray[np.int64]) -> t
                 n_blank += 1
             else:
                 for k in range(n_blank):
-                    n_found = _note(found, n_found, 6, record - n_blank + k, 0, 0)
+                    _note(found, counts, 6, record - n_blank + k, 0, 0)
                 n_blank = 0
                 if field + 1 != n_fields:
-                    n_found = _note(found, n_found, 5, record, field, field + 1)
+                    _note(found, counts, 5, record, field, field + 1)
             record += 1
             field, state = 0, _START
         elif byte == _CR:
             if (i + 1 == len(data) or data[i + 1] != _LF) and state != _FAULTY:
-                n_found = _note(found, n_found, 3, record, field, 0)
+                _note(found, counts, 3, record, field, 0)
                 state = _FAULTY
         elif byte == _QUOTE:
             if state == _START:
@@ -122,21 +138,21 @@ def _scan(data: NDArray[np.uint8], n_fields: int, found: NDArray[np.int64]) -> t
             elif state == _CLOSED:
                 state = _QUOTED
             elif state == _PLAIN:
-                n_found = _note(found, n_found, 1, record, field, 0)
+                _note(found, counts, 1, record, field, 0)
                 state = _FAULTY
         elif state == _START:
             state = _PLAIN
         elif state == _CLOSED:
-            n_found = _note(found, n_found, 2, record, field, 0)
+            _note(found, counts, 2, record, field, 0)
             state = _FAULTY
     end_record, end_field = record, field
     if field > 0 or state != _START:  # the last line has no line end
         for k in range(n_blank):
-            n_found = _note(found, n_found, 6, record - n_blank + k, 0, 0)
+            _note(found, counts, 6, record - n_blank + k, 0, 0)
         n_blank = 0
         if state == _QUOTED:
-            n_found = _note(found, n_found, 4, quote_record, quote_field, 0)
+            _note(found, counts, 4, quote_record, quote_field, 0)
         elif field + 1 != n_fields:
-            n_found = _note(found, n_found, 5, record, field, field + 1)
+            _note(found, counts, 5, record, field, field + 1)
         record += 1
-    return record - n_blank, n_blank, n_found, end_record, end_field
+    return record - n_blank, n_blank, end_record, end_field

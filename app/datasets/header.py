@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from app.datasets.faults import FaultList
+from app.datasets.faults import FaultList, refuse
 from app.datasets.schemas import Definition, SeriesDefinition
 from app.datasets.uploaded_table import UploadedTable
 
@@ -43,11 +43,14 @@ def roles_of(definition: Definition) -> list[Role]:
     return [*roles, *(Role(f"x_{i}", column, Kind.NUMBER) for i, column in enumerate(features))]
 
 
+def refuse_too_many(columns: Sequence[str]) -> None:
+    """Refuse a file of more than ``MAX_COLUMNS`` columns."""
+    if len(columns) > MAX_COLUMNS:
+        raise refuse("too_many_columns", f"the file has {len(columns)} columns, more than {MAX_COLUMNS}")
+
+
 def check_header(table: UploadedTable, roles: Sequence[Role], faults: FaultList) -> bool:
     """Note missing and repeated columns; return whether there are none."""
-    if len(table.columns) > MAX_COLUMNS:
-        faults.add("too_many_columns", f"the file has {len(table.columns)} columns, more than {MAX_COLUMNS}")
-        return False
     counts = Counter(table.columns)
     repeated = sorted(name for name, count in counts.items() if count > 1)
     for name in repeated:
@@ -62,14 +65,6 @@ def check_header(table: UploadedTable, roles: Sequence[Role], faults: FaultList)
 def _alternatives(column: str, columns: Sequence[str]) -> str:
     if not columns:
         return "the file has no columns"
-    if not columns:
-        return "the file has no columns"
-    only = columns[0] if len(columns) == 1 else ""
-    for name, separator in {"semicolons": ";", "tabs": "\t", "bars": "|"}.items():
-        if separator in only:
-            return f"the header looks separated by {name}: only commas separate columns here"
-    if columns[0].lstrip()[:1] in ("{", "[", "<"):
-        return "the file looks like JSON or HTML, not CSV"
     lowered = {name.strip().casefold(): name for name in columns}
     near = [lowered[name] for name in difflib.get_close_matches(column.strip().casefold(), lowered, n=3)]
     if near:

@@ -76,9 +76,11 @@ def ingest(
     """
     faults = FaultList()
     roles = roles_of(definition)
-    table = open_csv(path, faults) if file_type is FileType.CSV else open_parquet(path, len(roles), max_bytes)
-    if file_type is FileType.PARQUET:
-        wanted = {role.column for role in roles}
+    wanted = {role.column for role in roles}
+    if file_type is FileType.CSV:
+        table = open_csv(path, wanted, faults)
+    else:
+        table = open_parquet(path, len(roles), max_bytes)
         if not survives_decoding(path, [name for name in table.names if name in wanted]):
             raise refuse(*_UNREADABLE[file_type])
     cells = _read_cells(table, roles, definition, file_type, faults)

@@ -8,6 +8,7 @@ import polars as pl
 
 from app.datasets.body import too_large
 from app.datasets.faults import refuse
+from app.datasets.header import refuse_too_many
 from app.datasets.uploaded_table import UploadedTable, recognised, refuse_empty, refusing_unreadable
 
 MAGIC = b"PAR1"
@@ -30,7 +31,7 @@ def open_parquet(path: Path, n_cells_per_row: int, max_bytes: int) -> UploadedTa
     Raises
     ------
     InvalidContent
-        If the file is empty, not Parquet or cut off.
+        If the file is empty, not Parquet or cut off, or has too many columns.
     PayloadTooLarge
         If it has too many rows.
     """
@@ -48,6 +49,7 @@ def open_parquet(path: Path, n_cells_per_row: int, max_bytes: int) -> UploadedTa
         rows = pl.scan_parquet(path, glob=False, hive_partitioning=False)
         names = tuple(rows.collect_schema().names())
         n_rows = int(rows.select(pl.len()).collect().item())
+    refuse_too_many(names)
     if n_rows * n_cells_per_row * BYTES_PER_CELL > max_bytes:
         raise too_large(max_bytes)
     return UploadedTable(columns=names, names=names, rows=rows, n_rows=n_rows)

@@ -78,7 +78,7 @@ def test_a_header_alone_has_no_rows() -> None:
 
 def test_more_irregularities_than_are_listed_are_counted() -> None:
     structure = scan("a,b\n" + "1\n" * (MAX_IRREGULARITIES + 5), 2)
-    assert structure.n_irregularities == MAX_IRREGULARITIES + 5
+    assert structure.counts == {Irregularity.FIELD_COUNT: MAX_IRREGULARITIES + 5}
     assert len(structure.irregularities) == MAX_IRREGULARITIES
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from tests.app.datasets.conftest import Shop, faults
@@ -136,7 +139,7 @@ def test_repeated_header_names_are_refused(shop: Shop) -> None:
 
 def test_a_header_of_very_many_columns_is_answered_at_once(shop: Shop) -> None:
     problem = shop.refused(shop.series(), "," * 1_000_000 + "\n1\n")
-    assert "too_many_columns" in {e["code"] for e in problem["errors"]}
+    assert [e["code"] for e in problem["errors"]] == ["too_many_columns"]
 
 
 def test_very_many_missing_columns_are_all_named(shop: Shop) -> None:
@@ -147,9 +150,45 @@ def test_very_many_missing_columns_are_all_named(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize(("separator", "word"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
-def test_a_wrong_separator_is_recognised(shop: Shop, separator: str, word: str) -> None:
+def test_a_wrong_separator_is_recognised(shop: Shop, tmp_path: Path, separator: str, word: str) -> None:
     problem = shop.refused(shop.series(), GOOD.replace(",", separator))
-    assert all(word in e["message"] for e in problem["errors"])
+    (fault,) = problem["errors"]
+    assert (fault["code"], problem["error_count"]) == ("wrong_separator", 1)
+    assert word in fault["message"]
+    command = fault["message"].partition("To convert the file: ")[2]
+    (tmp_path / "FILE").write_text(GOOD.replace(",", separator))
+    subprocess.run(command, shell=True, check=True, cwd=tmp_path)
+    assert shop.accepted(shop.series(), (tmp_path / "NEW").read_bytes())["rows"] == 3
+
+
+def test_commas_in_a_header_of_semicolons_do_not_hide_it(shop: Shop) -> None:
+    text = "unique_id;ds;y;price, EUR\n" + "a;2000-01-01;1,5;2,50\n" * 20_000
+    assert [e["code"] for e in shop.refused(shop.series(), text)["errors"]] == ["wrong_separator"]
+
+
+def test_a_wrong_name_beside_other_marks_is_no_wrong_separator(shop: Shop) -> None:
+    problem = shop.refused(shop.series(), "unique_id,ds,a;b|c\na,2000-01-01,1\n")
+    assert [e["code"] for e in problem["errors"]] == ["missing_column"]
+
+
+@pytest.mark.parametrize("n_copies", [1, 10_000, 100_000])
+@pytest.mark.parametrize("separator", [",", " "])
+def test_a_file_whose_line_breaks_were_taken_out_is_recognised(
+    shop: Shop, n_copies: int, separator: str
+) -> None:
+    lines = GOOD.replace(",", separator).splitlines()
+    text = lines[0] + "".join(lines[1:]) * n_copies
+    problem = shop.refused(shop.series(), text)
+    (fault,) = problem["errors"]
+    assert fault["code"] == "no_line_breaks"
+    assert f"of the file's {len(text)} bytes" in fault["message"]
+    assert "--data-binary" in fault["message"]
+
+
+def test_lines_that_end_in_carriage_returns_alone_are_one_fault(shop: Shop) -> None:
+    (fault,) = shop.refused(shop.series(), GOOD.replace("\n", "\r"))["errors"]
+    assert fault["code"] == "csv_lone_cr"
+    assert "tr '\\r' '\\n'" in fault["message"]
 
 
 @pytest.mark.parametrize(
@@ -167,8 +206,8 @@ def test_a_wrong_separator_is_recognised(shop: Shop, separator: str, word: str) 
         (b"\x28\xb5\x2f\xfdrest", "not_csv", "Content-Encoding: zstd"),
         (GOOD.encode("utf-16"), "not_csv", "UTF-16"),
         (GOOD.encode("utf-16-le"), "not_csv", "NUL"),
-        (b'{"unique_id": "a", "ds": "2000-01-01"}\n[1]\n', "missing_column", "JSON"),
-        (b"<html><body>Not found</body></html>\n", "missing_column", "HTML"),
+        (b'{"unique_id": "a", "ds": "2000-01-01"}\n[1]\n', "not_csv", "JSON"),
+        (b"<html><body>Not found</body></html>\n", "not_csv", "HTML"),
     ],
 )
 def test_a_file_that_is_something_else_is_called_by_its_name(
@@ -231,8 +270,10 @@ def test_a_wrong_length_in_the_first_row_does_not_change_what_the_others_are(sho
 
 
 def test_very_many_malformed_rows_are_counted(shop: Shop) -> None:
-    problem = shop.refused(shop.series(), "unique_id,ds,y\n" + "a,2000-01-01\n" * 30_000)
-    assert problem["error_count"] == 30_000
+    rows = "a,2000-01-01\n" * 30_000 + 'a,b"c,1\n' * 7
+    problem = shop.refused(shop.series(), "unique_id,ds,y\n" + rows)
+    assert problem["error_count"] == 30_007
+    assert "(7 csv_quote_inside, 30000 csv_field_count)" in problem["detail"]
     assert len(problem["errors"]) == 100
 
 
