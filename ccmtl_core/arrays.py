@@ -5,7 +5,8 @@ The checks that datasets, statistics, panels and models share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import reprlib
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, cast
 
 import numpy as np
@@ -16,6 +17,8 @@ from ccmtl_core.exceptions import DataError
 
 MAX_FAULTS = 20
 """Faults that are written out; the rest are counted."""
+
+_NO_NUMBERS = (str, bytes, bytearray, complex, np.complexfloating, np.datetime64, np.timedelta64)
 
 
 def as_float64(values: ArrayLike, what: str) -> FloatArray:
@@ -32,10 +35,20 @@ def as_float64(values: ArrayLike, what: str) -> FloatArray:
         raise DataError(f"{what} is not a rectangular array: {error}") from error
     if array.dtype.kind not in "buifO":
         raise DataError(f"{what} must hold real numbers, not {array.dtype}")
+    if array.dtype.kind == "O":
+        _refuse_no_numbers(array, what)
     try:
         return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
     except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"{what} holds something that is not a real number: {error}") from error
+
+
+def _refuse_no_numbers(array: NDArray[Any], what: str) -> None:
+    """Refuse objects that NumPy would make numbers of: text is parsed, an imaginary part dropped."""
+    kinds = set(map(type, array.ravel().tolist()))
+    wrong = sorted(kind.__name__ for kind in kinds if issubclass(kind, _NO_NUMBERS))
+    if wrong:
+        raise DataError(f"{what} must hold real numbers, not {' or '.join(wrong)}")
 
 
 def _filled(values: Any) -> NDArray[Any]:
@@ -66,20 +79,105 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def as_shape(values: ArrayLike, shape: tuple[int, ...], what: str) -> FloatArray:
-    """Numbers as a read-only float64 array of the shape, or a DataError."""
-    array = as_float64(values, what)
-    if array.shape != shape:
-        raise DataError(f"{what} must be {shape}; got {array.shape}")
+def locked(array: NDArray[Any]) -> NDArray[Any]:
+    """A view of a new array that nobody else holds; from now on its memory cannot be written to.
+
+    Examples
+    --------
+    >>> values = locked(np.zeros(2))
+    >>> values.flags.writeable = True
+    Traceback (most recent call last):
+        ...
+    ValueError: cannot set WRITEABLE flag to True of this array
+    """
+    owner = array if array.base is None else array.base
+    if isinstance(owner, np.ndarray):
+        owner.flags.writeable = False
     return read_only(array)
 
 
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """The same values where nobody writes to them: the array itself where it is read-only, else a copy.
+
+    Read-only means that neither the array nor one that it is a view of can be written to.
+    """
+    part: Any = array
+    while isinstance(part, np.ndarray):
+        if part.flags.writeable:
+            return locked(array.copy())
+        part = part.base
+    return array if part is None or isinstance(part, bytes) else locked(array.copy())
+
+
+def as_shape(values: ArrayLike, shape: tuple[int, ...], what: str) -> FloatArray:
+    """Numbers as a :func:`frozen` float64 array of the shape, or a DataError."""
+    array = as_float64(values, what)
+    if array.shape != shape:
+        raise DataError(f"{what} must be {shape}; got {array.shape}")
+    return frozen(array)
+
+
+def as_integers(values: ArrayLike, what: str, *, also: str = "") -> IntArray:
+    """Integers as a C-ordered int64 array; an empty one may be of any type.
+
+    Parameters
+    ----------
+    values : array-like
+        The integers.
+    what : str
+        What they are called in errors.
+    also : str
+        Kinds that are taken as well: "b" truth values, "f" floats, where they are whole.
+
+    Raises
+    ------
+    DataError
+        Anything else (text included), ragged values, or numbers beyond 64 bits.
+    """
+    array = as_array(values, what)
+    if array.size and array.dtype.kind not in "iu" + also:
+        raise DataError(f"{what} must hold integers, not {array.dtype}")
+    if array.size and array.max() > np.iinfo(np.int64).max:
+        raise DataError(f"{what} holds {array.max()}, which is beyond 64 bits")
+    with np.errstate(invalid="ignore"):
+        integers: IntArray = np.ascontiguousarray(array, dtype=np.int64).reshape(array.shape)
+    if array.dtype.kind == "f" and (integers != array).any():
+        raise DataError(f"{what} must hold integers, not {array[integers != array].flat[0]}")
+    return integers
+
+
+def as_array(values: ArrayLike, what: str) -> NDArray[Any]:
+    """Values of any type as an array, or a DataError where they are ragged."""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise DataError(f"{what} is not a rectangular array: {error}") from error
+
+
 def as_counts(values: ArrayLike, size: int) -> IntArray:
-    """Numbers of samples as a read-only int64 array (size,), or a DataError."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "iu" or array.shape != (size,):
-        raise DataError(f"n_samples must be ({size},) integers; got {array.shape} {array.dtype}")
-    return read_only(np.ascontiguousarray(array, dtype=np.int64))
+    """Numbers of samples as a :func:`frozen` int64 array (size,), or a DataError."""
+    array = as_integers(values, "n_samples")
+    if array.shape != (size,):
+        raise DataError(f"n_samples must be ({size},) integers; got {array.shape}")
+    return frozen(array)
+
+
+def as_sequence(values: object, what: str) -> Sequence[Any]:
+    """What has an order and entries of its own, as a list or as it is.
+
+    Raises
+    ------
+    DataError
+        A single value, text (which would be taken letter by letter), a mapping or a set.
+    """
+    if isinstance(values, list | tuple):
+        return values
+    if isinstance(values, Iterable) and not isinstance(values, str | bytes | bytearray | Mapping | Set):
+        try:
+            return list(values)
+        except TypeError:  # an array without dimensions says that it can be iterated over
+            pass
+    raise DataError(f"{what} must be a list, not {reprlib.repr(values)}")
 
 
 def as_id(value: object) -> str:
@@ -97,16 +195,16 @@ def as_id(value: object) -> str:
     raise DataError(f"a task id must be text or an integer, not {value!r}")
 
 
-def checked_names(names: Sequence[object], what: str) -> tuple[str, ...]:
+def checked_names(names: object, what: str) -> tuple[str, ...]:
     """Names as a tuple of distinct, non-empty text.
 
     Raises
     ------
     DataError
-        Lists each repeated or empty name.
+        Lists each repeated or empty name; no list of names at all.
     """
-    all_text = set(map(type, names)) <= {str}
-    checked = cast("tuple[str, ...]", tuple(names)) if all_text else tuple(map(as_id, names))
+    given = as_sequence(names, f"{what}s")
+    checked = tuple(given if set(map(type, given)) <= {str} else map(as_id, given))
     if len(distinct := set(checked)) == len(checked) and "" not in distinct:
         return checked  # the usual case, without a loop in Python: there may be a million
     seen: set[str] = set()
@@ -128,15 +226,13 @@ def checked_index(values: ArrayLike, size: int, what: str) -> IntArray:
     DataError
         Names the rows whose position is outside.
     """
-    index = np.asarray(values)
+    index = as_integers(values, what)
     if index.size == 0:
-        return np.zeros(index.shape, dtype=np.int64)
-    if index.dtype.kind not in "iu":
-        raise DataError(f"{what} must hold integers, not {index.dtype}")
+        return index
     if index.min() < 0 or index.max() >= size:
         bad = np.flatnonzero((index < 0) | (index >= size))
         refuse_each(bad, lambda row: f"{what}, row {row}: {index.flat[row]} is not in [0, {size})")
-    return np.ascontiguousarray(index, dtype=np.int64)
+    return index
 
 
 def distinct_moments(values: ArrayLike, shape: tuple[int, ...], what: str) -> tuple[int, IntArray]:
@@ -164,33 +260,16 @@ def distinct_moments(values: ArrayLike, shape: tuple[int, ...], what: str) -> tu
     return len(distinct), place
 
 
-def as_integers(values: ArrayLike, what: str) -> IntArray:
-    """Integers as a C-ordered int64 array; an empty one may be of any type.
-
-    Raises
-    ------
-    DataError
-        Anything else (floats, text and truth values included), ragged values, or numbers beyond 64 bits.
-    """
-    array = as_array(values, what)
-    if array.size and array.dtype.kind not in "iu":
-        raise DataError(f"{what} must hold integers, not {array.dtype}")
-    if array.size and array.max() > np.iinfo(np.int64).max:
-        raise DataError(f"{what} holds {array.max()}, which is beyond 64 bits")
-    return np.ascontiguousarray(array, dtype=np.int64).reshape(array.shape)
+def ids_or_default(task_ids: object, n_tasks: int) -> tuple[str, ...]:
+    """The ids given, checked, or "0", "1", …."""
+    return tuple(map(str, range(n_tasks))) if task_ids is None else checked_names(task_ids, "task id")
 
 
-def as_array(values: ArrayLike, what: str) -> NDArray[Any]:
-    """Values of any type as an array, or a DataError where they are ragged."""
-    try:
-        return np.asarray(values)
-    except ValueError as error:
-        raise DataError(f"{what} is not a rectangular array: {error}") from error
-
-
-def default_feature_names(n_features: int) -> tuple[str, ...]:
-    """("x_1", …, "x_P")."""
-    return tuple(f"x_{p + 1}" for p in range(n_features))
+def features_or_default(feature_names: object, n_features: int) -> tuple[str, ...]:
+    """The names given, checked, or "x_1", "x_2", …."""
+    if feature_names is None:
+        return tuple(f"x_{p + 1}" for p in range(n_features))
+    return checked_names(feature_names, "feature name")
 
 
 class Faults:

@@ -100,7 +100,7 @@ def refuse_unequal_sums(one: FloatArray | None, other: FloatArray | None) -> Non
 
 def checked_factor(factor: float | FloatArray, n_tasks: int) -> FloatArray:
     """How often rows count, (T,), each finite and not negative."""
-    factors = np.asarray(factor, dtype=np.float64)
+    factors = as_float64(factor, "factor")
     if factors.shape not in {(), (n_tasks,)}:
         raise ParameterError(f"factor must be one number or one per task; got {factors.shape}")
     if not (np.isfinite(factors).all() and (factors >= 0).all()):
@@ -110,7 +110,7 @@ def checked_factor(factor: float | FloatArray, n_tasks: int) -> FloatArray:
 
 def checked_weights(weights: ArrayLike, n_tasks: int, n_features: int) -> FloatArray:
     """Weights (T, P), or (P,) for all tasks."""
-    W = np.asarray(weights, dtype=np.float64)
+    W = as_float64(weights, "weights")
     if W.shape not in {(n_tasks, n_features), (n_features,)}:
         raise DataError(f"weights must be ({n_tasks}, {n_features}); got {W.shape}")
     return W

@@ -14,6 +14,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from ccmtl_core._types import BoolArray, FloatArray, IntArray
+from ccmtl_core.arrays import locked
 from ccmtl_core.knn_graph import TaskGraph
 from ccmtl_core.objective import FusionProblem
 from ccmtl_core.solver import edge_kernels, kernels
@@ -158,10 +159,10 @@ class Neighbourhood:
             -flows[edges], held, problem.n_features,
         )  # fmt: skip
         part = SufficientStatistics(
-            np.asarray(statistics.gram)[tasks],
-            statistics.xty[tasks] - held,
-            statistics.yty[tasks],
-            statistics.n_samples[tasks],
+            locked(np.asarray(statistics.gram)[tasks]),
+            locked(statistics.xty[tasks] - held),
+            locked(statistics.yty[tasks]),
+            locked(statistics.n_samples[tasks]),
             tuple(map(str, tasks.tolist())),
             statistics.feature_names,
         )
@@ -179,4 +180,5 @@ def _summed(problem: FusionProblem, clusters: Clusters) -> SufficientStatistics:
     yty = np.zeros(C)
     np.add.at(yty, label, statistics.yty)
     names = tuple(map(str, range(C)))
+    gram, xty, yty, n_samples = map(locked, (gram, xty, yty, n_samples))
     return SufficientStatistics(gram, xty, yty, n_samples, names, statistics.feature_names)

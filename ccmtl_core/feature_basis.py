@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ccmtl_core._types import FloatArray
-from ccmtl_core.arrays import read_only
+from ccmtl_core.arrays import locked, read_only
 from ccmtl_core.compiled import kernel
 from ccmtl_core.inputs import Statistics
 from ccmtl_core.statistics import SufficientStatistics
@@ -37,11 +37,11 @@ def in_basis(statistics: Statistics, L: FloatArray) -> Statistics:
     if isinstance(statistics, TriangularStatistics):
         factor = statistics.factor.copy()
         np.matmul(statistics.factor[:, :, :-1], L, out=factor[:, :, :-1])
-        return TriangularStatistics(factor, *names)
+        return TriangularStatistics(locked(factor), *names)
     T, P = statistics.xty.shape
     gram, xty = np.empty((T, P, P)), np.empty((T, P))
     _change(read_only(statistics.gram), read_only(statistics.xty), read_only(L), gram, xty)
-    return SufficientStatistics(gram, xty, statistics.yty, *names)
+    return SufficientStatistics(locked(gram), locked(xty), statistics.yty, *names)
 
 
 def from_basis(Z: FloatArray, L: FloatArray) -> FloatArray:

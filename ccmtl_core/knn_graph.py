@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 from scipy.spatial import KDTree
 
 from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.arrays import is_whole
+from ccmtl_core.arrays import as_float64, as_integers, frozen, is_whole
 from ccmtl_core.display import counted, shown
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.leaf_search import nearest_by_leaves
@@ -32,6 +32,7 @@ TIE_RULE = (
 
 _BRUTE_FORCE_FROM = 17  # features; beyond, a k-d tree visits nearly every point
 _BLOCK_BYTES = 64 * 1024**2
+_MOST_TASKS = 2**31 - 1  # SciPy's graphs count in 32 bits
 _MANY_POINTS = 10_000  # from which blocks of points search together
 
 
@@ -53,7 +54,7 @@ class TaskGraph:
     Raises
     ------
     DataError
-        Pairs that are out of range, out of order or repeated; multiplicities below 1.
+        Pairs that are out of range, out of order or repeated; multiplicities below 1; what is no integer.
 
     Examples
     --------
@@ -70,8 +71,13 @@ class TaskGraph:
     tie_rule: str = "given by the caller"
 
     def __post_init__(self) -> None:
-        edges = np.array(self.edges, dtype=np.int64).reshape(-1, 2)
-        multiplicity = np.array(self.multiplicity, dtype=np.int64)
+        edges = as_integers(self.edges, "edges", also="f")
+        multiplicity = as_integers(self.multiplicity, "multiplicity", also="f")
+        if not is_whole(self.n_tasks) or not 0 <= self.n_tasks <= _MOST_TASKS:
+            raise DataError(f"n_tasks must be an integer from 0 to {_MOST_TASKS}, not {self.n_tasks!r}")
+        edges = edges.reshape(0, 2) if edges.shape == (0,) else edges
+        if edges.ndim != 2 or edges.shape[1] != 2:
+            raise DataError(f"edges must be (E, 2), a pair of tasks for each; got {edges.shape}")
         if multiplicity.shape != (len(edges),) or (multiplicity < 1).any():
             raise DataError(f"multiplicity must be ({len(edges)},) whole numbers from 1 up")
         if len(edges):
@@ -80,9 +86,8 @@ class TaskGraph:
                 raise DataError(f"each edge must be a pair i < j of tasks in [0, {self.n_tasks})")
             if (np.diff(low * self.n_tasks + high) <= 0).any():
                 raise DataError("edges must be in lexicographic order, none twice")
-        edges.flags.writeable = multiplicity.flags.writeable = False
-        object.__setattr__(self, "edges", edges)
-        object.__setattr__(self, "multiplicity", multiplicity)
+        object.__setattr__(self, "edges", frozen(edges))
+        object.__setattr__(self, "multiplicity", frozen(multiplicity))
 
     def __repr__(self) -> str:
         return shown(self, counted(self.n_tasks, "task"), counted(len(self.edges), "edge"))
@@ -93,12 +98,21 @@ class TaskGraph:
     ) -> TaskGraph:
         """Fold directed pairs into undirected edges that count how often each pair occurs.
 
+        Raises
+        ------
+        DataError
+            Pairs of one task, or out of range; numbers of tasks that are no integers.
+
         Examples
         --------
         >>> TaskGraph.from_directed([0, 1, 2], [1, 0, 1], n_tasks=3).multiplicity
         array([2, 1])
         """
-        i, j = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
+        i, j = as_integers(source, "source"), as_integers(target, "target")
+        if i.ndim != 1 or i.shape != j.shape:
+            raise DataError(f"source and target must be two lists of one length; got {i.shape} and {j.shape}")
+        if not is_whole(n_tasks):
+            raise DataError(f"n_tasks must be an integer, not {n_tasks!r}")
         if ((i == j) | (np.minimum(i, j) < 0) | (np.maximum(i, j) >= n_tasks)).any():
             raise DataError(f"pairs must join two different tasks in [0, {n_tasks})")
         key, count = np.unique(np.minimum(i, j) * n_tasks + np.maximum(i, j), return_counts=True)
@@ -191,7 +205,7 @@ def nearest_neighbour_graph(weights: ArrayLike, n_neighbors: int = 10) -> TaskGr
     array([[0, 1],
            [1, 2]])
     """
-    W = np.ascontiguousarray(weights, dtype=np.float64)
+    W = as_float64(weights, "weights")
     check_neighbors(n_neighbors)
     if W.ndim != 2 or not np.isfinite(W).all():
         raise DataError("weights must be a (T, P) array of finite numbers")

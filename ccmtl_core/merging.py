@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.arrays import locked
 from ccmtl_core.exceptions import DataError
 from ccmtl_core.gram_kernel import accumulate_gram
 from ccmtl_core.statistics import SufficientStatistics
@@ -126,9 +127,9 @@ class StatisticsSum:
             No tasks.
         """
         T = len(self._number)
-        gram, xty, yty, x_sum, y_sum, weight = (total[:T] for total in self._sums)
+        gram, xty, yty, x_sum, y_sum, weight = (locked(total[:T]) for total in self._sums)
         ids = tuple(self._number)
-        n_samples = self._n_samples[:T]
+        n_samples = locked(self._n_samples[:T])
         return SufficientStatistics(
             gram, xty, yty, n_samples, ids, self.feature_names, weight=weight, x_sum=x_sum, y_sum=y_sum
         )

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.arrays import all_finite, as_float64, as_id, as_shape, checked_names, read_only
+from ccmtl_core.arrays import all_finite, as_float64, as_id, as_sequence, as_shape, checked_names, frozen
 from ccmtl_core.display import counted, named, shown
 from ccmtl_core.exceptions import DataError, ModelFileError, UnknownTaskError
 from ccmtl_core.model_file import read_model_file, write_model_file
@@ -27,6 +27,8 @@ _NO_INTERCEPT = np.empty(0)
 @dataclass(frozen=True, eq=False)
 class CCMTLModel:
     """One linear model per task.
+
+    Nobody can change it: arrays are copied, unless they and what they are views of are read-only.
 
     Parameters
     ----------
@@ -73,9 +75,9 @@ class CCMTLModel:
             raise DataError("weights or intercept hold values that are not finite")
         try:
             metadata = json.loads(json.dumps(dict(self.metadata), allow_nan=False))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise DataError(f"metadata must be JSON: {error}") from error
-        object.__setattr__(self, "weights", read_only(weights))
+        object.__setattr__(self, "weights", frozen(weights))
         object.__setattr__(self, "intercept", intercept)
         object.__setattr__(self, "task_ids", task_ids)
         object.__setattr__(self, "feature_names", feature_names)
@@ -100,9 +102,11 @@ class CCMTLModel:
         ------
         UnknownTaskError
             The first id that the model does not know, with near matches.
+        DataError
+            Neither an id nor a list of ids.
         """
         row_of = self._row_of
-        ids = [task] if isinstance(task, str | int | np.integer) else task
+        ids = [task] if isinstance(task, str | int | np.integer) else as_sequence(task, "ids of tasks")
         names = [name if type(name) is str else as_id(name) for name in ids]
         try:
             return np.array([row_of[name] for name in names], dtype=np.int64)
@@ -129,7 +133,7 @@ class CCMTLModel:
         UnknownTaskError
             An id that the model does not know.
         DataError
-            Wrong shapes or features that are not finite.
+            Wrong shapes, features that are not finite, or a task that is neither an id nor a list of ids.
         """
         features = as_float64(X, "X")
         if features.ndim != 2 or features.shape[1] != len(self.feature_names):

@@ -5,8 +5,6 @@ What every pass over rows shares: datasets grouping their rows, statistics readi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -14,9 +12,8 @@ from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.arrays import (
     all_finite,
     as_float64,
+    as_integers,
     checked_index,
-    checked_names,
-    default_feature_names,
     is_whole,
     refuse_each,
 )
@@ -113,22 +110,10 @@ def group_by_fold(dataset: TaskDataset, fold: ArrayLike, n_folds: int) -> tuple[
     n_rows = len(dataset.y)
     if n_folds > max(n_rows, FOLDS_OF_FEW_ROWS):
         raise ParameterError(f"n_folds is {n_folds}: of {n_rows} rows most folds would be empty")
-    index = np.asarray(fold)
-    index = checked_index(index.astype(np.int64) if index.dtype == bool else index, n_folds, "fold")
+    index = checked_index(as_integers(fold, "fold", also="b"), n_folds, "fold")
     if index.shape != dataset.y.shape:
         raise DataError(f"fold must be {dataset.y.shape}; got {index.shape}")
     T = dataset.n_tasks
     order, offsets = group_rows(dataset.task_index * n_folds + index, T * n_folds)
     slot = np.arange(T * n_folds).reshape(n_folds, T).T.ravel()
     return order, offsets, slot
-
-
-def names_or_default(
-    task_ids: Sequence[object] | None,
-    n_tasks: int,
-    feature_names: Sequence[str] | None,
-    n_features: int,
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names given, or "0", "1", … and "x_1", "x_2", …."""
-    ids = tuple(map(str, range(n_tasks))) if task_ids is None else checked_names(task_ids, "task id")
-    return ids, default_feature_names(n_features) if feature_names is None else tuple(feature_names)

@@ -70,9 +70,22 @@ def finite_score(score: Score, squared_error: FloatArray, n_samples: IntArray) -
 
 
 def standard_error(errors: FloatArray) -> FloatArray:
-    """Standard error of the mean over folds, (L,), of errors (K, L)."""
+    """Standard error of the mean over folds, (L,), of errors (K, L); NaN of a single fold."""
+    if len(errors) < 2:
+        return np.full(errors.shape[1], np.nan)
     error: FloatArray = errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
     return error
+
+
+def check_rule(rule: str, n_held_out: int = 2) -> None:
+    """Refuse a rule that does not exist, or that so few held-out parts leave without a meaning."""
+    if rule not in RULES:
+        raise ParameterError(f"rule must be one of {', '.join(RULES)}; not {rule!r}")
+    if rule == "one_standard_error" and n_held_out < 2:
+        raise ParameterError(
+            f"one_standard_error needs two or more held-out parts, and there is {n_held_out}, without a "
+            "standard error; take a larger n_folds, or the rule best"
+        )
 
 
 def choose(strengths: FloatArray, errors: FloatArray, rule: str) -> int:
@@ -92,7 +105,7 @@ def choose(strengths: FloatArray, errors: FloatArray, rule: str) -> int:
     Raises
     ------
     ParameterError
-        A rule that does not exist.
+        A rule that does not exist, or one standard error of a single fold.
 
     Examples
     --------
@@ -100,8 +113,7 @@ def choose(strengths: FloatArray, errors: FloatArray, rule: str) -> int:
     >>> [choose(np.array([0.0, 1.0, 2.0]), errors, rule) for rule in RULES]
     [1, 2]
     """
-    if rule not in RULES:
-        raise ParameterError(f"rule must be one of {', '.join(RULES)}; not {rule!r}")
+    check_rule(rule, len(errors))
     mean = errors.mean(axis=0)
     allowed = mean.min()
     if rule == "one_standard_error":

@@ -27,7 +27,7 @@ from ccmtl_core.knn_graph import check_neighbors, nearest_neighbour_graph
 from ccmtl_core.model_choices import ModelChoices
 from ccmtl_core.path import checked_strengths
 from ccmtl_core.rivals import rival_errors
-from ccmtl_core.scoring import RULES, Score, choose, finite_score, mean_of_task_rmse, standard_error
+from ccmtl_core.scoring import Score, check_rule, choose, finite_score, mean_of_task_rmse, standard_error
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.strength import strength_grid
 from ccmtl_core.task_dataset import TaskDataset
@@ -88,7 +88,7 @@ class Selection:
 
     @property
     def standard_errors(self) -> FloatArray:
-        """(L,) Standard error of that mean."""
+        """(L,) Standard error of that mean; NaN where one part alone was held out."""
         return standard_error(self.fold_errors)
 
 
@@ -157,7 +157,8 @@ def select(
     Raises
     ------
     ParameterError
-        A choice that does not exist; a score that is no finite number.
+        A choice that does not exist; one standard error with a single held-out part; a score that is no
+        finite number.
     DataError
         Data that the folds cannot be made of.
 
@@ -173,8 +174,7 @@ def select(
     check_solver(solver, tolerance)
     check_neighbors(n_neighbors)
     check_workers(n_jobs)
-    if rule not in RULES:
-        raise ParameterError(f"rule must be one of {', '.join(RULES)}; not {rule!r}")
+    check_rule(rule)
     if not callable(score):
         raise ParameterError(f"score must be a function, not {score!r}")
     score = partial(finite_score, score)
@@ -184,6 +184,7 @@ def select(
     is_rolling = isinstance(folds, str) and folds == "rolling"
     training = rolling_origins(parts) if is_rolling else training_folds(parts)
     held_out = list(unweighted[1:] if is_rolling else unweighted)
+    check_rule(rule, len(held_out))
     everything = training[-1] + parts[-1]
     if fusion_strengths is None:
         prepared = choices.prepare(everything)

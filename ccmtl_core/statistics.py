@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.arrays import as_counts, as_shape, checked_names, read_only
+from ccmtl_core.arrays import as_counts, as_shape, checked_names, features_or_default, ids_or_default, locked
 from ccmtl_core.centring import (
     Means,
     centred_gram,
@@ -25,12 +25,13 @@ from ccmtl_core.centring import (
     means_of,
     refuse_unequal_sums,
 )
+from ccmtl_core.display import counted, named, shown
 from ccmtl_core.exceptions import DataError
 from ccmtl_core.gram_checks import refuse_impossible, refuse_impossible_sums
 from ccmtl_core.gram_kernel import accumulate_gram
 from ccmtl_core.gram_totals import Totals, sum_of_tasks, weighted_totals, zeros
 from ccmtl_core.least_squares import LeastSquares, least_squares_from_gram
-from ccmtl_core.row_blocks import IN_PLACE, Block, check_sizes, group_by_fold, group_by_task, names_or_default
+from ccmtl_core.row_blocks import IN_PLACE, Block, check_sizes, group_by_fold, group_by_task
 from ccmtl_core.task_dataset import TaskDataset
 from ccmtl_core.threads import WORTH_SHARING, sharing, slices
 from ccmtl_core.weighted_rows import weighted_rows
@@ -39,6 +40,8 @@ from ccmtl_core.weighted_rows import weighted_rows
 @dataclass(frozen=True, eq=False)
 class SufficientStatistics:
     """Gram form of the statistics of T tasks with P features.
+
+    Nobody can change them: arrays are copied, unless they and what they are views of are read-only.
 
     Parameters
     ----------
@@ -109,6 +112,10 @@ class SufficientStatistics:
         if self.weight is not None and self.x_sum is not None and self.y_sum is not None:
             refuse_impossible_sums(self.task_ids, self.gram, self.yty, self.weight, self.x_sum, self.y_sum)
 
+    def __repr__(self) -> str:
+        tasks, features = counted(len(self.task_ids), "task"), named(self.feature_names, "feature")
+        return shown(self, tasks, features, counted(int(self.n_samples.sum()), "row"))
+
     @classmethod
     def from_dataset(
         cls, dataset: TaskDataset, sample_weight: ArrayLike | None = None
@@ -148,16 +155,16 @@ class SufficientStatistics:
         cls, totals: Totals, n_samples: IntArray, dataset: TaskDataset, beyond_doubt: bool
     ) -> SufficientStatistics:
         """From sums over the rows of a dataset, which need no check but where squares over- or underflow."""
-        gram, xty, yty, x_sum, y_sum = map(read_only, totals)
+        gram, xty, yty, x_sum, y_sum = map(locked, totals)
         make = cls._of_checked if beyond_doubt else cls
         return make(
             gram=gram,
             xty=xty,
             yty=yty,
-            n_samples=read_only(n_samples),
+            n_samples=locked(n_samples),
             task_ids=dataset.task_ids,
             feature_names=dataset.feature_names,
-            weight=read_only(n_samples.astype(np.float64)),
+            weight=locked(n_samples.astype(np.float64)),
             x_sum=x_sum,
             y_sum=y_sum,
         )
@@ -211,9 +218,10 @@ class SufficientStatistics:
             X, y, order, offsets = group_by_task(number, block, n_tasks, n_features)
             accumulate_gram(X, y, order, offsets, slot, *totals)
             n_samples += np.diff(offsets)
-        ids, names = names_or_default(task_ids, n_tasks, feature_names, n_features)
-        gram, xty, yty, x_sum, y_sum = totals
-        return cls(gram, xty, yty, n_samples, ids, names, n_samples.astype(np.float64), x_sum, y_sum)
+        ids, names = ids_or_default(task_ids, n_tasks), features_or_default(feature_names, n_features)
+        gram, xty, yty, x_sum, y_sum = map(locked, totals)
+        weight = locked(n_samples.astype(np.float64))
+        return cls(gram, xty, yty, locked(n_samples), ids, names, weight, x_sum, y_sum)
 
     @classmethod
     def by_fold(
@@ -248,8 +256,10 @@ class SufficientStatistics:
             n_samples[slot] = np.diff(offsets)
             return [cls._of_rows(tuple(a[s] for a in totals), n_samples[s], dataset, sure) for s in parts]
         rows = weighted_rows(dataset, sample_weight)
-        (gram, xty, yty, x_sum, y_sum), weight = weighted_totals(rows, order, offsets, slot)
+        totals, weight = weighted_totals(rows, order, offsets, slot)
+        gram, xty, yty, x_sum, y_sum, weight = map(locked, (*totals, weight))
         n_samples[slot] = rows.counts(order, offsets)
+        n_samples = locked(n_samples)
         names = dataset.task_ids, dataset.feature_names
         return [
             cls(gram[s], xty[s], yty[s], n_samples[s], *names, weight[s], x_sum[s], y_sum[s]) for s in parts
@@ -279,6 +289,8 @@ class SufficientStatistics:
         ------
         ParameterError
             A factor that is negative or not finite.
+        DataError
+            A factor that is no number.
         """
         factors = checked_factor(factor, self.n_tasks)
         sums = [(a.T * factors).T for a in self._sums()]
@@ -292,7 +304,7 @@ class SufficientStatistics:
     def reordered(self, order: IntArray) -> SufficientStatistics:
         """The same tasks, renumbered: the new task t is the old ``order[t]``."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        arrays = {n: read_only(value[order]) for n, value in values.items() if isinstance(value, np.ndarray)}
+        arrays = {n: locked(value[order]) for n, value in values.items() if isinstance(value, np.ndarray)}
         ids = tuple(map(self.task_ids.__getitem__, order.tolist()))
         new = self._of_checked(**{**values, **arrays, "task_ids": ids})
         new.__dict__["least_squares"] = self.least_squares.reordered(order)
@@ -307,9 +319,9 @@ class SufficientStatistics:
     def _like(
         self, sums: Sequence[FloatArray], n_samples: IntArray, task_ids: tuple[str, ...]
     ) -> SufficientStatistics:
-        """Other sums of the kind of :meth:`_sums`, of the same features."""
-        gram, xty, yty, *rest = sums
-        return SufficientStatistics(gram, xty, yty, n_samples, task_ids, self.feature_names, *rest)
+        """Other sums of the kind of :meth:`_sums`, new arrays, of the same features."""
+        gram, xty, yty, *rest = map(locked, sums)
+        return SufficientStatistics(gram, xty, yty, locked(n_samples), task_ids, self.feature_names, *rest)
 
     @property
     def n_tasks(self) -> int:

@@ -33,7 +33,7 @@ import numpy as np
 import polars as pl
 
 from ccmtl_core._types import IntArray
-from ccmtl_core.arrays import MAX_FAULTS, Faults, checked_names, refuse_each
+from ccmtl_core.arrays import MAX_FAULTS, Faults, checked_names, locked, refuse_each
 from ccmtl_core.columns import ColumnReader
 from ccmtl_core.exceptions import DataError
 from ccmtl_core.file_path import checked_path
@@ -276,6 +276,8 @@ def _assemble(
     if WEIGHT in reader.frame.columns:
         weight[place] = reader.numbers(WEIGHT)
     reader.faults.refuse()
+    gram, xty, yty, x_sum, y_sum, weight = map(locked, (gram, xty, yty, x_sum, y_sum, weight))
+    n_samples = locked(n_samples)
     return [
         SufficientStatistics(
             gram[f], xty[f], yty[f], n_samples[f], task_ids, names, weight[f], x_sum[f], y_sum[f]

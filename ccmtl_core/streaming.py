@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
 
-from ccmtl_core.arrays import Faults, checked_names
+from ccmtl_core.arrays import Faults, as_sequence, checked_names
 from ccmtl_core.columns import ColumnReader, check_roles
 from ccmtl_core.exceptions import ParameterError
+from ccmtl_core.file_path import checked_path
 from ccmtl_core.grouping import group_rows
 from ccmtl_core.id_codes import id_codes
 from ccmtl_core.merging import StatisticsSum, merge_statistics
@@ -74,8 +76,9 @@ def statistics_from_files(
     >>> statistics.task_ids, statistics.n_samples
     (('007', '012'), array([2, 1]))
     """
-    files = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
-    names = checked_names(tuple(features), "feature")
+    one = isinstance(paths, str | PathLike)
+    files = [checked_path(path) for path in ([paths] if one else as_sequence(paths, "paths"))]
+    names = checked_names(features, "feature")
     check_workers(n_jobs)
     check_roles(task, target, names)
     if not files:

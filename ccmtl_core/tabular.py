@@ -47,7 +47,7 @@ def read_task_dataset(path: str | Path, *, task: str, target: str, features: Seq
     OSError
         The file cannot be read.
     """
-    names = checked_names(tuple(features), "feature")
+    names = checked_names(features, "feature")
     frame = read_table(checked_path(path), check_roles(task, target, names))
     faults = Faults()
     reader = ColumnReader(frame, faults)

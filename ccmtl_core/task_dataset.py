@@ -6,7 +6,7 @@ All validation of samples lives here: shapes, types, finiteness, ids. Whatever h
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,9 +21,12 @@ from ccmtl_core.arrays import (
     as_float64,
     as_id,
     as_integers,
+    as_sequence,
     checked_index,
     checked_names,
-    default_feature_names,
+    features_or_default,
+    ids_or_default,
+    locked,
     read_only,
     refuse,
 )
@@ -118,11 +121,12 @@ class TaskDataset:
         >>> data.n_samples
         array([2, 1])
         """
+        X, y = as_sequence(X, "X"), as_sequence(y, "y")
         if len(X) != len(y):
             raise DataError(f"X has {len(X)} tasks, y has {len(y)}")
         if len(X) == 0:
             raise DataError("there are no tasks")
-        ids = [str(t) for t in range(len(X))] if task_ids is None else [as_id(i) for i in task_ids]
+        ids = ids_or_default(task_ids, len(X))
         if len(ids) != len(X):
             raise DataError(f"{len(ids)} task ids for {len(X)} tasks")
         blocks = [as_float64(block, f"task {name!r}: X") for block, name in zip(X, ids, strict=True)]
@@ -136,10 +140,8 @@ class TaskDataset:
             X=np.concatenate(blocks),
             y=np.concatenate(targets),
             offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-            task_ids=tuple(ids),
-            feature_names=default_feature_names(n_features)
-            if feature_names is None
-            else tuple(feature_names),
+            task_ids=ids,
+            feature_names=features_or_default(feature_names, n_features),
         )
 
     @classmethod
@@ -233,7 +235,7 @@ class TaskDataset:
         else:
             order, offsets = group_rows(index, len(ids))
             features, targets = features[order], targets[order]
-        names = default_feature_names(features.shape[1]) if feature_names is None else tuple(feature_names)
+        names = features_or_default(feature_names, features.shape[1])
         return cls(features, targets, offsets, ids, names)
 
     def __repr__(self) -> str:
@@ -253,12 +255,12 @@ class TaskDataset:
     @cached_property
     def n_samples(self) -> IntArray:
         """Rows of each task, (T,) int64."""
-        return read_only(np.diff(self.offsets))
+        return locked(np.diff(self.offsets))
 
     @cached_property
     def task_index(self) -> IntArray:
         """The task of each row, (n,) int64."""
-        return read_only(np.repeat(np.arange(self.n_tasks), self.n_samples))
+        return locked(np.repeat(np.arange(self.n_tasks), self.n_samples))
 
     def _refuse_non_finite(self) -> None:
         if all_finite(self.X) and all_finite(self.y):
@@ -289,13 +291,14 @@ def _shape_faults(
 
 def _factorize(task: ArrayLike | Sequence[object]) -> tuple[IntArray, tuple[str, ...]]:
     """Codes (n,) and the distinct ids in order of first appearance."""
-    if isinstance(task, str) or not isinstance(task, Iterable) or getattr(task, "ndim", 1) != 1:
+    if getattr(task, "ndim", 1) != 1:
         raise DataError("task must be a sequence with one id per row")
     if isinstance(task, np.ndarray) and task.dtype.kind in "iu":
         return _factorize_integers(task)
     position: dict[object, int] = {}
     try:
-        codes = np.fromiter((position.setdefault(t, len(position)) for t in task), dtype=np.int64)
+        each = as_sequence(task, "task, one id per row,")
+        codes = np.fromiter((position.setdefault(t, len(position)) for t in each), dtype=np.int64)
     except TypeError as error:  # a list or a dict in place of an id
         raise DataError(f"a task id must be text or an integer: {error}") from error
     merged: dict[str, int] = {}

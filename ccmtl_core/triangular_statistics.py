@@ -16,7 +16,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.arrays import all_finite, as_counts, as_shape, checked_names, read_only, refuse_each
+from ccmtl_core.arrays import (
+    all_finite,
+    as_counts,
+    as_shape,
+    checked_names,
+    features_or_default,
+    ids_or_default,
+    locked,
+    refuse_each,
+)
 from ccmtl_core.centring import (
     Means,
     centred_factor,
@@ -29,7 +38,7 @@ from ccmtl_core.display import counted, named, shown
 from ccmtl_core.exceptions import DataError
 from ccmtl_core.least_squares import LeastSquares, column_lengths, least_squares_from_factor
 from ccmtl_core.qr_kernel import accumulate_factor
-from ccmtl_core.row_blocks import IN_PLACE, Block, check_sizes, group_by_fold, group_by_task, names_or_default
+from ccmtl_core.row_blocks import IN_PLACE, Block, check_sizes, group_by_fold, group_by_task
 from ccmtl_core.task_dataset import TaskDataset
 from ccmtl_core.weighted_rows import weighted_rows
 
@@ -39,6 +48,7 @@ class TriangularStatistics:
     """Triangular form of the statistics of T tasks with P features.
 
     Offers what :class:`~ccmtl_core.SufficientStatistics` offers, and can stand in its place.
+    Arrays are copied as there.
 
     Parameters
     ----------
@@ -129,7 +139,8 @@ class TriangularStatistics:
         cls, lifted: FloatArray, n_samples: IntArray, task_ids: tuple[str, ...], names: tuple[str, ...]
     ) -> TriangularStatistics:
         """From the factors (T, P + 2, P + 2) of [X y 1]."""
-        return cls(lifted[:, :-1, :-1], n_samples, task_ids, names, lifted[:, :, -1])
+        factor, ones = map(np.ascontiguousarray, (lifted[:, :-1, :-1], lifted[:, :, -1]))
+        return cls(locked(factor), locked(n_samples), task_ids, names, locked(ones))
 
     @classmethod
     def from_blocks(
@@ -150,7 +161,7 @@ class TriangularStatistics:
             X, y, order, offsets = group_by_task(number, block, n_tasks, n_features)
             accumulate_factor(X, y, order, offsets, slot, factor)
             n_samples += np.diff(offsets)
-        ids, names = names_or_default(task_ids, n_tasks, feature_names, n_features)
+        ids, names = ids_or_default(task_ids, n_tasks), features_or_default(feature_names, n_features)
         return cls._of_lifted(factor, n_samples, ids, names)
 
     @classmethod
@@ -196,10 +207,12 @@ class TriangularStatistics:
         ------
         ParameterError
             A factor that is negative or not finite.
+        DataError
+            A factor that is no number.
         """
         root = np.sqrt(checked_factor(factor, self.n_tasks))
-        ones = None if self.ones is None else self.ones * root[:, None]
-        R = self.factor * root[:, None, None]
+        ones = None if self.ones is None else locked(self.ones * root[:, None])
+        R = locked(self.factor * root[:, None, None])
         return TriangularStatistics(R, self.n_samples, self.task_ids, self.feature_names, ones)
 
     def pooled(self) -> TriangularStatistics:
@@ -230,17 +243,17 @@ class TriangularStatistics:
     ) -> TriangularStatistics:
         """From what :meth:`_lifted` gives."""
         if self.ones is None:
-            return TriangularStatistics(factor, n_samples, task_ids, self.feature_names)
+            return TriangularStatistics(locked(factor), locked(n_samples), task_ids, self.feature_names)
         return self._of_lifted(factor, n_samples, task_ids, self.feature_names)
 
     def reordered(self, order: IntArray) -> TriangularStatistics:
         """The same tasks, renumbered: the new task t is the old ``order[t]``."""
         new = TriangularStatistics(
-            self.factor[order],
-            self.n_samples[order],
+            locked(self.factor[order]),
+            locked(self.n_samples[order]),
             tuple(map(self.task_ids.__getitem__, order.tolist())),
             self.feature_names,
-            None if self.ones is None else self.ones[order],
+            None if self.ones is None else locked(self.ones[order]),
         )
         new.__dict__["least_squares"] = self.least_squares.reordered(order)
         return new
@@ -259,36 +272,36 @@ class TriangularStatistics:
     def gram(self) -> FloatArray:
         """X_tᵀ X_t, (T, P, P)."""
         R = self.factor[:, :, :-1]
-        return read_only(np.matmul(np.swapaxes(R, 1, 2), R))
+        return locked(np.matmul(np.swapaxes(R, 1, 2), R))
 
     @cached_property
     def xty(self) -> FloatArray:
         """X_tᵀ y_t, (T, P)."""
-        return read_only(np.einsum("trp,tr->tp", self.factor[:, :, :-1], self.factor[:, :, -1]))
+        return locked(np.einsum("trp,tr->tp", self.factor[:, :, :-1], self.factor[:, :, -1]))
 
     @cached_property
     def yty(self) -> FloatArray:
         """y_tᵀ y_t, (T,)."""
-        return read_only((self.factor[:, :, -1] ** 2).sum(axis=1))
+        return locked((self.factor[:, :, -1] ** 2).sum(axis=1))
 
     @cached_property
     def weight(self) -> FloatArray | None:
         """Effective number of rows, (T,), or None."""
-        return None if self.ones is None else read_only((self.ones**2).sum(axis=1))
+        return None if self.ones is None else locked((self.ones**2).sum(axis=1))
 
     @cached_property
     def x_sum(self) -> FloatArray | None:
         """Sum of the rows of X_t, (T, P), or None."""
         if self.ones is None:
             return None
-        return read_only(np.einsum("trp,tr->tp", self.factor[:, :, :-1], self.ones[:, :-1]))
+        return locked(np.einsum("trp,tr->tp", self.factor[:, :, :-1], self.ones[:, :-1]))
 
     @cached_property
     def y_sum(self) -> FloatArray | None:
         """Sum of y_t, (T,), or None."""
         if self.ones is None:
             return None
-        return read_only(np.einsum("tr,tr->t", self.factor[:, :, -1], self.ones[:, :-1]))
+        return locked(np.einsum("tr,tr->t", self.factor[:, :, -1], self.ones[:, :-1]))
 
     @property
     def total_yty(self) -> float:
@@ -312,8 +325,8 @@ class TriangularStatistics:
         assert self.ones is not None  # without them there are no means
         ones = np.zeros_like(self.ones)
         ones[:, -1] = np.sqrt(means.weight)
-        factor = centred_factor(self.factor, self.ones, self.n_samples)
-        new = TriangularStatistics(factor, self.n_samples, self.task_ids, self.feature_names, ones)
+        factor = locked(centred_factor(self.factor, self.ones, self.n_samples))
+        new = TriangularStatistics(factor, self.n_samples, self.task_ids, self.feature_names, locked(ones))
         freedom = np.maximum(self.n_samples - 1, 0)  # rows that centring leaves
         new.__dict__["least_squares"] = least_squares_from_factor(
             factor, freedom, column_lengths(self.factor)

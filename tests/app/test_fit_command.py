@@ -144,6 +144,17 @@ def test_statistics_by_fold_choose_too(table: pl.DataFrame, tmp_path: Path) -> N
     assert "the statistics hold no folds" in done.stderr
 
 
+def test_one_held_out_part_has_no_standard_error(csv: Path) -> None:
+    options = ["--fusion-strength", "0,1", "--folds", "rolling", "--n-folds", "1"]
+    done = run(csv, *COLUMNS, *options, "--rule", "one_standard_error")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith("one_standard_error needs two or more held-out parts, and there is 1")
+    best = run(csv, *COLUMNS, *options, "--json")
+    assert best.exit_code == 0, best.stderr
+    steps = json.loads(best.stdout)["selection"]["path"]
+    assert [step["standard_error"] for step in steps] == [None, None]
+
+
 @pytest.mark.parametrize("text", ["much", "1,", "1;2", "Auto"])
 def test_a_strength_that_is_none_is_a_wrong_command_line(csv: Path, text: str) -> None:
     done = run(csv, *COLUMNS, "--fusion-strength", text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -212,6 +214,58 @@ def test_refuses_no_neighbours() -> None:
 def test_a_graph_refuses_faulty_edges(edges: list[list[int]], multiplicity: list[int], match: str) -> None:
     with pytest.raises(DataError, match=match):
         TaskGraph(edges, multiplicity, n_tasks=3)
+
+
+@pytest.mark.parametrize(
+    ("edges", "multiplicity", "n_tasks", "match"),
+    [
+        ([[0.9, 1.9]], [1], 3, "edges must hold integers, not 0.9"),
+        ([[0, 1]], [1.7], 3, "multiplicity must hold integers, not 1.7"),
+        ([[0, 1]], [np.nan], 3, "multiplicity must hold integers, not nan"),
+        ([["0", "1"]], [1], 3, "edges must hold integers, not <U1"),
+        (
+            np.array([[0, 2**64 - 1]], dtype=np.uint64),
+            [1],
+            3,
+            "edges holds 18446744073709551615, which is beyond 64 bits",
+        ),
+        ([[0, 1], [2]], [1, 1], 3, "edges is not a rectangular array"),
+        ([0, 1, 1, 2], [1, 1], 3, r"edges must be \(E, 2\), a pair of tasks for each; got \(4,\)"),
+        ([[0, 1, 2]], [1], 3, r"edges must be \(E, 2\)"),
+        (None, [1], 3, "edges must hold integers, not object"),
+        ([[0, 1]], [1], "3", "n_tasks must be an integer from 0 to 2147483647, not '3'"),
+        ([[0, 1]], [1], 3.0, "n_tasks must be an integer"),
+        ([[0, 1]], [1], 10**12, "n_tasks must be an integer from 0 to 2147483647"),
+    ],
+)
+def test_a_graph_repairs_nothing(edges: Any, multiplicity: Any, n_tasks: Any, match: str) -> None:
+    with pytest.raises(DataError, match=match):
+        TaskGraph(edges, multiplicity, n_tasks)
+
+
+def test_whole_numbers_make_a_graph_and_so_does_no_edge() -> None:
+    assert TaskGraph(np.array([[0.0, 1.0]]), np.ones(1), np.int64(2)).edges.dtype == np.int64
+    assert TaskGraph([], [], 2).n_components == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "n_tasks", "match"),
+    [
+        ([0.5], [1], 2, "source must hold integers"),
+        ([0], ["1"], 2, "target must hold integers"),
+        ([0, 1], [1], 2, "two lists of one length"),
+        ([0], [1], "2", "n_tasks must be an integer"),
+    ],
+)
+def test_directed_pairs_are_integers(source: Any, target: Any, n_tasks: Any, match: str) -> None:
+    with pytest.raises(DataError, match=match):
+        TaskGraph.from_directed(source, target, n_tasks)
+
+
+@pytest.mark.parametrize("weights", ["x", None, [["1"], ["2"]], [[1.0], [1.0, 2.0]]])
+def test_weights_of_a_graph_are_numbers(weights: Any) -> None:
+    with pytest.raises(DataError, match="weights"):
+        nearest_neighbour_graph(weights)
 
 
 @pytest.mark.parametrize("pair", [(0, 0), (0, 3), (-1, 2)])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from ccmtl_core import CCMTLModel, DataError, UnknownTaskError
+from ccmtl_core import CCMTLModel, DataError, TaskDataset, UnknownTaskError, fit
 from ccmtl_core.model import ROWS_PER_STEP, predict_rows
 
 IDS = ("0471", "471", "a/b")
@@ -106,11 +108,23 @@ def test_unknown_ids_are_refused_with_near_matches(model: CCMTLModel) -> None:
         ([[1, 2, np.nan, 3]], "471", "row 0, feature 'f2': nan"),
         ([["1", "2", "3", "4"]], "471", "real numbers"),
         (np.ones((1, 4)), [1.5], "text or an integer"),
+        (np.ones((1, 4)), b"a", "ids of tasks must be a list, not b'a'"),
+        (np.ones((1, 4)), None, "ids of tasks must be a list, not None"),
+        (np.ones((1, 4)), 1.5, "ids of tasks must be a list, not 1.5"),
+        (np.ones((1, 4)), {"471": 1}, "ids of tasks must be a list, not {"),
+        (np.array([["1", "2", "3", "4"]], dtype=object), "471", "real numbers, not str"),
     ],
 )
 def test_rows_that_do_not_fit_are_refused(model: CCMTLModel, X: object, task: object, message: str) -> None:
     with pytest.raises(DataError, match=message):
         model.predict(X, task)  # type: ignore[arg-type]
+
+
+def nested(depth: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(depth):
+        value = {"in": value}
+    return value
 
 
 @pytest.mark.parametrize(
@@ -122,6 +136,10 @@ def test_rows_that_do_not_fit_are_refused(model: CCMTLModel, X: object, task: ob
         ([[1.0], [1.0]], ("a", "a"), ("x",), {}, "repeated"),
         ([[1.0]], ("a",), ("x",), {"when": np.float64("nan")}, "metadata must be JSON"),
         ([[1.0]], ("a",), ("x",), {"rng": object()}, "metadata must be JSON"),
+        ([[1.0]], ("a",), ("x",), 5, "metadata must be JSON"),
+        ([[1.0]], ("a",), ("x",), nested(100_000), "metadata must be JSON"),
+        ([[1.0]], "a", ("x",), {}, "task ids must be a list, not 'a'"),
+        ([[1.0]], ("a",), "x", {}, "feature names must be a list, not 'x'"),
     ],
 )
 def test_impossible_models_are_refused(
@@ -129,6 +147,19 @@ def test_impossible_models_are_refused(
 ) -> None:
     with pytest.raises(DataError, match=message):
         CCMTLModel(weights, ids, names, metadata)  # type: ignore[arg-type]
+
+
+def test_nobody_can_change_a_model() -> None:
+    weights, intercept = np.array([[1.0]]), np.array([2.0])
+    model = CCMTLModel(weights, ("a",), ("x",), intercept=intercept)
+    fitted = fit(TaskDataset.from_arrays([[[1.0]]] * 2, [[1.0], [2.0]]), fusion_strength=1.0).model
+    weights[:] = intercept[:] = 7.0
+    assert model.predict([[1.0]], "a").tolist() == [3.0]
+    for array in (model.weights, model.intercept, fitted.weights):
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.flags.writeable = True
+    again = CCMTLModel(model.weights, ("a",), ("x",), intercept=model.intercept)
+    assert np.shares_memory(again.weights, model.weights), "nobody can write there"
 
 
 def test_metadata_is_a_copy_that_cannot_be_changed() -> None:

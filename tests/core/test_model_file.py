@@ -163,7 +163,16 @@ def test_weights_of_another_kind_are_refused(tmp_path: Path, array: np.ndarray) 
         CCMTLModel.load(tmp_path / "m.npz")
 
 
-@pytest.mark.parametrize("header", [{"format": "ccmtl-model/3"}, {"task_ids": 5}, {"feature_names": ["f0"]}])
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"format": "ccmtl-model/3"},
+        {"task_ids": 5},
+        {"feature_names": ["f0"]},
+        {"task_ids": "abcdefg"},
+        {"feature_names": "ab"},
+    ],
+)
 def test_a_header_that_does_not_fit_is_refused(
     model: CCMTLModel, tmp_path: Path, header: dict[str, object]
 ) -> None:

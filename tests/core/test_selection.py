@@ -217,6 +217,20 @@ def test_one_standard_error_takes_the_most_fused_of_the_good_ones() -> None:
     assert (careful.errors[careful.chosen + 1 :] > allowed).all()
 
 
+def test_one_held_out_part_has_no_standard_error(dataset: TaskDataset) -> None:
+    blocks = SufficientStatistics.by_fold(dataset, contiguous_folds(dataset, 2), 2)
+    told: list[SelectionProgress] = []
+    for data in (dataset, blocks):
+        with pytest.raises(ParameterError, match="one_standard_error needs two or more held-out parts, and"):
+            select(data, folds="rolling", n_folds=1, rule="one_standard_error", on_progress=told.append)
+    assert told == []
+    best = select(dataset, [0.0, 1.0], folds="rolling", n_folds=1)
+    assert best.fold_errors.shape == (1, 2)
+    assert np.isnan(best.standard_errors).all()
+    with pytest.raises(ParameterError, match="one_standard_error needs"):
+        choose(best.fusion_strengths, best.fold_errors, "one_standard_error")
+
+
 def test_progress_tells_errors_as_strengths_are_done(folds: list[SufficientStatistics]) -> None:
     seen: list[SelectionProgress] = []
     result = select(folds, STRENGTHS, on_progress=seen.append)

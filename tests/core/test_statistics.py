@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import fields, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -17,6 +18,10 @@ from ccmtl_core import (
     SufficientStatistics,
     TaskDataset,
     TriangularStatistics,
+    arrays,
+    merge_statistics,
+    read_statistics,
+    statistics_frame,
     training_folds,
 )
 from tests.core.problems import datasets, exact_residual
@@ -289,7 +294,7 @@ def test_weights_of_another_shape_are_refused(form: Form) -> None:
         ({"yty": np.array([np.nan])}, "not finite"),
         ({"gram": np.array([[[1.0, 2.0], [3.0, 4.0]]])}, "not symmetric"),
         ({"gram": np.array([[[-1.0, 0.0], [0.0, 4.0]]])}, "negative"),
-        ({"n_samples": np.array([1.5])}, "n_samples must be"),
+        ({"n_samples": np.array([1.5])}, "n_samples must hold integers"),
         ({"n_samples": np.array([-1])}, "negative"),
         ({"task_ids": ()}, "at least one task"),
         ({"feature_names": ("a", "a")}, "repeated"),
@@ -326,6 +331,47 @@ def test_statistics_are_read_only() -> None:
     for array in (statistics.gram, statistics.xty, statistics.yty, statistics.n_samples):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
+
+
+def small() -> TaskDataset:
+    return TaskDataset.from_arrays([[[1.0, 2.0], [2.0, 1.0], [0.0, 1.0]]] * 2, [[1.0, 3.0, 2.0]] * 2)
+
+
+def test_a_caller_s_arrays_are_copied_unless_nobody_can_write_to_them() -> None:
+    made, factors = SufficientStatistics.from_dataset(small()), TriangularStatistics.from_dataset(small())
+    for statistics in (made, factors):
+        given = {field.name: getattr(statistics, field.name) for field in fields(statistics)}
+        arrays = {name: value.copy() for name, value in given.items() if isinstance(value, np.ndarray)}
+        copied = replace(statistics, **arrays)
+        for array in arrays.values():
+            array += 1
+        for name in arrays:
+            assert np.array_equal(getattr(copied, name), given[name])
+            assert np.shares_memory(getattr(replace(statistics), name), given[name])
+
+
+@every_form
+def test_nobody_can_change_statistics_and_new_ones_are_not_copied(
+    form: Form, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def frozen(array: np.ndarray) -> np.ndarray:
+        kept = original(array)
+        assert np.shares_memory(kept, array), "a copy was made"
+        return kept
+
+    data, original = small(), arrays.frozen
+    monkeypatch.setattr(arrays, "frozen", frozen)
+    made, weighted = form.from_dataset(data), form.from_dataset(data, np.arange(1.0, 7.0))
+    blocks = form.from_blocks([(data.X, data.y, data.task_index)], 2, 2)
+    one, other = form.by_fold(data, [0, 0, 1, 0, 1, 1], 2)
+    derived = [one + other, made.scaled(0.5), made.pooled(), made.centred, made.reordered(np.array([1, 0]))]
+    if isinstance(made, SufficientStatistics):
+        derived += [merge_statistics([made]), read_statistics(statistics_frame(made))]
+    for statistics in (made, weighted, blocks, one, *derived):
+        own = [value for value in vars(statistics).values() if isinstance(value, np.ndarray)]
+        for array in (*own, statistics.gram, statistics.xty):
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                array.flags.writeable = True
 
 
 @every_form

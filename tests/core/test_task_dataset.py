@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import decimal
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -126,6 +128,13 @@ def test_masked_values_are_not_read_as_numbers() -> None:
         ([[[1.0], [1.0, 2.0]]], [[1.0, 2.0]], "not a rectangular array"),
         ([[["1.0"]]], [[1.0]], "real numbers, not <U3"),
         ([[[1j]]], [[1.0]], "real numbers, not complex128"),
+        (np.array([[["1.0"]]], dtype=object), [[1.0]], "real numbers, not str"),
+        ([np.array([[1.0]])], [np.array([b"1"], dtype=object)], "y must hold real numbers, not bytes"),
+        ([np.array([[np.complex128(1j)]], dtype=object)], [[1.0]], "real numbers, not complex128"),
+        ([np.array([[np.timedelta64(1, "D")]], dtype=object)], [[1.0]], "real numbers, not timedelta64"),
+        (None, [[1.0]], "X must be a list, not None"),
+        ([[[1.0]]], 5, "y must be a list, not 5"),
+        ({"a": [[1.0]]}, [[1.0]], "X must be a list, not {'a'"),
         ([[[None]]], [[1.0]], "feature 'x_1': nan"),
         ([[["one"]], [[2]]], [[1.0], [1.0]], "real numbers"),
         ([np.ones((2, 0))], [[1.0, 2.0]], "no features"),
@@ -160,6 +169,10 @@ def test_unusable_ids_are_refused(names: list[object], message: str) -> None:
         ([float("nan"), "a"], "text or an integer, not nan"),
         (["a", None], "text or an integer, not None"),
         ("ab", "one id per row"),
+        (b"ab", "one id per row"),
+        ({"a": 1, "b": 2}, "one id per row"),
+        ({"a", "b"}, "one id per row"),
+        (None, "one id per row"),
         (["a"], r"got \(2, 1\), \(2,\), \(1,\)"),
         ([["a"], ["b"]], "text or an integer"),
         (np.array([["a"], ["b"]]), "one id per row"),
@@ -208,3 +221,28 @@ def test_a_dataset_cannot_be_reassigned() -> None:
     data = TaskDataset.from_arrays([[[1.0]]], [[1.0]])
     with pytest.raises(AttributeError):
         data.X = np.zeros((1, 1))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("names", ["ab", b"ab", 5, {"a": 1, "b": 2}, {"a", "b"}, np.array("ab")])
+def test_names_come_in_a_list(names: Any) -> None:
+    X, y = [np.ones((1, 2))] * 2, [np.ones(1)] * 2
+    with pytest.raises(DataError, match="feature names must be a list, not "):
+        TaskDataset.from_arrays(X, y, feature_names=names)
+    with pytest.raises(DataError, match="feature names must be a list, not "):
+        TaskDataset.from_long(np.ones((2, 2)), np.ones(2), ["a", "b"], feature_names=names)
+    with pytest.raises(DataError, match="task ids must be a list, not "):
+        TaskDataset.from_arrays(X, y, task_ids=names)
+    with pytest.raises(DataError, match="task ids must be a list, not "):
+        TaskDataset.from_codes(np.ones((2, 2)), np.ones(2), [0, 1], names)
+
+
+def test_tasks_may_come_one_after_the_other() -> None:
+    data = TaskDataset.from_arrays((np.ones((n, 1)) for n in (1, 2)), (np.ones(n) for n in (1, 2)))  # type: ignore[arg-type]
+    assert data.n_samples.tolist() == [1, 2]
+
+
+def test_objects_that_are_numbers_are_taken() -> None:
+    mixed = np.array(
+        [[1, Fraction(1, 2)], [Decimal("0.25"), np.float32(3)], [True, np.int8(2)]], dtype=object
+    )
+    assert TaskDataset.from_arrays([mixed], [[1.0] * 3]).X.tolist() == [[1.0, 0.5], [0.25, 3.0], [1.0, 2.0]]
