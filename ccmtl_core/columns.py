@@ -8,6 +8,7 @@ from __future__ import annotations
 import polars as pl
 
 from ccmtl_core._types import FloatArray
+from ccmtl_core.arguments import check_kind
 from ccmtl_core.arrays import MAX_FAULTS, Faults, all_finite
 from ccmtl_core.exceptions import ParameterError
 
@@ -100,6 +101,8 @@ def check_roles(task: str, target: str, features: tuple[str, ...]) -> list[str]:
     if not features:
         raise ParameterError("at least one feature column is needed")
     used = [task, target, *features]
+    for name in used:
+        check_kind(name, "the name of a column", str)
     repeated = sorted({name for name in used if used.count(name) > 1})
     if repeated:
         raise ParameterError(f"column {repeated[0]!r} is used twice")

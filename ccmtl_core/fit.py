@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from ccmtl_core._types import FloatArray
+from ccmtl_core.arguments import check_callback
 from ccmtl_core.arrays import all_finite, as_shape
 from ccmtl_core.clusters import Clusters
 from ccmtl_core.display import counted, named, shown
@@ -155,6 +156,7 @@ def fit(
     check_solver(solver, tolerance)
     check_strength(fusion_strength)
     check_graph(graph, n_neighbors)
+    check_callback(on_progress, "on_progress")
     choices = ModelChoices(fit_intercept, loss_scaling, start, metric)
     clock = _Clock(on_progress)
     with clock.phase("statistics"):

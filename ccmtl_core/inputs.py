@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ccmtl_core.arguments import check_kind
 from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.task_dataset import TaskDataset
@@ -31,9 +32,7 @@ def statistics_of(data: TaskDataset | Statistics) -> Statistics:
 
 def check_data(data: object, *kinds: type) -> None:
     """Refuse what is none of these kinds."""
-    if not isinstance(data, kinds):
-        wanted = " or ".join(kind.__name__ for kind in kinds)
-        raise ParameterError(f"data must be {wanted}, not {type(data).__name__}: {_HOW}")
+    check_kind(data, "data", *kinds, hint=_HOW)
 
 
 def check_folds(parts: object) -> None:

@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.arguments import check_kind
 from ccmtl_core.arrays import locked
 from ccmtl_core.exceptions import DataError
 from ccmtl_core.gram_kernel import accumulate_gram
@@ -36,6 +37,8 @@ def merge_statistics(parts: Iterable[SufficientStatistics]) -> SufficientStatist
     ------
     DataError
         No parts; features that differ in name or order; parts with and without sums of x and y.
+    ParameterError
+        Parts that are no such statistics.
 
     Examples
     --------
@@ -46,8 +49,10 @@ def merge_statistics(parts: Iterable[SufficientStatistics]) -> SufficientStatist
     >>> merged.task_ids, merged.gram.ravel()
     (('a', 'b', 'c'), array([ 1., 20.,  9.]))
     """
+    check_kind(parts, "parts", Iterable, hint="a list of the statistics that are to be added up")
     total: StatisticsSum | None = None
     for part in parts:
+        check_kind(part, "each part", SufficientStatistics)
         total = total or StatisticsSum(part.feature_names)
         total.add(part)
     if total is None:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ccmtl_core._types import FloatArray
+from ccmtl_core.arguments import check_callback
 from ccmtl_core.clusters import Clusters
 from ccmtl_core.display import counted, shown, spread
 from ccmtl_core.exceptions import ParameterError
@@ -159,6 +160,7 @@ def fit_path(
     """
     check_solver(solver, tolerance)
     check_graph(graph, n_neighbors)
+    check_callback(on_point, "on_point")
     statistics = statistics_of(data)
     prepared = ModelChoices(fit_intercept, loss_scaling, start, metric).prepare(statistics)
     graph = nearest_neighbour_graph(prepared.start, n_neighbors) if graph is None else graph

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ccmtl_core._types import FloatArray
+from ccmtl_core.arguments import check_kind
+from ccmtl_core.arrays import is_real
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.fit import FitResult, fit
 from ccmtl_core.inputs import Statistics, statistics_of
@@ -14,6 +16,7 @@ from ccmtl_core.model import CCMTLModel
 from ccmtl_core.single_task import start_weights
 from ccmtl_core.solver.report import ProgressCallback
 from ccmtl_core.statistics import SufficientStatistics
+from ccmtl_core.triangular_statistics import TriangularStatistics
 
 
 def append_statistics(
@@ -32,7 +35,7 @@ def append_statistics(
     Raises
     ------
     ParameterError
-        A factor outside [0, 1].
+        A factor outside [0, 1]; statistics that are none, or of two kinds.
     DataError
         Other features.
 
@@ -44,8 +47,10 @@ def append_statistics(
     >>> append_statistics(statistics, statistics, forgetting=0.5).xty
     array([[3.]])
     """
-    if not 0.0 <= forgetting <= 1.0:
-        raise ParameterError(f"forgetting must be from 0 to 1, not {forgetting}")
+    check_kind(old, "old", SufficientStatistics, TriangularStatistics)
+    check_kind(new, "new", type(old))
+    if not is_real(forgetting) or not 0.0 <= forgetting <= 1.0:
+        raise ParameterError(f"forgetting must be from 0 to 1, not {forgetting!r}")
     kept = old if forgetting == 1.0 else old.scaled(forgetting)
     same = (old.task_ids, old.feature_names) == (new.task_ids, new.feature_names)
     return kept + new if same else merge_statistics([kept, new])
@@ -102,6 +107,7 @@ def refit(
     >>> refit(first, append_statistics(old, new), fusion_strength=0.5, n_neighbors=2).report.status.value
     'converged'
     """
+    check_kind(previous, "previous", FitResult, CCMTLModel)
     statistics = statistics_of(statistics)
     old = _continued(previous.model if isinstance(previous, FitResult) else previous, statistics)
     return fit(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.arguments import check_kind
 from ccmtl_core.arrays import (
     all_finite,
     as_float64,
@@ -105,6 +106,7 @@ def group_by_fold(dataset: TaskDataset, fold: ArrayLike, n_folds: int) -> tuple[
     ParameterError
         ``n_folds`` that is no integer, below 1, or far more than there are rows.
     """
+    check_kind(dataset, "dataset", TaskDataset)
     if not is_whole(n_folds) or n_folds < 1:
         raise ParameterError(f"n_folds must be an integer of at least 1, not {n_folds!r}")
     n_rows = len(dataset.y)

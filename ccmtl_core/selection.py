@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.arguments import check_callback, check_kind
 from ccmtl_core.display import counted, named, shown
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.fit import FitResult, fit
@@ -177,6 +178,9 @@ def select(
     check_rule(rule)
     if not callable(score):
         raise ParameterError(f"score must be a function, not {score!r}")
+    check_callback(on_progress, "on_progress")
+    if rng is not None:
+        check_kind(rng, "rng", np.random.Generator)
     score = partial(finite_score, score)
     choices = ModelChoices(fit_intercept, loss_scaling, start, metric)
     parts, unweighted = _fold_statistics(data, folds, n_folds, time, rng, sample_weight)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ccmtl_core._types import FloatArray
+from ccmtl_core.arrays import is_real
 from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.inputs import Statistics, statistics_of
 
@@ -78,8 +79,8 @@ def shrunk_weights(statistics: Statistics, shrinkage: float) -> FloatArray:
     >>> shrunk_weights(SufficientStatistics.from_dataset(data), 1.0).ravel()
     array([0.5, 1.5])
     """
-    if not (np.isfinite(shrinkage) and shrinkage > 0):
-        raise ParameterError(f"shrinkage must be a finite number above 0, not {shrinkage}")
+    if not is_real(shrinkage) or not 0 < shrinkage < np.inf:
+        raise ParameterError(f"shrinkage must be a finite number above 0, not {shrinkage!r}")
     statistics = statistics_of(statistics)
     pooled, gram = pooled_weights(statistics), np.asarray(statistics.gram)
     size = float(np.trace(gram, axis1=1, axis2=2).mean()) / statistics.n_features

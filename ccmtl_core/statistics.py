@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.arguments import check_kind
 from ccmtl_core.arrays import as_counts, as_shape, checked_names, features_or_default, ids_or_default, locked
 from ccmtl_core.centring import (
     Means,
@@ -136,6 +137,7 @@ class SufficientStatistics:
         >>> SufficientStatistics.from_dataset(data, [3, 1]).xty
         array([[7.]])
         """
+        check_kind(dataset, "dataset", TaskDataset)
         if sample_weight is not None:
             return cls.by_fold(dataset, np.zeros(len(dataset.y), dtype=np.int64), 1, sample_weight)[0]
         totals = zeros(dataset.n_tasks, dataset.n_features)

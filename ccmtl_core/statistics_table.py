@@ -33,6 +33,7 @@ import numpy as np
 import polars as pl
 
 from ccmtl_core._types import IntArray
+from ccmtl_core.arguments import check_kind
 from ccmtl_core.arrays import MAX_FAULTS, Faults, checked_names, locked, refuse_each
 from ccmtl_core.columns import ColumnReader
 from ccmtl_core.exceptions import DataError
@@ -158,6 +159,8 @@ def statistics_frame(statistics: SufficientStatistics) -> pl.DataFrame:
     ------
     DataError
         Statistics that were made without ``x_sum`` and ``y_sum``.
+    ParameterError
+        What is no such statistics.
 
     Examples
     --------
@@ -166,6 +169,7 @@ def statistics_frame(statistics: SufficientStatistics) -> pl.DataFrame:
     >>> statistics_frame(SufficientStatistics.from_dataset(data)).row(0, named=True)["xty_1"]
     7.0
     """
+    check_kind(statistics, "statistics", SufficientStatistics)
     P = statistics.n_features
     if statistics.x_sum is None or statistics.y_sum is None:
         raise DataError("these statistics lack the sums of x and y, which the table holds")

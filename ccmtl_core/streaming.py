@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from joblib import Parallel, delayed
 
-from ccmtl_core.arrays import Faults, as_sequence, checked_names
+from ccmtl_core.arrays import Faults, as_sequence, checked_names, is_whole
 from ccmtl_core.columns import ColumnReader, check_roles
 from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.file_path import checked_path
@@ -83,8 +83,8 @@ def statistics_from_files(
     check_roles(task, target, names)
     if not files:
         raise ParameterError("there are no files to read")
-    if batch_rows < 1:
-        raise ParameterError(f"batch_rows must be at least 1, not {batch_rows}")
+    if not is_whole(batch_rows) or batch_rows < 1:
+        raise ParameterError(f"batch_rows must be an integer of at least 1, not {batch_rows!r}")
     if len(files) == 1:
         return _statistics_of_file(files[0], task, target, names, batch_rows)
     read = delayed(_statistics_of_file)

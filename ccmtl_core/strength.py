@@ -18,6 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ccmtl_core._types import EPS, FloatArray, IntArray
+from ccmtl_core.arguments import check_kind
+from ccmtl_core.arrays import is_real, is_whole
 from ccmtl_core.display import counted, shown
 from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.forest import send_to_roots, spanning_forest
@@ -85,7 +87,7 @@ def fused_weights(statistics: Statistics, graph: TaskGraph) -> FloatArray:
     >>> fused_weights(SufficientStatistics.from_dataset(data), graph).ravel()
     array([1., 1., 5.])
     """
-    statistics = statistics_of(statistics)
+    statistics = _on(graph, statistics)
     component, C, P = graph.component, graph.n_components, statistics.n_features
     gram, xty, yty = np.zeros((C, P, P)), np.zeros((C, P)), np.zeros(C)
     kernels.sum_blocks(component, np.ascontiguousarray(statistics.gram), gram)
@@ -112,6 +114,7 @@ def single_task_cuts(statistics: Statistics, graph: TaskGraph) -> FloatArray:
     >>> single_task_cuts(SufficientStatistics.from_dataset(data), TaskGraph([[0, 1]], [2], n_tasks=2))
     array([1., 1.])
     """
+    statistics = _on(graph, statistics)
     problem = FusionProblem(statistics, graph, 0.0)
     return _cuts(problem, -problem.loss_gradient(fused_weights(statistics, graph)))
 
@@ -132,7 +135,7 @@ def fusing_strength(statistics: Statistics, graph: TaskGraph, *, ratio: float = 
     Raises
     ------
     ParameterError
-        A ratio of 1 or less.
+        A ratio of 1 or less; data that is none, or a graph that is none.
 
     Examples
     --------
@@ -142,10 +145,11 @@ def fusing_strength(statistics: Statistics, graph: TaskGraph, *, ratio: float = 
     >>> np.round(bounds.bracket, 6)
     array([1., 1.])
     """
-    if not ratio > 1.0:
-        raise ParameterError(f"ratio must be above 1, not {ratio}")
+    if not is_real(ratio) or not ratio > 1.0:
+        raise ParameterError(f"ratio must be above 1, not {ratio!r}")
+    statistics = _on(graph, statistics)
     order = graph.locality_order()
-    bounds = _Bounds(FusionProblem(statistics_of(statistics), graph, 0.0).reordered(order))
+    bounds = _Bounds(FusionProblem(statistics, graph, 0.0).reordered(order))
     bounds.tighten(ratio)
     return bounds.restored(graph, order)
 
@@ -183,9 +187,9 @@ def strength_grid(statistics: Statistics, graph: TaskGraph, n: int = 21) -> Floa
     >>> strength_grid(SufficientStatistics.from_dataset(data), graph, 3).round(2)
     array([ 0.  ,  0.02, 19.33])
     """
-    if n < 3:
-        raise ParameterError(f"a grid needs at least 3 strengths, not {n}")
-    statistics = statistics_of(statistics)
+    if not is_whole(n) or n < 3:
+        raise ParameterError(f"a grid needs at least 3 strengths, not {n!r}")
+    statistics = _on(graph, statistics)
     bounds = fusing_strength(statistics, graph)
     cuts = single_task_cuts(statistics, graph)
     most = bounds.bracket[1]
@@ -194,6 +198,13 @@ def strength_grid(statistics: Statistics, graph: TaskGraph, n: int = 21) -> Floa
         return np.zeros(1)
     least = max(min(float(np.median(telling)), _DECADES * most), MIN_STRENGTH)
     return np.concatenate([[0.0], np.geomspace(least, most, n - 1)])
+
+
+def _on(graph: TaskGraph, data: Statistics) -> Statistics:
+    """The statistics of the graph's tasks; refuses what is none."""
+    statistics = statistics_of(data)
+    check_kind(graph, "graph", TaskGraph)
+    return statistics
 
 
 class _Bounds:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.arguments import check_kind
 from ccmtl_core.arrays import (
     all_finite,
     as_counts,
@@ -127,6 +128,7 @@ class TriangularStatistics:
         cls, dataset: TaskDataset, sample_weight: ArrayLike | None = None
     ) -> TriangularStatistics:
         """Statistics of a dataset; as :meth:`SufficientStatistics.from_dataset`."""
+        check_kind(dataset, "dataset", TaskDataset)
         if sample_weight is not None:
             return cls.by_fold(dataset, np.zeros(len(dataset.y), dtype=np.int64), 1, sample_weight)[0]
         factor = _zeros(dataset.n_tasks, dataset.n_features)

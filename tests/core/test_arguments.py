@@ -16,20 +16,25 @@ from ccmtl_core import (
     ParameterError,
     SufficientStatistics,
     TaskDataset,
+    TriangularStatistics,
+    append_statistics,
     contiguous_folds,
     fit,
     fit_path,
     fused_weights,
     fusing_strength,
+    merge_statistics,
     nearest_neighbour_graph,
     period_weights,
     pooled_weights,
     random_coefficients,
     random_folds,
+    read_statistics,
     refit,
     select,
     shrunk_weights,
     single_task_weights,
+    statistics_frame,
     statistics_from_files,
     strength_grid,
 )
@@ -251,3 +256,75 @@ def test_ragged_and_masked_times_are_refused() -> None:
     masked = np.ma.masked_equal(np.arange(48), 5)  # type: ignore[no-untyped-call]
     with pytest.raises(DataError, match="time, row 5: there is no value"):
         contiguous_folds(DATA, 2, masked)
+
+
+def takes_paths(path: Any, **given: Any) -> Any:
+    return statistics_from_files(path, **{"task": "t", "target": "y", "features": ["x"], **given})
+
+
+FACTORS = TriangularStatistics.from_dataset(DATA)
+MODEL = FIRST.model
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: by_fit(on_progress=5),
+        lambda: by_refit(on_progress=5),
+        lambda: by_selection(on_progress=5),
+        lambda: by_path(on_point=5),
+        lambda: by_selection(rng=5),
+        lambda: append_statistics(STATISTICS, STATISTICS, forgetting="x"),  # type: ignore[arg-type]
+        lambda: append_statistics(STATISTICS, STATISTICS, forgetting=None),  # type: ignore[arg-type]
+        lambda: append_statistics(STATISTICS, STATISTICS, forgetting=[0.5]),  # type: ignore[arg-type]
+        lambda: append_statistics(STATISTICS, None),  # type: ignore[arg-type]
+        lambda: append_statistics(None, STATISTICS),  # type: ignore[arg-type]
+        lambda: append_statistics(STATISTICS, FACTORS),  # type: ignore[arg-type]
+        lambda: merge_statistics(STATISTICS),  # type: ignore[arg-type]
+        lambda: merge_statistics([STATISTICS, None]),  # type: ignore[list-item]
+        lambda: refit(None, STATISTICS, fusion_strength=1.0),  # type: ignore[arg-type]
+        lambda: refit("x", STATISTICS, fusion_strength=1.0),  # type: ignore[arg-type]
+        lambda: refit(FIRST, None, fusion_strength=1.0),  # type: ignore[arg-type]
+        lambda: fusing_strength(None, None),  # type: ignore[arg-type]
+        lambda: fusing_strength(STATISTICS, None),  # type: ignore[arg-type]
+        lambda: fusing_strength(STATISTICS, FIRST.graph, ratio="x"),  # type: ignore[arg-type]
+        lambda: fused_weights(STATISTICS, None),  # type: ignore[arg-type]
+        lambda: strength_grid(STATISTICS, None),  # type: ignore[arg-type]
+        lambda: strength_grid(STATISTICS, FIRST.graph, n="x"),  # type: ignore[arg-type]
+        lambda: shrunk_weights(STATISTICS, "x"),  # type: ignore[arg-type]
+        lambda: statistics_frame(None),  # type: ignore[arg-type]
+        lambda: SufficientStatistics.from_dataset(None),  # type: ignore[arg-type]
+        lambda: TriangularStatistics.from_dataset(STATISTICS),  # type: ignore[arg-type]
+        lambda: SufficientStatistics.by_fold(None, [0], 1),  # type: ignore[arg-type]
+        lambda: takes_paths([None]),
+        lambda: takes_paths("a\0b"),
+        lambda: takes_paths("a.csv", batch_rows="x"),
+        lambda: takes_paths("a.csv", task=5),
+        lambda: read_statistics(""),
+    ],
+)
+def test_an_argument_of_the_wrong_kind_is_named(call: Callable[[], Any]) -> None:
+    with pytest.raises(ParameterError, match=r" must (be|name) |at least 3 strengths, not 'x'"):
+        call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: STATISTICS.scaled("x"),  # type: ignore[arg-type]
+        lambda: FACTORS.scaled("0.5"),  # type: ignore[arg-type]
+        lambda: STATISTICS.squared_error("x"),
+        lambda: SufficientStatistics.by_fold(DATA, [[0], [1, 2]], 3),
+        lambda: SufficientStatistics.from_blocks([], 2, 1, feature_names=5),  # type: ignore[arg-type]
+        lambda: TriangularStatistics.from_blocks([], 2, 1, task_ids="ab"),
+        lambda: takes_paths(5),
+        lambda: takes_paths("a.csv", features="ab"),
+        lambda: takes_paths("a.csv", features=None),
+        lambda: MODEL.rows(None),  # type: ignore[arg-type]
+    ],
+)
+def test_data_of_the_wrong_kind_is_named(call: Callable[[], Any]) -> None:
+    with pytest.raises(
+        DataError, match=r" must (be a list|hold real numbers), not |is not a rectangular array"
+    ):
+        call()

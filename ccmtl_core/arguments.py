@@ -1,0 +1,26 @@
+"""An argument as a caller gave it in; nothing out where it is of its kind, else an error that names it."""
+
+from __future__ import annotations
+
+from ccmtl_core.exceptions import ParameterError
+
+
+def check_kind(value: object, what: str, *kinds: type, hint: str = "") -> None:
+    """Refuse what is none of these kinds; the hint, if any, says how to make one.
+
+    Examples
+    --------
+    >>> check_kind(5, "graph", list, tuple)
+    Traceback (most recent call last):
+        ...
+    ccmtl_core.exceptions.ParameterError: graph must be list or tuple, not int
+    """
+    if not isinstance(value, kinds):
+        wanted = " or ".join(kind.__name__ for kind in kinds)
+        raise ParameterError(f"{what} must be {wanted}, not {type(value).__name__}{hint and ': '}{hint}")
+
+
+def check_callback(value: object, what: str) -> None:
+    """Refuse what cannot be called; None means that nobody is to be told."""
+    if value is not None and not callable(value):
+        raise ParameterError(f"{what} must be a function, not {value!r}")
