@@ -29,18 +29,16 @@ def as_float64(values: ArrayLike, what: str) -> FloatArray:
     DataError
         Values that are not real numbers (text that looks like numbers included), or ragged ones.
     """
-    try:
-        array = np.asarray(values) if not np.ma.isMaskedArray(values) else _filled(values)
-    except ValueError as error:
-        raise DataError(f"{what} is not a rectangular array: {error}") from error
+    array = as_array(values, what)
     if array.dtype.kind not in "buifO":
         raise DataError(f"{what} must hold real numbers, not {array.dtype}")
     if array.dtype.kind == "O":
         _refuse_no_numbers(array, what)
     try:
-        return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+        numbers = np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
     except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"{what} holds something that is not a real number: {error}") from error
+    return np.where(np.ma.getmaskarray(values), np.nan, numbers) if np.ma.isMaskedArray(values) else numbers
 
 
 def _refuse_no_numbers(array: NDArray[Any], what: str) -> None:
@@ -49,11 +47,6 @@ def _refuse_no_numbers(array: NDArray[Any], what: str) -> None:
     wrong = sorted(kind.__name__ for kind in kinds if issubclass(kind, _NO_NUMBERS))
     if wrong:
         raise DataError(f"{what} must hold real numbers, not {' or '.join(wrong)}")
-
-
-def _filled(values: Any) -> NDArray[Any]:
-    filled: NDArray[Any] = values.astype(np.float64).filled(np.nan)
-    return filled
 
 
 def all_finite(array: FloatArray) -> bool:

@@ -115,6 +115,9 @@ def test_masked_values_are_not_read_as_numbers() -> None:
     masked = np.ma.masked_array([[1.0], [2.0]], mask=[[False], [True]])
     with pytest.raises(DataError, match=r"row 1, feature 'x_1': nan"):
         TaskDataset.from_arrays([masked], [[1.0, 2.0]])
+    text = np.ma.masked_array([["1"], ["2"]], mask=[[False], [True]])
+    with pytest.raises(DataError, match="real numbers, not <U1"):
+        TaskDataset.from_arrays([text], [[1.0, 2.0]])
 
 
 @pytest.mark.parametrize(
