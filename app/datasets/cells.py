@@ -13,7 +13,7 @@ import polars as pl
 from app.datasets.cell_hints import date_hint, number_hint
 from app.datasets.faults import MAX_VALUE_CHARACTERS, FaultList
 from app.datasets.header import Kind, Role
-from app.datasets.timestamps import FIRST_YEAR, LAST_YEAR, TimeFormat, time_format
+from app.datasets.timestamps import FIRST_YEAR, LAST_YEAR, TimeFormat
 from app.datasets.uploaded_table import UploadedTable
 from app.errors import MAX_ERRORS, Fault
 
@@ -31,12 +31,13 @@ class Cells:
     ----------
     frame : DataFrame
         Columns ``row`` (in the file, from 1) and each role's name; rows with a bad cell are absent.
-    has_zone : bool
-        Whether the times named a zone.
+    time_zone : str, optional
+        "UTC" where times with a zone were converted, "local" where they are what the local clock shows; None
+        where they named no zone.
     """
 
     frame: pl.DataFrame
-    has_zone: bool
+    time_zone: str | None = None
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class _Check:
 
 
 def read_cells(
-    table: UploadedTable, rows: pl.LazyFrame, roles: Sequence[Role], ds_format: str | None, faults: FaultList
+    table: UploadedTable, rows: pl.LazyFrame, roles: Sequence[Role], formats: TimeFormat, faults: FaultList
 ) -> Cells:
     """Read and check the columns of ``roles``.
 
@@ -61,8 +62,8 @@ def read_cells(
         Its rows.
     roles : sequence of Role
         What to read.
-    ds_format : str, optional
-        strptime pattern for times that are text.
+    formats : TimeFormat
+        How times are read: those that are text, and those with a zone.
     faults : FaultList
         Takes the faults.
 
@@ -77,9 +78,8 @@ def read_cells(
     if table.malformed_rows:
         raw = raw.filter(~pl.col(ROW).is_in(table.malformed_rows))
     types = raw.collect_schema()
-    formats = time_format(ds_format)
     if not _check_types(roles, types, faults):
-        return Cells(pl.DataFrame(), has_zone=False)
+        return Cells(pl.DataFrame())
     parsed = raw.with_columns(_parse(role, types[_raw(role)], formats) for role in roles)
     checks = [check for role in roles for check in _checks(role, types[_raw(role)], formats)]
     judged = parsed.with_columns(
@@ -93,8 +93,9 @@ def read_cells(
     if frame[_FAULTY].any():
         _report(judged.filter(_FAULTY).collect(), checks, faults)
         frame = frame.filter(~pl.col(_FAULTY))
+    zoned = "UTC" if formats.in_utc else "local"
     has_zone = _one_kind_of_time(frame, roles, faults)
-    return Cells(frame.drop(_FAULTY, _ZONE), has_zone)
+    return Cells(frame.drop(_FAULTY, _ZONE), zoned if has_zone else None)
 
 
 def _raw(role: Role) -> str:
@@ -128,7 +129,12 @@ def _parse(role: Role, dtype: pl.DataType, formats: TimeFormat) -> pl.Expr:
     if role.kind is Kind.NUMBER:
         number = raw.cast(pl.String) if _is_text(dtype) else raw
         return number.cast(pl.Float64, strict=False).alias(role.name)
-    moment = formats.parse(raw.cast(pl.String)) if _is_text(dtype) else _moment(raw)
+    if _is_text(dtype):
+        moment = formats.parse(raw.cast(pl.String))
+    elif _has_zone(dtype) and not formats.in_utc:
+        moment = _local_moment(raw)
+    else:
+        moment = _moment(raw)
     in_range = moment.dt.year().is_between(FIRST_YEAR, LAST_YEAR)
     return pl.when(in_range).then(moment).alias(role.name)
 
@@ -136,6 +142,16 @@ def _parse(role: Role, dtype: pl.DataType, formats: TimeFormat) -> pl.Expr:
 def _moment(raw: pl.Expr) -> pl.Expr:
     """Dates or times, those with a zone in UTC; null where they are beyond what has a calendar date."""
     return raw.cast(pl.Datetime("us"), strict=False)
+
+
+def _local_moment(raw: pl.Expr) -> pl.Expr:
+    """What the clock of the times' zone shows; null far beyond the calendar, where polars has no clock."""
+    has_clock = _moment(raw).dt.year().is_between(FIRST_YEAR - 1, LAST_YEAR + 1)
+    return _moment(pl.when(has_clock).then(raw).dt.replace_time_zone(None))
+
+
+def _has_zone(dtype: pl.DataType) -> bool:
+    return isinstance(dtype, pl.Datetime) and dtype.time_zone is not None
 
 
 def _checks(role: Role, dtype: pl.DataType, formats: TimeFormat) -> Iterator[_Check]:
@@ -187,7 +203,7 @@ def _names_zone(roles: Sequence[Role], types: pl.Schema, formats: TimeFormat) ->
             dtype, raw = types[_raw(role)], pl.col(_raw(role))
             if _is_text(dtype):
                 return formats.has_zone(raw.cast(pl.String))
-            return pl.lit(isinstance(dtype, pl.Datetime) and dtype.time_zone is not None)
+            return pl.lit(_has_zone(dtype))
     return pl.lit(False)
 
 

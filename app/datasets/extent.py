@@ -17,6 +17,11 @@ from app.datasets.schemas import SeriesDefinition, Totals, Warned
 from app.errors import MAX_ERRORS, Fault
 from ccmtl_core.forecasting import MAX_DENSE_ROWS
 
+_TIMES = {
+    None: "have no zone",
+    "UTC": "have a zone and were converted to UTC",
+    "local": "have a zone and keep its local date",
+}
 _MERGE = "a dataset that is defined with an `aggregation`, `sum` or `mean`, takes several rows of a period"
 
 
@@ -150,12 +155,11 @@ def _check_finite(values: PeriodValues, faults: FaultList) -> None:
 
 
 def _check_zone(base: Base, cells: Cells, definition: SeriesDefinition, faults: FaultList) -> None:
-    time_zone = "UTC" if cells.has_zone else None
-    if time_zone != base.time_zone:
-        now, before = ("a zone", "none") if cells.has_zone else ("no zone", "one")
+    if cells.time_zone != base.time_zone:
         faults.add(
             "mixed_time_zones",
-            f"these times have {now}, those of the version before have {before}",
+            f"these times {_TIMES[cells.time_zone]}, those of the version before {_TIMES[base.time_zone]}: "
+            "send times of the same kind, or all data anew with mode=full",
             column=definition.columns.ds,
         )
 

@@ -18,7 +18,9 @@ from app.datasets.overlap import Overlap
 from app.datasets.parquet_file import UNREADABLE, open_parquet
 from app.datasets.parquet_probe import survives_decoding
 from app.datasets.schemas import Definition, SeriesDefinition, UploadMode, UploadReport, Warned
+from app.datasets.timestamps import time_format
 from app.datasets.uploaded_table import UploadedTable, refusing_unreadable
+from ccmtl_core.forecasting import Frequency
 
 
 class FileType(StrEnum):
@@ -104,9 +106,11 @@ def _read_cells(
     if not (has_columns and table.n_rows) or table.rows is None:
         raise faults.refusal()
     code, message = _UNREADABLE[file_type]
-    ds_format = definition.ds_format if isinstance(definition, SeriesDefinition) else None
+    formats = time_format(None)
+    if isinstance(definition, SeriesDefinition):
+        formats = time_format(definition.ds_format, in_utc=definition.frequency is Frequency.HOUR)
     with refusing_unreadable(code, message):
-        cells = read_cells(table, table.rows, roles, ds_format, faults)
+        cells = read_cells(table, table.rows, roles, formats, faults)
     if not cells.frame.height:
         raise faults.refusal()
     return cells
@@ -134,7 +138,7 @@ def _report(
         aggregated_rows=table.n_rows - extent.upload.values + (0 if overlap is None else overlap.n_values),
         overlapping_rows=0 if overlap is None else overlap.n_rows,
         filled_periods=extent.filled_periods,
-        time_zone="UTC" if cells.has_zone else None,
+        time_zone=cells.time_zone,
         ignored_columns=[name for name in table.columns if name not in wanted],
         warnings=warnings,
         version=extent.version,

@@ -104,7 +104,8 @@ class SeriesDefinition(Wire):
         max_length=100,
         pattern=NO_NUL,
         description="strptime pattern of `ds`, such as `%m/%d/%Y` (padding may be absent); null: ISO 8601. "
-        "Times with a zone are converted to UTC; a column must not mix times with and without one.",
+        "Of times with a zone, hours are converted to UTC, and days, weeks and months are those of the local "
+        "date; a column must not mix times with and without one.",
         examples=["%m/%d/%Y"],
     )
     frequency: Frequency = Field(
@@ -218,7 +219,10 @@ class UploadReport(BaseModel):
         description="Values that the fill policy adds when the version is read: absent periods of its "
         "series, with `append` those of the whole version and not only of this file."
     )
-    time_zone: str | None = Field(description="`UTC` when the file's times name a zone, else null.")
+    time_zone: str | None = Field(
+        description="When the file's times name a zone: `UTC` for hours, which are converted, and `local` "
+        "for days, weeks and months, which keep the local date. Else null."
+    )
     ignored_columns: list[str] = Field(description="Columns of the file that the definition does not name.")
     warnings: list[Warned]
     version: Totals = Field(description="The whole version: with `append`, the data before it included.")

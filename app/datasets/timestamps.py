@@ -1,7 +1,8 @@
 """Text of a ``ds`` column in, times out, strictly: by default ISO 8601, else one strptime pattern.
 
-The rule for zones: a time with a zone or an offset is converted to UTC, a time without one is taken as it
-stands; a column holds one or the other. Years run from 1000 to 9999.
+The rule for zones: of times with a zone or an offset, hours are converted to UTC; days, weeks and months are
+those that the local clock shows. A time without a zone is taken as it stands; a column holds one or the
+other. Years run from 1000 to 9999.
 
 A regular expression guards each pattern, because the parser below it also takes spaces, signs and two-digit
 years where none were asked for, and moves a leap second (``:60``) to the next minute, and so to another day.
@@ -11,7 +12,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import reduce
 
 import polars as pl
@@ -22,11 +24,11 @@ ISO_8601 = "YYYY-MM-DD (ISO 8601; a time may follow, as in 2024-01-31T23:59:00)"
 _YEAR, _TWO = "[1-9][0-9]{3}", "[0-9]{2}"
 _ISO_DAY = f"{_YEAR}-{_TWO}-{_TWO}"
 _ISO_MINUTE = f"{_ISO_DAY}[T ]{_TWO}:{_TWO}"
-_ISO_SECOND = rf"{_ISO_MINUTE}:[0-5][0-9](\.[0-9]{{1,9}})?"
-_ISO_ZONE = "(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
+_ISO_SECOND = rf"{_ISO_MINUTE}:[0-5][0-9](?:\.[0-9]{{1,9}})?"
+_ISO_ZONE = "(Z|[+-][0-9]{2}(?::?[0-9]{2})?)"  # the only group of a guard
 
 _WIDTH = {"Y": "4", "y": "2", "j": "1,3", **dict.fromkeys("mdHIMS", "1,2")}
-_WORDS = {"b": "[A-Za-z]{3}", "B": "[A-Za-z]{3,9}", "p": "[AaPp][Mm]", "z": "[+-][0-9]{2}:?[0-9]{2}"}
+_WORDS = {"b": "[A-Za-z]{3}", "B": "[A-Za-z]{3,9}", "p": "[AaPp][Mm]", "z": "([+-][0-9]{2}:?[0-9]{2})"}
 _KNOWN = [*_WIDTH, *_WORDS]
 
 
@@ -36,10 +38,18 @@ class _Pattern:
     strptime: str
     has_zone: bool
 
-    def parse(self, text: pl.Expr) -> pl.Expr:
+    def parse(self, text: pl.Expr, *, in_utc: bool) -> pl.Expr:
         guarded = pl.when(text.str.contains(f"^(?:{self.guard})$")).then(text)
         moment = guarded.str.strptime(pl.Datetime("us"), self.strptime, strict=False)
-        return moment.dt.replace_time_zone(None) if self.has_zone else moment
+        if not self.has_zone:
+            return moment
+        moment = moment.dt.replace_time_zone(None)
+        return moment if in_utc else moment + self._ahead_of_utc(guarded)
+
+    def _ahead_of_utc(self, text: pl.Expr) -> pl.Expr:
+        noon = pl.lit("2000-01-01T12:00") + text.str.extract(f"^(?:{self.guard})$", 1)
+        in_utc = noon.str.strptime(pl.Datetime("us"), "%Y-%m-%dT%H:%M%#z", strict=False)
+        return pl.lit(datetime(2000, 1, 1, 12)) - in_utc.dt.replace_time_zone(None)
 
 
 @dataclass(frozen=True)
@@ -48,10 +58,11 @@ class TimeFormat:
 
     name: str
     patterns: tuple[_Pattern, ...]
+    in_utc: bool = True
 
     def parse(self, text: pl.Expr) -> pl.Expr:
-        """Return the times as ``Datetime("us")`` in UTC or without zone; null where no pattern fits."""
-        return pl.coalesce([pattern.parse(text) for pattern in self.patterns])
+        """Return the times as ``Datetime("us")``, in UTC or local; null where no pattern fits."""
+        return pl.coalesce([pattern.parse(text, in_utc=self.in_utc) for pattern in self.patterns])
 
     def has_zone(self, text: pl.Expr) -> pl.Expr:
         """Return whether each text names a zone."""
@@ -75,8 +86,15 @@ _ISO = TimeFormat(
 )
 
 
-def time_format(ds_format: str | None) -> TimeFormat:
+def time_format(ds_format: str | None, *, in_utc: bool = True) -> TimeFormat:
     """Return the format that ``ds_format`` names; without one, ISO 8601.
+
+    Parameters
+    ----------
+    ds_format : str, optional
+        strptime pattern.
+    in_utc : bool
+        Whether times with a zone are converted to UTC; otherwise they are what the local clock shows.
 
     Raises
     ------
@@ -84,7 +102,7 @@ def time_format(ds_format: str | None) -> TimeFormat:
         If the pattern has a directive that is not read here, or does not name one moment.
     """
     if ds_format is None:
-        return _ISO
+        return replace(_ISO, in_utc=in_utc)
     named = re.findall(r"%(.?)", ds_format, flags=re.DOTALL)
     unknown = [f"%{letter}" for letter in named if letter not in _KNOWN]
     if unknown:
@@ -93,7 +111,7 @@ def time_format(ds_format: str | None) -> TimeFormat:
     for is_met, rule in _rules(named):
         if not is_met:
             raise ValueError(f"ds_format needs {rule}")
-    return TimeFormat(ds_format, (_Pattern(_guard(ds_format), ds_format, "z" in named),))
+    return TimeFormat(ds_format, (_Pattern(_guard(ds_format), ds_format, "z" in named),), in_utc)
 
 
 def _rules(named: list[str]) -> Iterator[tuple[bool, str]]:

@@ -320,10 +320,29 @@ def test_hours_are_reported_with_their_time(shop: Shop) -> None:
     assert report["periods"] == 3
 
 
-def test_times_with_a_zone_become_utc(shop: Shop) -> None:
+def test_hours_with_a_zone_become_utc(shop: Shop) -> None:
     text = "unique_id,ds,y\na,2000-01-01T23:30:00-02:00,1\na,2000-01-01T00:30:00Z,2\n"
-    report = shop.accepted(shop.series(), text)
-    assert (report["time_zone"], report["first"], report["last"]) == ("UTC", "2000-01-01", "2000-01-02")
+    report = shop.accepted(shop.series(frequency="h"), text)
+    assert report["time_zone"] == "UTC"
+    assert (report["first"], report["last"]) == ("2000-01-01T00:00:00", "2000-01-02T01:00:00")
+
+
+@pytest.mark.parametrize(
+    ("frequency", "starts"),
+    [
+        ("D", ["2024-03-30T00:00+00:00", "2024-03-31T00:00Z", "2024-04-01T00:00:00+01:00"]),
+        ("D", ["2024-10-26T00:00+0100", "2024-10-27T00:00+01", "2024-10-28T00:00+00:00"]),
+        ("W", ["2024-03-25 00:00-05:00", "2024-04-01 00:00-04:00", "2024-04-08 00:00-04:00"]),
+        ("MS", ["2024-03-01T00:00:00.5+13:45", "2024-04-01T00:00:00.5+13:45", "2024-05-01T00:00:00.5+12:45"]),
+    ],
+)
+def test_days_weeks_and_months_with_a_zone_keep_their_local_date(
+    shop: Shop, frequency: str, starts: list[str]
+) -> None:
+    text = "unique_id,ds,y\n" + "".join(f"a,{start},1\n" for start in starts)
+    report = shop.accepted(shop.series(frequency=frequency, fill={"method": "zero", "start": "series"}), text)
+    assert (report["time_zone"], report["periods"], report["filled_periods"]) == ("local", 3, 0)
+    assert (report["first"], report["last"]) == (starts[0][:10], starts[-1][:10])
 
 
 def test_times_with_and_without_a_zone_do_not_mix(shop: Shop) -> None:

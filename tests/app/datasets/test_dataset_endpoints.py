@@ -183,7 +183,12 @@ def test_appended_times_must_agree_on_having_a_zone(client: TestClient) -> None:
     send(client, FIRST)
     answer = send(client, "unique_id,ds,y\nb,2000-01-02T00:00Z,1\n", mode="append")
     assert answer.status_code == 422
-    assert [e["code"] for e in answer.json()["errors"]] == ["mixed_time_zones"]
+    (error,) = answer.json()["errors"]
+    assert error["code"] == "mixed_time_zones"
+    assert error["message"].startswith(
+        "these times have a zone and keep its local date, those of the version"
+    )
+    assert error["message"].endswith("send times of the same kind, or all data anew with mode=full")
 
 
 def test_two_appends_at_once_do_not_both_count(

@@ -55,11 +55,14 @@ def test_whole_numbers_as_ids_become_their_digits(shop: Shop) -> None:
     assert faults(problem) == [("duplicate_period", 3, None, "7")]
 
 
-def test_aware_times_become_utc(shop: Shop) -> None:
+def test_aware_hours_become_utc_and_aware_days_stay_local(shop: Shop) -> None:
     evening = datetime(2000, 11, 1, 23, 0, tzinfo=timezone(timedelta(hours=-2))).astimezone(UTC)
     times = pl.Series([evening]).dt.convert_time_zone("America/Noronha")
-    report = shop.accepted(shop.series(), parquet({"unique_id": ["a"], "ds": times, "y": [1]}), PARQUET)
-    assert (report["time_zone"], report["first"]) == ("UTC", "2000-11-02")
+    content = parquet({"unique_id": ["a"], "ds": times, "y": [1]})
+    report = shop.accepted(shop.series(frequency="h"), content, PARQUET)
+    assert (report["time_zone"], report["first"]) == ("UTC", "2000-11-02T01:00:00")
+    report = shop.accepted(shop.series(), content, PARQUET)
+    assert (report["time_zone"], report["first"]) == ("local", "2000-11-01")
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from app.datasets.timestamps import time_format
 
 
-def parse(ds_format: str | None, *texts: str) -> list[datetime | None]:
-    parsed = time_format(ds_format).parse(pl.col("text"))
+def parse(ds_format: str | None, *texts: str, in_utc: bool = True) -> list[datetime | None]:
+    parsed = time_format(ds_format, in_utc=in_utc).parse(pl.col("text"))
     return pl.DataFrame({"text": texts}).select(parsed).to_series().to_list()
 
 
@@ -163,12 +163,25 @@ def test_python_and_we_agree_on_iso_8601(moment: datetime, zone: timezone | None
     aware = moment.replace(tzinfo=zone)
     expected = moment if zone is None else aware.astimezone(UTC).replace(tzinfo=None)
     assert parse(None, aware.isoformat(separator)) == [expected]
+    assert parse(None, aware.isoformat(separator), in_utc=False) == [moment]
 
 
 @given(moment=moments, ds_format=st.sampled_from(["%m/%d/%Y", "%d.%m.%Y %H:%M:%S", "%Y%m%d", "%d %b %Y"]))
 def test_python_and_we_agree_on_patterns(moment: datetime, ds_format: str) -> None:
     text = moment.strftime(ds_format)
     assert parse(ds_format, text) == [datetime.strptime(text, ds_format)]
+
+
+@given(moment=moments, zone=offsets, ds_format=st.sampled_from(["%Y%m%d %H:%M%z", "%z-%d%m%H/%Y %M"]))
+def test_python_and_we_agree_on_local_clocks(moment: datetime, zone: timezone, ds_format: str) -> None:
+    aware = moment.replace(second=0, microsecond=0, tzinfo=zone)
+    (local,) = parse(ds_format, aware.strftime(ds_format), in_utc=False)
+    assert local == aware.replace(tzinfo=None)
+
+
+@pytest.mark.parametrize("in_utc", [True, False])
+def test_an_offset_that_no_zone_has_is_refused(in_utc: bool) -> None:
+    assert parse(None, "2000-01-01T00:00+99:00", in_utc=in_utc) == [None]
 
 
 @given(st.text("0123456789-+:TZ ./", max_size=25))
