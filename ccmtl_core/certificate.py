@@ -183,7 +183,7 @@ class Certifier:
                 return alone
         bound = self._distance_bound(W, objective)
         U, iterations = flows.copy(), 0
-        edge_kernels.project(self.problem.radius, U, self.problem.n_features)
+        edge_kernels.project(self.problem.radius, U, self.problem.lanes)
         best = self._evaluate(W, U, objective, bound, tolerance)
         if conductance is None or best.relative_gap <= tolerance:
             return best
@@ -219,12 +219,10 @@ class Certifier:
         problem, U = self.problem, U.copy()
         residual = self._residual(W, U)
         affordable = _SHARE * tolerance * objective / residual.size
-        edge_kernels.push_to_roots(
-            *self._forest, *self._eigen, bound, affordable, residual, U, problem.n_features
-        )
+        edge_kernels.push_to_roots(*self._forest, *self._eigen, bound, affordable, residual, U, problem.lanes)
         self._scale_back(U)
         slack, penalty = edge_kernels.slack_and_penalty(
-            problem.head, problem.tail, W, U, problem.radius, problem.n_features
+            problem.head, problem.tail, W, U, problem.radius, problem.lanes
         )
         unexplained = self._unexplained(self._residual(W, U), bound)
         rounding = self._rounding(W, penalty)
@@ -255,8 +253,8 @@ class Certifier:
         solved = flexible_cg(
             multigrid.apply, multigrid.precondition, self._residual(W, U), rtol=_REPAIR_TOLERANCE
         )
-        edge_kernels.add_conducted(problem.head, problem.tail, conductance, solved.x, U, problem.n_features)
-        edge_kernels.project(problem.radius, U, problem.n_features)
+        edge_kernels.add_conducted(problem.head, problem.tail, conductance, solved.x, U, problem.lanes)
+        edge_kernels.project(problem.radius, U, problem.lanes)
         return solved.iterations
 
     def _scale_back(self, U: FloatArray) -> None:

@@ -156,7 +156,7 @@ class Neighbourhood:
         held = problem.divergence(flows)[tasks]
         edge_kernels.add_divergence(
             place[problem.head[edges]].astype(np.int32), place[problem.tail[edges]].astype(np.int32),
-            -flows[edges], held, problem.n_features,
+            -flows[edges], held, problem.lanes,
         )  # fmt: skip
         part = SufficientStatistics(
             locked(np.asarray(statistics.gram)[tasks]),

@@ -8,17 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ccmtl_core.compiled import kernel
-from ccmtl_core.vectors import (
-    LANES,
-    Pointer,
-    add_products,
-    add_to,
-    load,
-    no_products,
-    number,
-    replace_two,
-    vector,
-)
+from ccmtl_core.gram_vectors import BLOCK, LANES, add_products, add_to, no_products, replace_two, vector
+from ccmtl_core.vectors import Pointer, load, number
 
 ROWS = 12
 
@@ -81,7 +72,11 @@ def _add_three_blocks(rows: Rows, starts: tuple[int, int, int], last: bool, targ
         for j in range(i, min(i + ROWS, stop)):
             row = number(order, j) + shift
             at = row * width
-            u, v, w = load(X, at + starts[0]), load(X, at + starts[1]), load(X, at + starts[2])
+            u, v, w = (
+                load(X, at + starts[0], BLOCK),
+                load(X, at + starts[1], BLOCK),
+                load(X, at + starts[2], BLOCK),
+            )
             w = replace_two(w, number(y, row), 1.0, last)
             a = add_products(a, u, (u, v, w))
             b = add_products(b, v, (v, w))
@@ -102,7 +97,7 @@ def _add_two_blocks(rows: Rows, starts: tuple[int, int], last: bool, target: Tar
         for j in range(i, min(i + ROWS, stop)):
             row = number(order, j) + shift
             at = row * width
-            u, v = load(X, at + starts[0]), load(X, at + starts[1])
+            u, v = load(X, at + starts[0], BLOCK), load(X, at + starts[1], BLOCK)
             v = replace_two(v, number(y, row), 1.0, last)
             a = add_products(a, u, (u, v))
             b = add_products(b, v, (v,))
@@ -122,9 +117,13 @@ def _add_block_by_three(
         for j in range(i, min(i + ROWS, stop)):
             row = number(order, j) + shift
             at = row * width
-            u, v, w = load(X, at + starts[0]), load(X, at + starts[1]), load(X, at + starts[2])
+            u, v, w = (
+                load(X, at + starts[0], BLOCK),
+                load(X, at + starts[1], BLOCK),
+                load(X, at + starts[2], BLOCK),
+            )
             w = replace_two(w, number(y, row), 1.0, last)
-            a = add_products(a, load(X, at + start), (u, v, w))
+            a = add_products(a, load(X, at + start, BLOCK), (u, v, w))
         add_to(a, products, place, size, fresh)
         fresh = False
 
@@ -138,9 +137,9 @@ def _add_block_by_two(rows: Rows, start: int, starts: tuple[int, int], last: boo
         for j in range(i, min(i + ROWS, stop)):
             row = number(order, j) + shift
             at = row * width
-            u, v = load(X, at + starts[0]), load(X, at + starts[1])
+            u, v = load(X, at + starts[0], BLOCK), load(X, at + starts[1], BLOCK)
             v = replace_two(v, number(y, row), 1.0, last)
-            a = add_products(a, load(X, at + start), (u, v))
+            a = add_products(a, load(X, at + start, BLOCK), (u, v))
         add_to(a, products, place, size, fresh)
         fresh = False
 

@@ -17,7 +17,8 @@ from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.arrays import read_only
 from ccmtl_core.compiled import kernel
 from ccmtl_core.gram_blocks import ROWS, Rows, Target, add_rows
-from ccmtl_core.vectors import LANES, pointer
+from ccmtl_core.gram_vectors import LANES
+from ccmtl_core.vectors import pointer
 
 PIECE = 16 * ROWS
 CACHED = 2048

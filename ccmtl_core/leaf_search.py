@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.compiled import kernel
 from ccmtl_core.leaf_order import leaf_order
-from ccmtl_core.solver.kernels import Dims, width
 from ccmtl_core.threads import sharing, slices
+from ccmtl_core.vectors import Lanes
 
 _LEAF = 32  # points
 _LEAVES = 16  # of a block; a number below 2²⁴ says which of them
@@ -174,7 +174,7 @@ def _look_into(
     limit: AnyFloats,
     near: FloatArray,
     number: IntArray,
-    dims: Dims,
+    lanes: Lanes,
 ) -> float:
     """Let the points x of block A look into other blocks; return the largest of their limits.
 
@@ -188,16 +188,16 @@ def _look_into(
         if between[v] > worst:
             continue
         B = others[v]
-        _gaps_to_box(x, block_low, block_high, B, bits, gap, dims)
+        _gaps_to_box(x, block_low, block_high, B, bits, gap, lanes)
         worst = bits[0] - bits[0]
         for a in range(size):
             if gap[a] <= limit[a]:
-                leaves = _leaves_within(x, a, low, high, B, limit[a], bits, dims)
+                leaves = _leaves_within(x, a, low, high, B, limit[a], bits, lanes)
                 while leaves > 0:
                     place = _highest_bit(leaves)
                     leaves -= 1 << place
                     leaf = B * _LEAVES + place
-                    if _count_within(x, a, rounded, leaf, limit[a], bits, dims) > 0:
+                    if _count_within(x, a, rounded, leaf, limit[a], bits, lanes) > 0:
                         _measure(exact, A * _LEAVES + a // _LEAF, a, leaf, order, near, number, distance)
                         radius = (np.sqrt(near[a, k - 1]) + margin) * stretch
                         limit[a] = radius * radius * stretch
@@ -207,10 +207,10 @@ def _look_into(
 
 @kernel
 def _gaps_to_box(
-    x: AnyFloats, low: AnyFloats, high: AnyFloats, B: int, bits: AnyFloats, gap: AnyFloats, dims: Dims
+    x: AnyFloats, low: AnyFloats, high: AnyFloats, B: int, bits: AnyFloats, gap: AnyFloats, lanes: Lanes
 ) -> None:
     """Squared distance of each point to a box, zero inside."""
-    P, zero = width(dims), bits[0] - bits[0]
+    P, zero = len(lanes), bits[0] - bits[0]
     for a in range(x.shape[1]):
         square = zero
         for p in range(P):
@@ -223,13 +223,13 @@ def _gaps_to_box(
 
 @kernel
 def _leaves_within(
-    x: AnyFloats, a: int, low: AnyFloats, high: AnyFloats, B: int, limit: float, bits: AnyFloats, dims: Dims
+    x: AnyFloats, a: int, low: AnyFloats, high: AnyFloats, B: int, limit: float, bits: AnyFloats, lanes: Lanes
 ) -> int:
     """The leaves of block B whose box is within the limit of point a, as the bits of a number.
 
     A sum of powers of two, because sums are what compilers turn into vector loops.
     """
-    P, zero = width(dims), bits[0] - bits[0]
+    P, zero = len(lanes), bits[0] - bits[0]
     which = zero
     for j in range(_LEAVES):
         square = zero
@@ -244,10 +244,10 @@ def _leaves_within(
 
 @kernel
 def _count_within(
-    x: AnyFloats, a: int, rounded: AnyFloats, leaf: int, limit: float, bits: AnyFloats, dims: Dims
+    x: AnyFloats, a: int, rounded: AnyFloats, leaf: int, limit: float, bits: AnyFloats, lanes: Lanes
 ) -> float:
     """How many points of a leaf are within the limit of point a."""
-    P, zero = width(dims), bits[0] - bits[0]
+    P, zero = len(lanes), bits[0] - bits[0]
     count = zero
     for j in range(_LEAF):
         square = zero

@@ -21,7 +21,7 @@ from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.inputs import Statistics
 from ccmtl_core.knn_graph import TaskGraph
 from ccmtl_core.solver import edge_kernels
-from ccmtl_core.solver.kernels import Dims, dims_for
+from ccmtl_core.vectors import Lanes, lanes_for
 
 MIN_STRENGTH, MAX_STRENGTH = 1e-100, 1e100
 STRENGTHS = "0, or from 1e-100 to 1e100"
@@ -75,7 +75,7 @@ class FusionProblem:
     def at(self, fusion_strength: float) -> FusionProblem:
         """The same problem at another strength; what does not depend on it is shared."""
         other = FusionProblem(self.statistics, self.graph, fusion_strength)
-        other.__dict__.update(head=self.head, tail=self.tail, dims=self.n_features)
+        other.__dict__.update(head=self.head, tail=self.tail)
         return other
 
     @cached_property
@@ -98,10 +98,10 @@ class FusionProblem:
         """P, the number of features."""
         return self.statistics.n_features
 
-    @cached_property
-    def dims(self) -> Dims:
-        """How the kernels that take most of the time are told P."""
-        return dims_for(self.statistics.n_tasks, self.statistics.n_features)
+    @property
+    def lanes(self) -> Lanes:
+        """How compiled loops take a row of weights."""
+        return lanes_for(self.statistics.n_tasks, self.n_features)
 
     def loss(self, weights: ArrayLike) -> float:
         """1/2 Σ_t ‖X_t W_t − y_t‖², without cancellation."""
@@ -127,19 +127,19 @@ class FusionProblem:
     def lengths(self, W: FloatArray) -> FloatArray:
         """‖W_i − W_j‖ of each edge, (E,)."""
         out = np.empty(len(self.head))
-        edge_kernels.edge_lengths(self.head, self.tail, W, out, self.n_features)
+        edge_kernels.edge_lengths(self.head, self.tail, W, out, self.lanes)
         return out
 
     def differences(self, W: FloatArray) -> FloatArray:
         """D W: the difference W_i − W_j of each edge, (E, P)."""
         out = np.empty((len(self.head), W.shape[1]))
-        edge_kernels.edge_differences(self.head, self.tail, W, out, self.n_features)
+        edge_kernels.edge_differences(self.head, self.tail, W, out, self.lanes)
         return out
 
     def divergence(self, U: FloatArray) -> FloatArray:
         """Dᵀ U: what flows out of each task, (T, P)."""
         out = np.zeros((self.statistics.n_tasks, U.shape[1]))
-        edge_kernels.add_divergence(self.head, self.tail, U, out, self.n_features)
+        edge_kernels.add_divergence(self.head, self.tail, U, out, self.lanes)
         return out
 
     def loss_gradient(self, W: FloatArray) -> FloatArray:

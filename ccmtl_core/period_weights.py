@@ -65,7 +65,7 @@ def period_weights(dataset: TaskDataset, period: ArrayLike) -> FloatArray:
     if not noise.any():
         return np.ones(len(squares))
     median = float(np.median(noise[noise > 0.0]))
-    of_row: FloatArray = (median / np.maximum(noise, LEAST_NOISE * median))[place]
+    of_row: FloatArray = (1.0 / np.maximum(noise / median, LEAST_NOISE))[place]
     return of_row
 
 

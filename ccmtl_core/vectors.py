@@ -1,59 +1,101 @@
-"""Numbers in memory in, vectors of four in registers and their products out: for compiled kernels only.
+"""Numbers in memory in, vectors in registers and their sums and products out: for compiled kernels only.
 
-LLVM makes vectors of loops that read along an array. Sums over rows of products of columns are such loops
-only after rows were turned into columns, which costs as much as the products: here vectors lie along a row,
-and each lane is a sum of its own. LLVM lowers them to what a processor has (AVX, NEON, single numbers).
+LLVM makes vectors of loops, but keeps a sum of rows in memory, from where each row has to fetch it anew, and
+does not see that rows of a few numbers are worth a vector. Here a vector is a part of a row and stays in
+registers; LLVM lowers it to what a processor has (AVX, NEON, single numbers).
+
+A row of P numbers is taken in parts of ``len(lanes)``, the last one so that it ends where the row does::
+
+    for c in range(0, P, len(lanes)):
+        at = min(c, P - len(lanes))
+
+The first ``c - at`` numbers of that part belong to the part before as well. A sum over the row must leave
+them out, and so must what is added to numbers in memory (:func:`later`); what replaces them is no different.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, models, register_model
-
-LANES = 4
+from numba.core import cgutils
+from numba.core.errors import TypingError
+from numba.extending import intrinsic, lower_builtin, models, overload, register_model, type_callable
 
 Pointer: TypeAlias = Any
 """Of compiled code: where numbers begin. What reads and writes there checks nothing."""
+Vector: TypeAlias = Any
+"""Of compiled code: as many float64 as there are lanes."""
+Lanes: TypeAlias = tuple[int, ...]
+"""As many zeros as a vector has lanes, which makes their number a constant of the compiled loop."""
 
-_NUMBER, _PLACE = ir.DoubleType(), ir.IntType(32)
-_VECTOR = ir.VectorType(_NUMBER, LANES)
+MOST_LANES = 8
+LARGE = 20_000
+"""Numbers in a table of rows, from which loops are worth a compilation for their number of features."""
+_NUMBER, PLACE = ir.DoubleType(), ir.IntType(32)
 _ALIGNMENT = 8  # of a number: rows begin anywhere
-_FUSED = ("contract",)  # a product and a sum may be rounded once
+FUSED = ("contract",)  # a product and a sum may be rounded once
+
+
+def lanes_for(n_rows: int, n_features: int) -> Lanes:
+    """Return lanes for so many rows of P numbers: the most, or P of them, or one where that does not pay."""
+    if n_features >= MOST_LANES:
+        return (0,) * MOST_LANES
+    return (0,) * (n_features if n_rows * n_features >= LARGE else 1)
+
+
+def width(lanes: Lanes, n_features: int) -> int:
+    """P, as a constant of the compiled loop where one vector holds a row."""
+    return len(lanes) if 1 < len(lanes) < MOST_LANES else n_features
+
+
+@overload(width)
+def _compiledwidth(lanes, n_features):  # type: ignore[no-untyped-def] # numba refuses annotations here
+    P = len(lanes)
+    if 1 < P < MOST_LANES:
+        return lambda lanes, n_features: P
+    return lambda lanes, n_features: n_features
 
 
 class VectorType(types.Type):
-    """The type of a vector of ``LANES`` float64."""
+    """The type of a vector of float64."""
 
-    def __init__(self) -> None:
-        super().__init__(name="Float64x4")
+    def __init__(self, n_lanes: int) -> None:
+        self.n_lanes = n_lanes
+        super().__init__(name=f"Float64x{n_lanes}")
 
 
 @register_model(VectorType)
 class _VectorModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _VECTOR)  # type: ignore[no-untyped-call] # numba has no types
+        super().__init__(manager, kind, llvm_vector(kind))  # type: ignore[no-untyped-call] # numba has no types
 
 
-_vector = VectorType()
+def llvm_vector(kind: VectorType) -> ir.VectorType:
+    """What LLVM calls this type."""
+    return ir.VectorType(_NUMBER, kind.n_lanes)
 
 
-def _instruction(function: Callable[..., Any]) -> Callable[..., Any]:
+def instruction(function: Callable[..., Any]) -> Callable[..., Any]:
     """Numba's decorator, with the type of what compiled code calls: the first argument is numba's own."""
     compiled: Callable[..., Any] = intrinsic(function)
     return compiled
 
 
-@_instruction
+@instruction
 def pointer(typing: Any, array: Any) -> Any:
-    """Where the numbers of an array begin.
+    """Where the numbers of a contiguous array begin.
 
     Functions that are given an array count its users, which costs as much as a few rows; a pointer has none.
-    Some array must hold on to the numbers.
+    The array must be used again after the last use of its pointer, or be the caller's: it is let go of before.
     """
+    if array.layout != "C":
+        raise TypingError(
+            f"an array must be contiguous for a pointer to tell where its rows are, not {array}"
+        )
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return context.make_array(array)(context, builder, *arguments).data
@@ -62,7 +104,7 @@ def pointer(typing: Any, array: Any) -> Any:
     return kind(array), generate
 
 
-@_instruction
+@instruction
 def number(typing: Any, pointer: Any, i: Any) -> Any:
     """The number at position i."""
 
@@ -73,111 +115,162 @@ def number(typing: Any, pointer: Any, i: Any) -> Any:
     return pointer.dtype(pointer, types.int64), generate
 
 
-@_instruction
-def load(typing: Any, pointer: Any, i: Any) -> Any:
-    """The vector of four numbers from position i on."""
+@instruction
+def load(typing: Any, pointer: Any, i: Any, lanes: Any) -> Any:
+    """The vector of the numbers from position i on."""
+    kind = VectorType(len(lanes))
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _load(builder, _address(builder, *arguments))
+        return load_from(builder, kind, *arguments[:2])
 
-    return _vector(pointer, types.int64), generate
-
-
-@_instruction
-def vector(typing: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
-    """The vector of four numbers."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _with(builder, ir.Constant(_VECTOR, ir.Undefined), arguments)
-
-    return _vector(*[types.float64] * LANES), generate
+    return kind(pointer, types.int64, lanes), generate
 
 
-@_instruction
-def replace_two(typing: Any, vector: Any, first: Any, second: Any, wanted: Any) -> Any:
-    """The vector with two numbers in place of its first two, where that is wanted."""
+@instruction
+def store(typing: Any, vector: Any, pointer: Any, i: Any) -> Any:
+    """Write the vector to position i and on."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        vector, *numbers, wanted = arguments
-        low = builder.shuffle_vector(vector, vector, _lanes(0, 1))
-        low = builder.select(wanted, _with(builder, ir.Constant(low.type, ir.Undefined), numbers), low)
-        low = builder.shuffle_vector(low, low, _lanes(0, 1, 0, 1))
-        return builder.shuffle_vector(low, vector, _lanes(0, 1, LANES + 2, LANES + 3))
-
-    return _vector(_vector, types.float64, types.float64, types.boolean), generate
-
-
-@_instruction
-def no_products(typing: Any, like: Any) -> Any:
-    """Zeros for the products of one vector with as many as the tuple has entries."""
-    kind = types.UniTuple(_vector, LANES * len(like))  # type: ignore[no-untyped-call] # as above
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        zero = ir.Constant(_VECTOR, [0.0] * LANES)
-        return context.make_tuple(builder, kind, [zero] * len(kind))
-
-    return kind(like), generate
-
-
-@_instruction
-def add_products(typing: Any, products: Any, vector: Any, others: Any) -> Any:
-    """``products[k, j] + vector[k] * others[j]`` for each of the four k, as a flat tuple."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        old, vector, right = arguments
-        new = []
-        for k in range(LANES):
-            factor = builder.shuffle_vector(vector, vector, _lanes(*[k] * LANES))
-            for j in range(len(others)):
-                product = builder.fmul(factor, builder.extract_value(right, j), flags=_FUSED)
-                total = builder.extract_value(old, k * len(others) + j)
-                new.append(builder.fadd(product, total, flags=_FUSED))
-        return context.make_tuple(builder, products, new)
-
-    return products(products, _vector, others), generate
-
-
-@_instruction
-def add_to(typing: Any, products: Any, pointer: Any, i: Any, width: Any, fresh: Any) -> Any:
-    """Add products to numbers in memory, those of ``vector[k]`` from position ``i + k * width`` on.
-
-    Where that memory is fresh, they replace what it holds.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        values, pointer, i, width, fresh = arguments
-        zero = ir.Constant(_VECTOR, [0.0] * LANES)
-        n = len(products) // LANES
-        for k in range(LANES):
-            for j in range(n):
-                column = builder.add(i, ir.Constant(i.type, LANES * j))
-                address = _address(builder, pointer, column)
-                value = builder.extract_value(values, k * n + j)
-                old = builder.select(fresh, zero, _load(builder, address))
-                _store(builder, builder.fadd(old, value), address)
-            i = builder.add(i, width)
+        store_to(builder, vector, *arguments)
         return context.get_dummy_value()
 
-    return types.void(products, pointer, types.int64, types.int64, types.boolean), generate
+    return types.void(vector, pointer, types.int64), generate
 
 
-def _address(builder: Any, pointer: Any, i: Any) -> Any:
-    return builder.bitcast(builder.gep(pointer, [i]), _VECTOR.as_pointer())
+@instruction
+def zeros(typing: Any, lanes: Any) -> Any:
+    """The vector of zeros."""
+    kind = VectorType(len(lanes))
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return ir.Constant(llvm_vector(kind), [0.0] * kind.n_lanes)
+
+    return kind(lanes), generate
 
 
-def _lanes(*lanes: int) -> ir.Constant:
-    return ir.Constant(ir.VectorType(_PLACE, len(lanes)), lanes)
+@instruction
+def total(typing: Any, vector: Any) -> Any:
+    """The sum of the numbers of a vector."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        of = llvm_vector(vector)
+        add = _of_llvm(builder, "llvm.vector.reduce.fadd", of, ir.FunctionType(_NUMBER, [_NUMBER, of]))
+        return builder.call(add, [ir.Constant(_NUMBER, 0.0), *arguments], fastmath=("reassoc",))
+
+    return types.float64(vector), generate
 
 
-def _with(builder: Any, vector: Any, numbers: Any) -> Any:
-    for k, number in enumerate(numbers):
-        vector = builder.insert_element(vector, number, ir.Constant(_PLACE, k))
-    return vector
+@instruction
+def absolute(typing: Any, vector: Any) -> Any:
+    """The numbers of a vector without their signs."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        of = llvm_vector(vector)
+        return builder.call(_of_llvm(builder, "llvm.fabs", of, ir.FunctionType(of, [of])), arguments)
+
+    return vector(vector), generate
 
 
-def _load(builder: Any, address: Any) -> Any:
-    return builder.load(address, align=_ALIGNMENT)
+@instruction
+def later(typing: Any, vector: Any, n: Any) -> Any:
+    """The vector with zeros in place of its first n numbers."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        zero = ir.Constant(llvm_vector(vector), [0.0] * vector.n_lanes)
+        return _from(builder, zero, *arguments)
+
+    return vector(vector, types.int64), generate
 
 
-def _store(builder: Any, value: Any, address: Any) -> None:
-    builder.store(value, address, align=_ALIGNMENT)
+@instruction
+def replaced(typing: Any, old: Any, new: Any, n: Any) -> Any:
+    """The new vector with the first n numbers of the old one."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _from(builder, *arguments)
+
+    return old(old, old, types.int64), generate
+
+
+def _from(builder: Any, old: Any, new: Any, n: Any) -> Any:
+    """The numbers of the new vector from the n-th on, those of the old one before."""
+    n_lanes = old.type.count
+    first = splat(builder, builder.trunc(n, PLACE), n_lanes)
+    kept = builder.icmp_signed(">=", places(list(range(n_lanes))), first)
+    return builder.select(kept, new, old)
+
+
+def _lowering(symbol: Callable[..., Any], *kinds: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Numba's decorator of what generates code for an operator, with a type."""
+    decorate: Callable[[Callable[..., Any]], Callable[..., Any]]
+    decorate = lower_builtin(symbol, *kinds)  # type: ignore[no-untyped-call] # as above
+    return decorate
+
+
+def _of_two_vectors(symbol: Callable[..., Any], instruction_name: str) -> None:
+    """Let an operator between two vectors stand for an instruction of LLVM's."""
+
+    @type_callable(symbol)
+    def type_of(context: Any) -> Any:
+        def typer(a: Any, b: Any) -> Any:
+            return a if isinstance(a, VectorType) and a == b else None
+
+        return typer
+
+    @_lowering(symbol, VectorType, VectorType)
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return getattr(builder, instruction_name)(*arguments, flags=FUSED)
+
+
+for _symbol in (operator.add, operator.iadd):
+    _of_two_vectors(_symbol, "fadd")
+for _symbol in (operator.sub, operator.isub):
+    _of_two_vectors(_symbol, "fsub")
+for _symbol in (operator.mul, operator.imul):
+    _of_two_vectors(_symbol, "fmul")
+
+
+@type_callable(operator.mul)
+def _type_of_multiple(context: Any) -> Any:
+    def typer(a: Any, b: Any) -> Any:
+        return b if isinstance(a, types.Float) and isinstance(b, VectorType) else None
+
+    return typer
+
+
+@_lowering(operator.mul, types.Float, VectorType)
+def _multiply(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    factor, vector = arguments
+    return builder.fmul(splat(builder, factor, vector.type.count), vector, flags=FUSED)
+
+
+def splat(builder: Any, value: Any, n_lanes: int) -> Any:
+    """The vector of n times the same value."""
+    empty = ir.Constant(ir.VectorType(value.type, n_lanes), ir.Undefined)
+    first = builder.insert_element(empty, value, ir.Constant(PLACE, 0))
+    return builder.shuffle_vector(first, empty, places([0] * n_lanes))
+
+
+def places(lanes: list[int]) -> ir.Constant:
+    """Numbers of lanes, as LLVM is told them."""
+    return ir.Constant(ir.VectorType(PLACE, len(lanes)), lanes)
+
+
+def _of_llvm(builder: Any, name: str, of: ir.VectorType, kind: ir.FunctionType) -> Any:
+    """A function of LLVM's own for vectors of this type."""
+    full_name = f"{name}.v{of.count}f64"
+    return cgutils.get_or_insert_function(builder.module, kind, full_name)  # type: ignore[no-untyped-call] # as above
+
+
+def load_from(builder: Any, kind: VectorType, pointer: Any, i: Any) -> Any:
+    """LLVM's instructions for :func:`load`."""
+    return builder.load(_address(builder, kind, pointer, i), align=_ALIGNMENT)
+
+
+def store_to(builder: Any, kind: VectorType, vector: Any, pointer: Any, i: Any) -> None:
+    """LLVM's instructions for :func:`store`."""
+    builder.store(vector, _address(builder, kind, pointer, i), align=_ALIGNMENT)
+
+
+def _address(builder: Any, kind: VectorType, pointer: Any, i: Any) -> Any:
+    return builder.bitcast(builder.gep(pointer, [i]), llvm_vector(kind).as_pointer())

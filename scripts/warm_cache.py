@@ -8,8 +8,8 @@ from app.datasets.csv_scan import scan_csv
 from ccmtl_core import SufficientStatistics, TaskDataset, fit, fusing_strength
 from ccmtl_core.leaf_search import nearest_by_leaves
 
-# Kernels for any number of features, then those with five as a constant, taken where there are many tasks.
-SIZES = ((1000, 3), (5000, 5))
+# Kernels for few features of few tasks, for many features, and for the demo's five of many tasks.
+SIZES = ((1000, 3), (1000, 9), (5000, 5))
 N_ROWS = 12
 STRENGTH = 3.0  # at which some tasks fuse, and not all
 

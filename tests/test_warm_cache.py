@@ -16,7 +16,8 @@ points = np.random.default_rng(0).normal(size=(100, 5))
 for scale in (1.0, 1e15):
     points[-1] *= scale
     nearest_by_leaves(points, 4)
-for n_tasks, n_features, n_rows in ((300, 7, 8), (300, 7, 40), (6000, 5, 8), (6000, 5, 40)):
+sizes = (300, 7), (300, 12), (6000, 5)
+for (n_tasks, n_features), n_rows in ((size, n) for size in sizes for n in (8, 40)):
     random = np.random.default_rng(1)
     task = np.repeat(np.arange(n_tasks), n_rows)
     y = random.poisson(0.3, task.size)

@@ -7,13 +7,13 @@ import numpy as np
 from ccmtl_core._types import FloatArray
 from ccmtl_core.compiled import kernel
 from ccmtl_core.least_squares_kernels import SAFE_PIVOT
-from ccmtl_core.solver.kernels import Dims, width
+from ccmtl_core.vectors import Lanes, width
 
 
 @kernel
-def invert_blocks(G: FloatArray, diagonal: FloatArray, B: FloatArray, dims: Dims) -> None:
+def invert_blocks(G: FloatArray, diagonal: FloatArray, B: FloatArray, lanes: Lanes) -> None:
     """B_t = (diagonal_t I + G_t)⁻¹ by Cholesky; a pivot lost to rounding is lifted to the rounding level."""
-    P = width(dims)
+    P = width(lanes, G.shape[1])
     L = np.empty((P, P))
     for t in range(diagonal.size):
         top = 0.0
@@ -29,13 +29,13 @@ def invert_blocks(G: FloatArray, diagonal: FloatArray, B: FloatArray, dims: Dims
                 for k in range(b):
                     s -= L[a, k] * L[b, k]
                 L[a, b] = 1.0 / np.sqrt(max(s, floor)) if a == b else s * L[b, b]
-        _invert_factored(L, t, B, dims)
+        _invert_factored(L, t, B, lanes)
 
 
 @kernel
-def invert_definite(G: FloatArray, inverse: FloatArray, norm: FloatArray, dims: Dims) -> bool:
+def invert_definite(G: FloatArray, inverse: FloatArray, norm: FloatArray, lanes: Lanes) -> bool:
     """Fill in G_t⁻¹ and an upper bound on ‖G_t⁻¹‖₂; stop and say so at a block not safely definite."""
-    P = width(dims)
+    P = width(lanes, G.shape[1])
     L = np.empty((P, P))
     A = np.empty((P, P))
     for t in range(G.shape[0]):
@@ -50,15 +50,15 @@ def invert_definite(G: FloatArray, inverse: FloatArray, norm: FloatArray, dims: 
                     L[a, a] = 1.0 / np.sqrt(s)
                 else:
                     L[a, b] = s * L[b, b]
-        _invert_factored(L, t, inverse, dims)
-        norm[t] = _norm_bound(inverse, t, A, dims)
+        _invert_factored(L, t, inverse, lanes)
+        norm[t] = _norm_bound(inverse, t, A, lanes)
     return True
 
 
 @kernel
-def _invert_factored(L: FloatArray, t: int, inverse: FloatArray, dims: Dims) -> None:
+def _invert_factored(L: FloatArray, t: int, inverse: FloatArray, lanes: Lanes) -> None:
     """Fill in inverse_t = (L Lᵀ)⁻¹ from L, which holds 1 / L_aa on its diagonal and is overwritten."""
-    P = width(dims)
+    P = width(lanes, inverse.shape[1])
     for a in range(P):  # L ← L⁻¹
         for b in range(a):
             s = 0.0
@@ -75,9 +75,9 @@ def _invert_factored(L: FloatArray, t: int, inverse: FloatArray, dims: Dims) -> 
 
 
 @kernel
-def _norm_bound(inverse: FloatArray, t: int, A: FloatArray, dims: Dims) -> float:
+def _norm_bound(inverse: FloatArray, t: int, A: FloatArray, lanes: Lanes) -> float:
     """(tr G_t⁻⁸)^(1/8), at least ‖G_t⁻¹‖₂ and at most P^(1/8) times as much; A is overwritten."""
-    P = width(dims)
+    P = width(lanes, inverse.shape[1])
     size = 0.0
     for a in range(P):
         size = max(size, inverse[t, a, a])

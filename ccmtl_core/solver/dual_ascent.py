@@ -55,7 +55,7 @@ class Inverse:
             return None
         gram = np.ascontiguousarray(problem.statistics.gram)
         blocks, norm = np.empty_like(gram), np.empty(len(gram))
-        definite = block_kernels.invert_definite(gram, blocks, norm, problem.dims)
+        definite = block_kernels.invert_definite(gram, blocks, norm, problem.lanes)
         return cls(blocks, norm) if definite and np.isfinite(norm).all() else None
 
 
@@ -70,7 +70,7 @@ class DualAscent:
         self._least_loss = 0.5 * float(problem.statistics.least_squares.residual.sum())
         P = self._center.shape[1]
         self.flows = np.zeros((len(problem.head), P)) if flows is None else flows
-        edge_kernels.project(problem.radius, self.flows, problem.n_features)
+        edge_kernels.project(problem.radius, self.flows, problem.lanes)
         self._n_parts = 2 if self.flows.size >= WORTH_SHARING else 1
         self.rest()
 
@@ -83,7 +83,7 @@ class DualAscent:
         p = self.problem
         self._ahead = self.flows.copy()
         self._outflow = np.zeros((self._n_parts, *self._center.shape))
-        edge_kernels.add_divergence(p.head, p.tail, self._ahead, self._outflow[0], p.n_features)
+        edge_kernels.add_divergence(p.head, p.tail, self._ahead, self._outflow[0], p.lanes)
         self._ahead_weights = np.empty_like(self._center)
 
     def climb(self, steps: int) -> None:
@@ -104,7 +104,7 @@ class DualAscent:
         """The weights of the flows ahead, of some tasks."""
         dual_kernels.weights_of_flow(
             self.inverse.blocks, self._center, self._outflow, tasks.start, tasks.stop, self._ahead_weights,
-            self.problem.dims,
+            self.problem.lanes,
         )  # fmt: skip
 
     def _ascend(self, momentum: float, part: tuple[int, slice]) -> float:
@@ -112,7 +112,7 @@ class DualAscent:
         p, (number, edges) = self.problem, part
         along: float = dual_kernels.ascend(
             p.head[edges], p.tail[edges], p.radius[edges], self._step[edges], self._ahead_weights,
-            self.flows[edges], self._ahead[edges], self._outflow[number], momentum, p.dims,
+            self.flows[edges], self._ahead[edges], self._outflow[number], momentum, p.lanes,
         )  # fmt: skip
         return along
 
@@ -120,10 +120,10 @@ class DualAscent:
         """The weights of the flows, and their proof, whose flows change with the next step."""
         p, W = self.problem, np.empty_like(self._center)
         outflow = p.divergence(self.flows)
-        dual_kernels.weights_of_flow(self.inverse.blocks, self._center, outflow[None], 0, len(W), W, p.dims)
-        slack, penalty = edge_kernels.slack_and_penalty(p.head, p.tail, W, self.flows, p.radius, p.n_features)
+        dual_kernels.weights_of_flow(self.inverse.blocks, self._center, outflow[None], 0, len(W), W, p.lanes)
+        slack, penalty = edge_kernels.slack_and_penalty(p.head, p.tail, W, self.flows, p.radius, p.lanes)
         quadratic, unexplained, terms = dual_kernels.loss_of_flow(
-            p.statistics.gram, self.inverse.norm, self._center, outflow, W, p.n_features
+            p.statistics.gram, self.inverse.norm, self._center, outflow, W, p.lanes
         )
         rounding = evaluation_rounding(terms, penalty)
         objective = self._least_loss + quadratic + penalty

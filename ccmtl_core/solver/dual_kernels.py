@@ -1,4 +1,8 @@
-"""Loops of the dual ascent, compiled: one pass over edges and tasks a step."""
+"""Loops of the dual ascent, compiled: one pass over edges and tasks a step.
+
+Rows of P numbers are taken in vectors (``vectors.py``), so all arrays of floats are contiguous. Blocks are
+symmetric, and read by columns.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import numpy as np
 
 from ccmtl_core._types import FloatArray, IndexArray
 from ccmtl_core.compiled import kernel
-from ccmtl_core.solver.kernels import Dims, width
+from ccmtl_core.vectors import Lanes, absolute, later, load, pointer, replaced, store, total, zeros
 
 
 @kernel
@@ -17,22 +21,24 @@ def weights_of_flow(
     first: int,
     last: int,
     W: FloatArray,
-    dims: Dims,
+    lanes: Lanes,
 ) -> None:
     """W_t = ŵ_t − G_t⁻¹ (DᵀU)_t for some tasks, the minimiser for flows U; DᵀU is the sum of ``outflow``."""
-    P = width(dims)
+    P, L = W.shape[1], len(lanes)
     own = np.empty(P)
+    blocks, centers, rows = pointer(inverse), pointer(center), pointer(W)
     for t in range(first, last):
         for p in range(P):
             own[p] = outflow[0, t, p]
         for k in range(1, outflow.shape[0]):
             for p in range(P):
                 own[p] += outflow[k, t, p]
-        for p in range(P):
-            s = center[t, p]
+        for c in range(0, P, L):
+            at = min(c, P - L)
+            s = load(centers, t * P + at, lanes)
             for q in range(P):
-                s -= inverse[t, p, q] * own[q]
-            W[t, p] = s
+                s -= own[q] * load(blocks, (t * P + q) * P + at, lanes)
+            store(s, rows, t * P + at)
 
 
 @kernel
@@ -46,30 +52,38 @@ def ascend(
     V: FloatArray,
     outflow: FloatArray,
     momentum: float,
-    dims: Dims,
+    lanes: Lanes,
 ) -> float:
     """U ← V + step D W, back on the balls; V ← U + momentum (U − old U); outflow ← Dᵀ V.
 
     Returns ⟨D W, U − old U⟩: below zero, the momentum leads away from the maximum.
     """
-    P = width(dims)
+    P, L = W.shape[1], len(lanes)
+    rows, flows, ahead, out = pointer(W), pointer(U), pointer(V), pointer(outflow)
     outflow[:] = 0.0
     along = 0.0
     for e in range(head.size):
-        i, j = head[e], tail[e]
+        i, j = head[e] * P, tail[e] * P
         square = 0.0
-        for p in range(P):
-            V[e, p] += step[e] * (W[i, p] - W[j, p])
-            square += V[e, p] * V[e, p]
+        for c in range(0, P, L):
+            at = min(c, P - L)
+            d = load(rows, i + at, lanes) - load(rows, j + at, lanes)
+            v = load(ahead, e * P + at, lanes) + step[e] * d
+            square += total(later(v * v, c - at))
         shrink = r[e] / np.sqrt(square) if square > r[e] * r[e] else 1.0
-        for p in range(P):
-            new = shrink * V[e, p]
-            change = new - U[e, p]
-            along += (W[i, p] - W[j, p]) * change
-            U[e, p] = new
-            V[e, p] = new + momentum * change
-            outflow[i, p] += V[e, p]
-            outflow[j, p] -= V[e, p]
+        for c in range(0, P, L):
+            at = min(c, P - L)
+            d = load(rows, i + at, lanes) - load(rows, j + at, lanes)
+            old, before = load(flows, e * P + at, lanes), load(ahead, e * P + at, lanes)
+            new = shrink * (before + step[e] * d)
+            change = later(new - old, c - at)
+            v = new + momentum * change
+            along += total(d * change)
+            store(replaced(old, new, c - at), flows, e * P + at)
+            store(replaced(before, v, c - at), ahead, e * P + at)
+            v = later(v, c - at)
+            store(load(out, i + at, lanes) + v, out, i + at)
+            store(load(out, j + at, lanes) - v, out, j + at)
     return along
 
 
@@ -80,29 +94,32 @@ def loss_of_flow(
     center: FloatArray,
     outflow: FloatArray,
     W: FloatArray,
-    dims: Dims,
+    lanes: Lanes,
 ) -> tuple[float, float, float]:
     """With D = W − ŵ: 1/2 Σ Dᵀ G D, a bound on 1/2 Σ ρᵀ G⁻¹ ρ for ρ = −(G D + Dᵀ U), and Σ |D|ᵀ |G| |D|.
 
     The residual ρ is of rounding only; its bound, ‖G⁻¹‖ ‖ρ‖², has a factor of two to spare.
     """
-    P = width(dims)
+    (T, P), L = W.shape, len(lanes)
     D = np.empty(P)
+    blocks, own, outflows = pointer(G), pointer(D), pointer(outflow)
     quadratic, unexplained, terms = 0.0, 0.0, 0.0
-    for t in range(W.shape[0]):
+    for t in range(T):
         for p in range(P):
             D[p] = W[t, p] - center[t, p]
         square = 0.0
-        for p in range(P):
-            s, a = 0.0, 0.0
+        for c in range(0, P, L):
+            at = min(c, P - L)
+            s, a = zeros(lanes), zeros(lanes)
             for q in range(P):
-                z = G[t, p, q] * D[q]
+                z = D[q] * load(blocks, (t * P + q) * P + at, lanes)
                 s += z
-                a += abs(z)
-            quadratic += D[p] * s
-            terms += abs(D[p]) * a
-            rest = s + outflow[t, p]
-            square += rest * rest
+                a += absolute(z)
+            d = later(load(own, at, lanes), c - at)
+            quadratic += total(d * s)
+            terms += total(absolute(d) * a)
+            rest = later(s + load(outflows, t * P + at, lanes), c - at)
+            square += total(rest * rest)
         unexplained += norm[t] * square
     return 0.5 * quadratic, unexplained, terms
 

@@ -1,4 +1,7 @@
-"""Loops over edges, compiled: what an edge holds is read and used in one pass, without arrays in between."""
+"""Loops over edges, compiled: what an edge holds is read and used in one pass, without arrays in between.
+
+Rows of P numbers are taken in vectors (``vectors.py``), so all arrays of floats are contiguous.
+"""
 
 from __future__ import annotations
 
@@ -6,34 +9,48 @@ import numpy as np
 
 from ccmtl_core._types import FloatArray, IndexArray
 from ccmtl_core.compiled import kernel
-from ccmtl_core.solver.kernels import Dims, width
+from ccmtl_core.vectors import Lanes, Pointer, Vector, later, load, pointer, store, total, width
 
 
 @kernel
-def edge_lengths(head: IndexArray, tail: IndexArray, W: FloatArray, out: FloatArray, dims: Dims) -> None:
+def _difference(rows: Pointer, i: int, j: int, P: int, c: int, lanes: Lanes) -> Vector:
+    """Numbers c and on of the difference of two rows, with zeros in place of those before."""
+    at = min(c, P - len(lanes))
+    return later(load(rows, i * P + at, lanes) - load(rows, j * P + at, lanes), c - at)
+
+
+@kernel
+def _add_to_both(v: Vector, rows: Pointer, i: int, j: int, P: int, at: int, lanes: Lanes) -> None:
+    """Add to one row, and subtract from another, the numbers from ``at`` on."""
+    store(load(rows, i * P + at, lanes) + v, rows, i * P + at)
+    store(load(rows, j * P + at, lanes) - v, rows, j * P + at)
+
+
+@kernel
+def edge_lengths(head: IndexArray, tail: IndexArray, W: FloatArray, out: FloatArray, lanes: Lanes) -> None:
     """out_e = ‖W_i − W_j‖."""
-    P = width(dims)
+    P, rows = W.shape[1], pointer(W)
     for e in range(head.size):
         square = 0.0
-        for p in range(P):
-            d = W[head[e], p] - W[tail[e], p]
-            square += d * d
+        for c in range(0, P, len(lanes)):
+            d = _difference(rows, head[e], tail[e], P, c, lanes)
+            square += total(d * d)
         out[e] = np.sqrt(square)
 
 
 @kernel
 def slack_and_penalty(
-    head: IndexArray, tail: IndexArray, W: FloatArray, U: FloatArray, r: FloatArray, dims: Dims
+    head: IndexArray, tail: IndexArray, W: FloatArray, U: FloatArray, r: FloatArray, lanes: Lanes
 ) -> tuple[float, float]:
     """Σ (r ‖d‖ − U·d), which is not negative where ‖U_e‖ ≤ r_e, and Σ r ‖d‖, with d = W_i − W_j."""
-    P = width(dims)
+    P, rows, flows = W.shape[1], pointer(W), pointer(U)
     slack, penalty = 0.0, 0.0
     for e in range(head.size):
         square, product = 0.0, 0.0
-        for p in range(P):
-            d = W[head[e], p] - W[tail[e], p]
-            square += d * d
-            product += U[e, p] * d
+        for c in range(0, P, len(lanes)):
+            d = _difference(rows, head[e], tail[e], P, c, lanes)
+            square += total(d * d)
+            product += total(d * load(flows, e * P + min(c, P - len(lanes)), lanes))
         long = r[e] * np.sqrt(square)
         slack += long - product
         penalty += long
@@ -41,9 +58,9 @@ def slack_and_penalty(
 
 
 @kernel
-def project(r: FloatArray, U: FloatArray, dims: Dims) -> None:
+def project(r: FloatArray, U: FloatArray, lanes: Lanes) -> None:
     """Project each U_e, in place, on the ball of radius r_e."""
-    P = width(dims)
+    P = width(lanes, U.shape[1])
     for e in range(r.size):
         square = 0.0
         for p in range(P):
@@ -56,32 +73,40 @@ def project(r: FloatArray, U: FloatArray, dims: Dims) -> None:
 
 @kernel
 def add_conducted(
-    head: IndexArray, tail: IndexArray, conductance: FloatArray, x: FloatArray, U: FloatArray, dims: Dims
+    head: IndexArray, tail: IndexArray, conductance: FloatArray, x: FloatArray, U: FloatArray, lanes: Lanes
 ) -> None:
     """Add to each U_e, in place, κ_e (x_i − x_j)."""
-    P = width(dims)
+    P, rows, flows = x.shape[1], pointer(x), pointer(U)
     for e in range(head.size):
-        for p in range(P):
-            U[e, p] += conductance[e] * (x[head[e], p] - x[tail[e], p])
+        for c in range(0, P, len(lanes)):
+            place = e * P + min(c, P - len(lanes))
+            more = conductance[e] * _difference(rows, head[e], tail[e], P, c, lanes)
+            store(load(flows, place, lanes) + more, flows, place)
 
 
 @kernel
-def edge_differences(head: IndexArray, tail: IndexArray, W: FloatArray, out: FloatArray, dims: Dims) -> None:
+def edge_differences(
+    head: IndexArray, tail: IndexArray, W: FloatArray, out: FloatArray, lanes: Lanes
+) -> None:
     """out_e = W_i − W_j."""
-    P = width(dims)
+    P, L = W.shape[1], len(lanes)
+    rows, to = pointer(W), pointer(out)
     for e in range(head.size):
-        for p in range(P):
-            out[e, p] = W[head[e], p] - W[tail[e], p]
+        for c in range(0, P, L):
+            at = min(c, P - L)
+            d = load(rows, head[e] * P + at, lanes) - load(rows, tail[e] * P + at, lanes)
+            store(d, to, e * P + at)
 
 
 @kernel
-def add_divergence(head: IndexArray, tail: IndexArray, U: FloatArray, out: FloatArray, dims: Dims) -> None:
+def add_divergence(head: IndexArray, tail: IndexArray, U: FloatArray, out: FloatArray, lanes: Lanes) -> None:
     """Add Dᵀ U to out: +U_e at the head, −U_e at the tail."""
-    P = width(dims)
+    P, flows, to = U.shape[1], pointer(U), pointer(out)
     for e in range(head.size):
-        for p in range(P):
-            out[head[e], p] += U[e, p]
-            out[tail[e], p] -= U[e, p]
+        for c in range(0, P, len(lanes)):
+            at = min(c, P - len(lanes))
+            u = later(load(flows, e * P + at, lanes), c - at)
+            _add_to_both(u, to, head[e], tail[e], P, at, lanes)
 
 
 @kernel
@@ -93,51 +118,54 @@ def smooth_edges(
     smoothing: float,
     v: FloatArray,
     w: FloatArray,
-    dims: Dims,
+    lanes: Lanes,
 ) -> float:
     """With d = W_i − W_j and s = √(‖d‖² + ε²): v = d/s, w = r/s; returns the smoothed penalty Σ r s."""
-    P = width(dims)
-    total = 0.0
+    P, L = W.shape[1], len(lanes)
+    rows, to = pointer(W), pointer(v)
+    penalty = 0.0
     for e in range(head.size):
         square = smoothing * smoothing
-        for p in range(P):
-            d = W[head[e], p] - W[tail[e], p]
-            v[e, p] = d
-            square += d * d
+        for c in range(0, P, L):
+            d = _difference(rows, head[e], tail[e], P, c, lanes)
+            square += total(d * d)
         s = np.sqrt(square)
         w[e] = r[e] / s
-        total += r[e] * s
-        for p in range(P):
-            v[e, p] /= s
-    return total
+        penalty += r[e] * s
+        for c in range(0, P, L):
+            at = min(c, P - L)
+            d = load(rows, head[e] * P + at, lanes) - load(rows, tail[e] * P + at, lanes)
+            store(1.0 / s * d, to, e * P + at)
+    return penalty
 
 
 @kernel
 def smoothed_penalty(
-    head: IndexArray, tail: IndexArray, W: FloatArray, r: FloatArray, smoothing: float, dims: Dims
+    head: IndexArray, tail: IndexArray, W: FloatArray, r: FloatArray, smoothing: float, lanes: Lanes
 ) -> float:
     """Σ r √(‖W_i − W_j‖² + ε²)."""
-    P = width(dims)
-    total = 0.0
+    P, rows = W.shape[1], pointer(W)
+    penalty = 0.0
     for e in range(head.size):
         square = smoothing * smoothing
-        for p in range(P):
-            d = W[head[e], p] - W[tail[e], p]
-            square += d * d
-        total += r[e] * np.sqrt(square)
-    return total
+        for c in range(0, P, len(lanes)):
+            d = _difference(rows, head[e], tail[e], P, c, lanes)
+            square += total(d * d)
+        penalty += r[e] * np.sqrt(square)
+    return penalty
 
 
 @kernel
 def subtract_scaled_divergence(
-    head: IndexArray, tail: IndexArray, r: FloatArray, v: FloatArray, out: FloatArray, dims: Dims
+    head: IndexArray, tail: IndexArray, r: FloatArray, v: FloatArray, out: FloatArray, lanes: Lanes
 ) -> None:
     """Subtract Dᵀ (r v) from out."""
-    P = width(dims)
+    P, edges, to = v.shape[1], pointer(v), pointer(out)
     for e in range(head.size):
-        for p in range(P):
-            out[head[e], p] -= r[e] * v[e, p]
-            out[tail[e], p] += r[e] * v[e, p]
+        for c in range(0, P, len(lanes)):
+            at = min(c, P - len(lanes))
+            z = later(-r[e] * load(edges, e * P + at, lanes), c - at)
+            _add_to_both(z, to, head[e], tail[e], P, at, lanes)
 
 
 @kernel
@@ -149,23 +177,24 @@ def subtract_curvature(
     v: FloatArray,
     x: FloatArray,
     out: FloatArray,
-    dims: Dims,
+    lanes: Lanes,
 ) -> None:
     """Subtract from out Dᵀ [w/2 (u vᵀ + v uᵀ)] D x, edge by edge."""
-    P = width(dims)
+    P, L = x.shape[1], len(lanes)
+    rows, dual, smooth, to = pointer(x), pointer(u), pointer(v), pointer(out)
     for e in range(head.size):
-        i, j = head[e], tail[e]
         along_u, along_v = 0.0, 0.0
-        for p in range(P):
-            d = x[i, p] - x[j, p]
-            along_u += u[e, p] * d
-            along_v += v[e, p] * d
-        along_u *= 0.5 * w[e]
-        along_v *= 0.5 * w[e]
-        for p in range(P):
-            z = along_v * u[e, p] + along_u * v[e, p]
-            out[i, p] -= z
-            out[j, p] += z
+        for c in range(0, P, L):
+            d = _difference(rows, head[e], tail[e], P, c, lanes)
+            place = e * P + min(c, P - L)
+            along_u += total(d * load(dual, place, lanes))
+            along_v += total(d * load(smooth, place, lanes))
+        along_u *= -0.5 * w[e]
+        along_v *= -0.5 * w[e]
+        for c in range(0, P, L):
+            at = min(c, P - L)
+            z = along_v * load(dual, e * P + at, lanes) + along_u * load(smooth, e * P + at, lanes)
+            _add_to_both(later(z, c - at), to, head[e], tail[e], P, at, lanes)
 
 
 @kernel
@@ -180,14 +209,14 @@ def dual_step(
     smoothing: float,
     fused: float,
     u: FloatArray,
-    dims: Dims,
+    lanes: Lanes,
 ) -> tuple[float, float, float]:
     """Newton's step of u, back on the unit balls, and how far W (new) and u are from a solution.
 
     Returns, at the new pair, the slack Σ r (‖d‖ − u·d) over the edges longer than ``fused``, the same
     over all edges, and the mismatch Σ r ‖s u − d‖.
     """
-    P = width(dims)
+    P = width(lanes, W.shape[1])
     open_slack, slack, mismatch = 0.0, 0.0, 0.0
     for e in range(head.size):
         i, j = head[e], tail[e]
@@ -233,14 +262,14 @@ def push_to_roots(
     affordable: float,
     residual: FloatArray,
     U: FloatArray,
-    dims: Dims,
+    lanes: Lanes,
 ) -> None:
     """Send along a forest, leaves first, each part of the residual that its own task cannot absorb cheaply.
 
     A part b of the residual along an eigenvector of the scaled G_t with eigenvalue w costs the dual bound
     about min(b²/2w, bound_t stretch |b|); where that is more than ``affordable``, it moves to the parent.
     """
-    P = width(dims)
+    P = width(lanes, residual.shape[1])
     for place in range(order.size - 1, -1, -1):
         t = order[place]
         if parent[t] < 0:

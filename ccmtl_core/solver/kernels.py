@@ -1,42 +1,18 @@
 """Loops over tasks and their neighbours, compiled once and cached; one thread each, without the GIL.
 
-Letters as in ``_types``. ``dims`` says how many features there are: a tuple of P zeros makes P a constant
-of the compiled loop (2.6 times faster at P = 5), a plain integer serves every P with one compilation.
-Adjacency is in compressed rows: the neighbours of task i are ``nbr[ptr[i]:ptr[i + 1]]``, those with a
-smaller number first, up to ``split[i]``; ``eid`` names the edge of each entry.
+Letters as in ``_types``. Adjacency is in compressed rows: the neighbours of task i are
+``nbr[ptr[i]:ptr[i + 1]]``, those with a smaller number first, up to ``split[i]``; ``eid`` names the edge of
+each entry. Rows of P numbers are taken in vectors (``vectors.py``), so all arrays of floats are contiguous.
+Blocks are symmetric, and read by columns.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
 from ccmtl_core._types import FloatArray, IndexArray
 from ccmtl_core.compiled import kernel
-
-Dims = tuple[int, ...] | int
-_CONSTANT_UP_TO = 16
-_CONSTANT_FROM_SIZE = 20_000
-
-
-def dims_for(n_tasks: int, n_features: int) -> Dims:
-    """Return a constant P where the loops are long enough to repay a compilation of their own."""
-    worth_it = n_features <= _CONSTANT_UP_TO and n_tasks * n_features >= _CONSTANT_FROM_SIZE
-    return (0,) * n_features if worth_it else n_features
-
-
-def width(dims: Dims) -> int:
-    """P, as a constant where ``dims`` is a tuple."""
-    return len(dims) if isinstance(dims, tuple) else dims
-
-
-@overload(width)
-def _compiledwidth(dims):  # type: ignore[no-untyped-def] # numba refuses annotations here
-    if isinstance(dims, types.BaseTuple):
-        P = len(dims)
-        return lambda dims: P
-    return lambda dims: dims
+from ccmtl_core.vectors import Lanes, Pointer, later, load, pointer, store, zeros
 
 
 @kernel
@@ -87,23 +63,32 @@ def apply_system(
     G: FloatArray,
     x: FloatArray,
     out: FloatArray,
-    dims: Dims,
+    lanes: Lanes,
 ) -> None:
     """out = (graph Laplacian ⊗ I + blockdiag(G)) x."""
-    P = width(dims)
-    acc, own = np.empty(P), np.empty(P)
+    P, L = x.shape[1], len(lanes)
+    rows, blocks, to = pointer(x), pointer(G), pointer(out)
     for i in range(diagonal.size):
-        for p in range(P):
-            own[p] = x[i, p]
-            acc[p] = 0.0
-        for k in range(ptr[i], ptr[i + 1]):
-            for p in range(P):
-                acc[p] += data[k] * x[nbr[k], p]
-        for p in range(P):
-            s = diagonal[i] * own[p] - acc[p]
+        for c in range(0, P, L):
+            at = min(c, P - L)
+            s = diagonal[i] * load(rows, i * P + at, lanes)
+            for k in range(ptr[i], ptr[i + 1]):
+                s -= data[k] * load(rows, nbr[k] * P + at, lanes)
             for q in range(P):
-                s += G[i, p, q] * own[q]
-            out[i, p] = s
+                s += x[i, q] * load(blocks, (i * P + q) * P + at, lanes)
+            store(s, to, i * P + at)
+
+
+@kernel
+def _multiply_block(blocks: Pointer, i: int, own: FloatArray, to: Pointer, lanes: Lanes) -> None:
+    """Row i of ``to`` is the product of block i and the P numbers ``own``."""
+    P = own.size
+    for c in range(0, P, len(lanes)):
+        at = min(c, P - len(lanes))
+        s = zeros(lanes)
+        for q in range(P):
+            s += own[q] * load(blocks, (i * P + q) * P + at, lanes)
+        store(s, to, i * P + at)
 
 
 @kernel
@@ -116,31 +101,27 @@ def smooth_forward(
     r: FloatArray,
     x: FloatArray,
     residual: FloatArray,
-    dims: Dims,
+    lanes: Lanes,
 ) -> None:
     """One block Gauss-Seidel sweep from x = 0, and the residual it leaves: one pass in all."""
-    P = width(dims)
-    acc = np.empty(P)
-    n = x.shape[0]
+    (n, P), L = x.shape, len(lanes)
+    own = np.empty(P)
+    rows, right, blocks, left = pointer(x), pointer(r), pointer(B), pointer(residual)
     for i in range(n):
-        for p in range(P):
-            acc[p] = r[i, p]
-        for k in range(ptr[i], split[i]):
-            for p in range(P):
-                acc[p] += data[k] * x[nbr[k], p]
-        for p in range(P):
-            s = 0.0
-            for q in range(P):
-                s += B[i, p, q] * acc[q]
-            x[i, p] = s
+        for c in range(0, P, L):
+            at = min(c, P - L)
+            s = load(right, i * P + at, lanes)
+            for k in range(ptr[i], split[i]):
+                s += data[k] * load(rows, nbr[k] * P + at, lanes)
+            store(s, pointer(own), at)
+        _multiply_block(blocks, i, own, rows, lanes)
     for i in range(n):  # task i saw its later neighbours as zero: what they have become since is the residual
-        for p in range(P):
-            acc[p] = 0.0
-        for k in range(split[i], ptr[i + 1]):
-            for p in range(P):
-                acc[p] += data[k] * x[nbr[k], p]
-        for p in range(P):
-            residual[i, p] = acc[p]
+        for c in range(0, P, L):
+            at = min(c, P - L)
+            s = zeros(lanes)
+            for k in range(split[i], ptr[i + 1]):
+                s += data[k] * load(rows, nbr[k] * P + at, lanes)
+            store(s, left, i * P + at)
 
 
 @kernel
@@ -151,22 +132,20 @@ def smooth_backward(
     B: FloatArray,
     r: FloatArray,
     x: FloatArray,
-    dims: Dims,
+    lanes: Lanes,
 ) -> None:
     """One block Gauss-Seidel sweep in reverse order, the adjoint of the forward sweep."""
-    P = width(dims)
-    acc = np.empty(P)
-    for i in range(x.shape[0] - 1, -1, -1):
-        for p in range(P):
-            acc[p] = r[i, p]
-        for k in range(ptr[i], ptr[i + 1]):
-            for p in range(P):
-                acc[p] += data[k] * x[nbr[k], p]
-        for p in range(P):
-            s = 0.0
-            for q in range(P):
-                s += B[i, p, q] * acc[q]
-            x[i, p] = s
+    (n, P), L = x.shape, len(lanes)
+    own = np.empty(P)
+    rows, right, blocks = pointer(x), pointer(r), pointer(B)
+    for i in range(n - 1, -1, -1):
+        for c in range(0, P, L):
+            at = min(c, P - L)
+            s = load(right, i * P + at, lanes)
+            for k in range(ptr[i], ptr[i + 1]):
+                s += data[k] * load(rows, nbr[k] * P + at, lanes)
+            store(s, pointer(own), at)
+        _multiply_block(blocks, i, own, rows, lanes)
 
 
 @kernel
@@ -252,19 +231,25 @@ def sum_blocks(aggregate: IndexArray, G: FloatArray, coarse: FloatArray) -> None
 
 
 @kernel
-def restrict(aggregate: IndexArray, fine: FloatArray, coarse: FloatArray, dims: Dims) -> None:
+def restrict(aggregate: IndexArray, fine: FloatArray, coarse: FloatArray, lanes: Lanes) -> None:
     """Sum over each aggregate."""
-    P = width(dims)
+    P, L = fine.shape[1], len(lanes)
+    rows, sums = pointer(fine), pointer(coarse)
     coarse[:] = 0.0
     for i in range(aggregate.size):
-        for p in range(P):
-            coarse[aggregate[i], p] += fine[i, p]
+        for c in range(0, P, L):
+            at = min(c, P - L)
+            place = aggregate[i] * P + at
+            store(load(sums, place, lanes) + later(load(rows, i * P + at, lanes), c - at), sums, place)
 
 
 @kernel
-def prolong_add(aggregate: IndexArray, coarse: FloatArray, fine: FloatArray, dims: Dims) -> None:
+def prolong_add(aggregate: IndexArray, coarse: FloatArray, fine: FloatArray, lanes: Lanes) -> None:
     """Add to each task what its aggregate says."""
-    P = width(dims)
+    P, L = fine.shape[1], len(lanes)
+    rows, sums = pointer(fine), pointer(coarse)
     for i in range(aggregate.size):
-        for p in range(P):
-            fine[i, p] += coarse[aggregate[i], p]
+        for c in range(0, P, L):
+            at = min(c, P - L)
+            more = later(load(sums, aggregate[i] * P + at, lanes), c - at)
+            store(load(rows, i * P + at, lanes) + more, rows, i * P + at)

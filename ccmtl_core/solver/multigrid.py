@@ -17,8 +17,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from ccmtl_core._types import FloatArray, IndexArray
 from ccmtl_core.solver import block_kernels, kernels
-from ccmtl_core.solver.kernels import Dims, dims_for
 from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
+from ccmtl_core.vectors import Lanes, lanes_for
 
 _DIRECT_UP_TO = 256  # unknowns of the coarsest level, solved by a dense factorisation
 _STRONG = 0.25  # a tie is strong from this share of the largest tie of the task
@@ -31,9 +31,9 @@ _COARSE_TOLERANCE = 0.25  # a coarse problem solved to this residual needs no se
 class Level:
     """One level: its graph in compressed rows, its Gram blocks, and the aggregates of the next level."""
 
-    def __init__(self, head: IndexArray, tail: IndexArray, G: FloatArray, dims: Dims) -> None:
+    def __init__(self, head: IndexArray, tail: IndexArray, G: FloatArray, lanes: Lanes) -> None:
         self.n, self.P = G.shape[:2]
-        self.G, self.dims = G, dims
+        self.G, self.lanes = G, lanes
         self.head, self.tail = head, tail
         self.ptr, self.split, self.nbr, self.eid = kernels.adjacency(self.n, head, tail)
         self.data = np.empty(len(self.nbr))
@@ -56,13 +56,13 @@ class Level:
     def apply(self, x: FloatArray) -> FloatArray:
         """Return A x, (n, P)."""
         out = np.empty_like(x)
-        kernels.apply_system(self.ptr, self.nbr, self.data, self.diagonal, self.G, x, out, self.dims)
+        kernels.apply_system(self.ptr, self.nbr, self.data, self.diagonal, self.G, x, out, self.lanes)
         return out
 
     def invert_blocks(self) -> None:
         """Invert the diagonal blocks for the smoother."""
         if self.P <= 16:
-            block_kernels.invert_blocks(self.G, self.diagonal, self.inverse, self.dims)
+            block_kernels.invert_blocks(self.G, self.diagonal, self.inverse, self.lanes)
             return
         blocks = self.G + self.diagonal[:, None, None] * np.eye(self.P)
         top = np.trace(blocks, axis1=1, axis2=2)
@@ -103,7 +103,7 @@ class Multigrid:
     def __init__(self, edges: IndexArray, gram: FloatArray, spectrum: PooledSpectrum) -> None:
         self._spectrum = spectrum
         head, tail = (np.ascontiguousarray(column, dtype=np.int32) for column in edges.T)
-        self._finest = Level(head, tail, gram, dims_for(*gram.shape[:2]))
+        self._finest = Level(head, tail, gram, lanes_for(*gram.shape[:2]))
         self.levels = [self._finest]
 
     def update(self, w: FloatArray) -> None:
@@ -140,7 +140,7 @@ class Multigrid:
         kernels.sum_blocks(level.aggregate, level.G, G)
         coarse_w = np.empty(len(head))
         kernels.sum_edge_weights(level.edge_map, w, coarse_w)
-        return Level(head, tail, G, level.dims), coarse_w
+        return Level(head, tail, G, level.lanes), coarse_w
 
     def _factorise(self, level: Level) -> None:
         """Invert the coarsest level on its range: directions without data in a component make it singular."""
@@ -177,12 +177,12 @@ class Multigrid:
             return self._solve_coarsest(level, r)
         kernels.smooth_forward(
             level.ptr, level.split, level.nbr, level.data, level.inverse, r, level.x, level.residual,
-            level.dims,
+            level.lanes,
         )  # fmt: skip
         coarse_r = np.empty((self.levels[depth + 1].n, level.P))
-        kernels.restrict(level.aggregate, level.residual, coarse_r, level.P)
-        kernels.prolong_add(level.aggregate, self._solve_coarse(coarse_r, depth + 1), level.x, level.P)
-        kernels.smooth_backward(level.ptr, level.nbr, level.data, level.inverse, r, level.x, level.dims)
+        kernels.restrict(level.aggregate, level.residual, coarse_r, level.lanes)
+        kernels.prolong_add(level.aggregate, self._solve_coarse(coarse_r, depth + 1), level.x, level.lanes)
+        kernels.smooth_backward(level.ptr, level.nbr, level.data, level.inverse, r, level.x, level.lanes)
         return level.x
 
     def _solve_coarse(self, r: FloatArray, depth: int) -> FloatArray:

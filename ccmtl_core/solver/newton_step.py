@@ -53,7 +53,7 @@ class NewtonState:
         self.W = self._descend(solved.x, before, smoothing)
         self.open_slack, self.slack, self.mismatch = edge_kernels.dual_step(
             p.head, p.tail, p.radius, self.w, self.v, solved.x, self.W, smoothing, FUSED * smoothing,
-            self.u, p.n_features,
+            self.u, p.lanes,
         )  # fmt: skip
         return solved.iterations
 
@@ -61,7 +61,7 @@ class NewtonState:
         """Evaluate v and w around W; returns the smoothed penalty."""
         p = self.problem
         penalty: float = edge_kernels.smooth_edges(
-            p.head, p.tail, W, p.radius, smoothing, self.v, self.w, p.n_features
+            p.head, p.tail, W, p.radius, smoothing, self.v, self.w, p.lanes
         )
         return penalty
 
@@ -70,7 +70,7 @@ class NewtonState:
         p, length = self.problem, 1.0
         for _ in range(_MOST_HALVINGS):
             W = self.W + length * dW
-            penalty = edge_kernels.smoothed_penalty(p.head, p.tail, W, p.radius, smoothing, p.n_features)
+            penalty = edge_kernels.smoothed_penalty(p.head, p.tail, W, p.radius, smoothing, p.lanes)
             if p.loss(W) + penalty <= _OVERSHOOT * before:
                 break
             length *= 0.5
@@ -83,10 +83,10 @@ class NewtonState:
     def _solve(self, rtol: float) -> CGResult:
         p = self.problem
         rhs = -p.loss_gradient(self.W)
-        edge_kernels.subtract_scaled_divergence(p.head, p.tail, p.radius, self.v, rhs, p.n_features)
+        edge_kernels.subtract_scaled_divergence(p.head, p.tail, p.radius, self.v, rhs, p.lanes)
         return flexible_cg(self._apply, self.multigrid.precondition, rhs, rtol=rtol, max_iterations=_MAX_CG)
 
     def _apply(self, x: FloatArray) -> FloatArray:
         p, out = self.problem, self.multigrid.apply(x)
-        edge_kernels.subtract_curvature(p.head, p.tail, self.w, self.u, self.v, x, out, p.dims)
+        edge_kernels.subtract_curvature(p.head, p.tail, self.w, self.u, self.v, x, out, p.lanes)
         return out

@@ -51,7 +51,7 @@ def alternate_with_pyamg(problem: FusionProblem, W: FloatArray, tolerance: float
     graph, gram = problem.graph, problem.statistics.gram
     spectrum = PooledSpectrum.of(gram, graph.component, graph.n_components)
     certifier = Certifier(problem, Multigrid(graph.edges, gram, spectrum), spectrum)
-    system = Level(problem.head, problem.tail, gram, problem.dims)
+    system = Level(problem.head, problem.tail, gram, problem.lanes)
     smoothing = FIRST_SMOOTHING * typical_length(problem)
     watch, rounds, iterations = Stopwatch(), 0, 0
     objective, bound = np.inf, 0.0

@@ -1,4 +1,4 @@
-"""Every kernel against its formula in numpy, with P as a constant and as a number."""
+"""Every kernel against its formula in numpy: rows of one vector, of several, of two that share numbers."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ import numpy as np
 import pytest
 
 from ccmtl_core.solver import edge_kernels, kernels
-from ccmtl_core.solver.kernels import Dims, dims_for
 from tests.core.fusion_problems import GRAPHS, random_graph
 
-P = 3
-every_dims = pytest.mark.parametrize("dims", [P, (0,) * P], ids=["number", "constant"])
 close = pytest.approx
 
 
-@pytest.fixture
-def case() -> SimpleNamespace:
+@pytest.fixture(params=[(1, 1), (3, 1), (3, 3), (8, 8), (11, 8)], ids="P = {0[0]}, lanes = {0[1]}".format)
+def case(request: pytest.FixtureRequest) -> SimpleNamespace:
     """A random graph on 30 tasks, with everything that the kernels take."""
+    P, n_lanes = request.param
     rng = np.random.default_rng(0)
     T = 30
     graph = random_graph(rng, T, 0.2)
@@ -37,7 +35,8 @@ def case() -> SimpleNamespace:
     aggregate = rng.integers(0, 7, T).astype(np.int32)
     aggregate[:7] = np.arange(7)
     return SimpleNamespace(
-        rng=rng, T=T, E=E, head=head, tail=tail, ptr=ptr, split=split, nbr=nbr, eid=eid, w=w, data=data,
+        rng=rng, T=T, E=E, P=P, lanes=(0,) * n_lanes,
+        head=head, tail=tail, ptr=ptr, split=split, nbr=nbr, eid=eid, w=w, data=data,
         diagonal=diagonal, G=G, B=B, D=D, L=D.T @ (w[:, None] * D), x=rng.standard_normal((T, P)),
         r=rng.uniform(0.5, 2.0, E), W=rng.standard_normal((T, P)), u=rng.uniform(-0.5, 0.5, (E, P)),
         aggregate=aggregate,
@@ -77,18 +76,16 @@ def test_edge_weights_are_spread_over_both_ends(case: SimpleNamespace) -> None:
     assert case.diagonal == close(np.diag(case.L))
 
 
-@every_dims
-def test_system_is_laplacian_plus_blocks(case: SimpleNamespace, dims: Dims) -> None:
+def test_system_is_laplacian_plus_blocks(case: SimpleNamespace) -> None:
     out = np.empty_like(case.x)
-    kernels.apply_system(case.ptr, case.nbr, case.data, case.diagonal, case.G, case.x, out, dims)
+    kernels.apply_system(case.ptr, case.nbr, case.data, case.diagonal, case.G, case.x, out, case.lanes)
     assert out == close(case.L @ case.x + np.einsum("tij,tj->ti", case.G, case.x), rel=1e-12, abs=1e-12)
 
 
-@every_dims
-def test_forward_sweep_and_the_residual_it_leaves(case: SimpleNamespace, dims: Dims) -> None:
+def test_forward_sweep_and_the_residual_it_leaves(case: SimpleNamespace) -> None:
     x, residual = np.empty_like(case.x), np.empty_like(case.x)
     kernels.smooth_forward(
-        case.ptr, case.split, case.nbr, case.data, case.B, case.W, x, residual, dims
+        case.ptr, case.split, case.nbr, case.data, case.B, case.W, x, residual, case.lanes
     )  # fmt: skip
     assert x == close(sweep(case, np.arange(case.T), np.zeros_like(x)), rel=1e-11, abs=1e-12)
     left = case.W - case.L @ x - np.einsum("tij,tj->ti", case.G, x)
@@ -96,10 +93,9 @@ def test_forward_sweep_and_the_residual_it_leaves(case: SimpleNamespace, dims: D
     assert residual[~alone] == close(left[~alone], rel=1e-10, abs=1e-10)
 
 
-@every_dims
-def test_backward_sweep(case: SimpleNamespace, dims: Dims) -> None:
+def test_backward_sweep(case: SimpleNamespace) -> None:
     x = case.x.copy()
-    kernels.smooth_backward(case.ptr, case.nbr, case.data, case.B, case.W, x, dims)
+    kernels.smooth_backward(case.ptr, case.nbr, case.data, case.B, case.W, x, case.lanes)
     assert x == close(sweep(case, np.arange(case.T)[::-1], case.x), rel=1e-11, abs=1e-12)
 
 
@@ -131,60 +127,55 @@ def test_coarse_edges_join_what_fine_edges_join(case: SimpleNamespace) -> None:
     assert D.T @ (coarse[:, None] * D) == close(Q.T @ case.L @ Q, abs=1e-12)
 
 
-@every_dims
-def test_restriction_and_prolongation_are_adjoint(case: SimpleNamespace, dims: Dims) -> None:
+def test_restriction_and_prolongation_are_adjoint(case: SimpleNamespace) -> None:
     Q = np.eye(7)[case.aggregate]
-    coarse, fine = np.full((7, P), np.nan), case.x.copy()
-    kernels.restrict(case.aggregate, case.x, coarse, dims)
+    coarse, fine = np.full((7, case.P), np.nan), case.x.copy()
+    kernels.restrict(case.aggregate, case.x, coarse, case.lanes)
     assert coarse == close(Q.T @ case.x)
-    kernels.prolong_add(case.aggregate, coarse, fine, dims)
+    kernels.prolong_add(case.aggregate, coarse, fine, case.lanes)
     assert fine == close(case.x + Q @ coarse)
-    blocks = np.full((7, P, P), np.nan)
+    blocks = np.full((7, case.P, case.P), np.nan)
     kernels.sum_blocks(case.aggregate, case.G, blocks)
     assert blocks == close(np.einsum("ta,tij->aij", Q, case.G))
 
 
-@every_dims
-def test_differences_and_divergence(case: SimpleNamespace, dims: Dims) -> None:
-    d = np.empty((case.E, P))
-    edge_kernels.edge_differences(case.head, case.tail, case.W, d, dims)
+def test_differences_and_divergence(case: SimpleNamespace) -> None:
+    d = np.empty((case.E, case.P))
+    edge_kernels.edge_differences(case.head, case.tail, case.W, d, case.lanes)
     assert d == close(case.D @ case.W)
     out = case.x.copy()
-    edge_kernels.add_divergence(case.head, case.tail, case.u, out, dims)
+    edge_kernels.add_divergence(case.head, case.tail, case.u, out, case.lanes)
     assert out == close(case.x + case.D.T @ case.u)
     out = case.x.copy()
-    edge_kernels.subtract_scaled_divergence(case.head, case.tail, case.r, case.u, out, dims)
+    edge_kernels.subtract_scaled_divergence(case.head, case.tail, case.r, case.u, out, case.lanes)
     assert out == close(case.x - case.D.T @ (case.r[:, None] * case.u))
 
 
-@every_dims
 @pytest.mark.parametrize("smoothing", [1e-8, 0.3])
-def test_smoothed_edges(case: SimpleNamespace, smoothing: float, dims: Dims) -> None:
-    v, w = np.empty((case.E, P)), np.empty(case.E)
+def test_smoothed_edges(case: SimpleNamespace, smoothing: float) -> None:
+    v, w = np.empty((case.E, case.P)), np.empty(case.E)
     case.W[case.tail[0]] = case.W[case.head[0]]  # an edge of length zero
-    total = edge_kernels.smooth_edges(case.head, case.tail, case.W, case.r, smoothing, v, w, dims)
+    total = edge_kernels.smooth_edges(case.head, case.tail, case.W, case.r, smoothing, v, w, case.lanes)
     s, expected_v, expected_w = smoothed(case, smoothing)
     assert total == close(case.r @ s)
     assert v == close(expected_v, abs=1e-15)
     assert w == close(expected_w)
 
 
-@every_dims
-def test_curvature_makes_the_newton_matrix(case: SimpleNamespace, dims: Dims) -> None:
+def test_curvature_makes_the_newton_matrix(case: SimpleNamespace) -> None:
     _, v, w = smoothed(case, 0.3)
     out = case.x.copy()
-    edge_kernels.subtract_curvature(case.head, case.tail, w, case.u, v, case.W, out, dims)
+    edge_kernels.subtract_curvature(case.head, case.tail, w, case.u, v, case.W, out, case.lanes)
     d = case.D @ case.W
     outer = case.u[:, :, None] * v[:, None, :]
     along = 0.5 * w[:, None] * np.einsum("eij,ej->ei", outer + np.swapaxes(outer, 1, 2), d)
     assert out == close(case.x - case.D.T @ along, rel=1e-12, abs=1e-12)
 
 
-@every_dims
-def test_dual_step_follows_the_formula_and_stays_in_the_balls(case: SimpleNamespace, dims: Dims) -> None:
+def test_dual_step_follows_the_formula_and_stays_in_the_balls(case: SimpleNamespace) -> None:
     smoothing = 0.3
     s, v, w = smoothed(case, smoothing)
-    dW = case.x
+    dW = 0.3 * case.x
     new = v + (case.D @ dW - (v * (case.D @ dW)).sum(axis=1)[:, None] * case.u) / s[:, None]
     size = np.linalg.norm(new, axis=1)
     assert (size > 1).any(), "some steps leave the ball"
@@ -195,7 +186,7 @@ def test_dual_step_follows_the_formula_and_stays_in_the_balls(case: SimpleNamesp
     length = np.linalg.norm(d, axis=1)
     fused = float(np.median(length))
     open_slack, slack, mismatch = edge_kernels.dual_step(
-        case.head, case.tail, case.r, w, v, dW, W, smoothing, fused, u, dims
+        case.head, case.tail, case.r, w, v, dW, W, smoothing, fused, u, case.lanes
     )
     assert u == close(new, rel=1e-12, abs=1e-14)
     each = case.r * (length - (new * d).sum(axis=1))
@@ -205,56 +196,47 @@ def test_dual_step_follows_the_formula_and_stays_in_the_balls(case: SimpleNamesp
     assert mismatch == close(case.r @ np.linalg.norm(s[:, None] * new - d, axis=1), rel=1e-12)
 
 
-@every_dims
-def test_what_a_task_cannot_absorb_goes_to_its_root(dims: Dims) -> None:
+def test_what_a_task_cannot_absorb_goes_to_its_root() -> None:
     # 2 → 1 → 0, and 3 alone. Task 2 knows the first feature only, task 1 none.
     order, parent = np.array([0, 3, 1, 2]), np.array([-1, 0, 1, -1])
     edge, sign = np.array([0, 0, 1, 0]), np.array([0.0, -1.0, -1.0, 0.0])
-    values, vectors = np.zeros((4, P)), np.tile(np.eye(P), (4, 1, 1))
+    values, vectors = np.zeros((4, 3)), np.tile(np.eye(3), (4, 1, 1))
     values[2, 0] = values[0] = 1e9
-    scale = np.array([1.0, 2.0, 4.0, 8.0])[:, None] * np.ones(P)
-    residual, U = np.arange(1.0, 13.0).reshape(4, P), np.zeros((2, P))
+    scale = np.array([1.0, 2.0, 4.0, 8.0])[:, None] * np.ones(3)
+    residual, U = np.arange(1.0, 13.0).reshape(4, 3), np.zeros((2, 3))
     before = residual.copy()
     edge_kernels.push_to_roots(
-        order, parent, edge, sign, values, vectors, scale, scale, np.ones(4), 1e-3, residual, U, dims
+        order, parent, edge, sign, values, vectors, scale, scale, np.ones(4), 1e-3, residual, U, (0, 0, 0)
     )
     assert residual[2].tolist() == [before[2, 0], 0.0, 0.0]
     assert residual[1].tolist() == [0.0, 0.0, 0.0]
     assert residual[0].tolist() == (before[0] + before[1] + [0.0, *before[2, 1:]]).tolist()
     assert residual[3].tolist() == before[3].tolist()
     head, tail = np.array([0, 1]), np.array([1, 2])
-    divergence = np.zeros((4, P))
+    divergence = np.zeros((4, 3))
     np.add.at(divergence, head, U)
     np.subtract.at(divergence, tail, U)
     assert residual + divergence == close(before), "U carries what the residual lost"
 
 
-def test_constant_p_is_for_large_sets_with_few_features() -> None:
-    assert dims_for(10, 5) == 5
-    assert dims_for(24_000, 5) == (0,) * 5
-    assert dims_for(24_000, 200) == 200
-
-
-@every_dims
-def test_edge_sums_follow_their_formulas(case: SimpleNamespace, dims: Dims) -> None:
+def test_edge_sums_follow_their_formulas(case: SimpleNamespace) -> None:
     d = case.D @ case.W
     lengths = np.empty(case.E)
-    edge_kernels.edge_lengths(case.head, case.tail, case.W, lengths, dims)
+    edge_kernels.edge_lengths(case.head, case.tail, case.W, lengths, case.lanes)
     assert lengths == close(np.linalg.norm(d, axis=1))
-    slack, penalty = edge_kernels.slack_and_penalty(case.head, case.tail, case.W, case.u, case.r, dims)
+    slack, penalty = edge_kernels.slack_and_penalty(case.head, case.tail, case.W, case.u, case.r, case.lanes)
     assert penalty == close(case.r @ lengths)
     assert slack == close(case.r @ lengths - np.vdot(case.u, d))
-    smoothed_sum = edge_kernels.smoothed_penalty(case.head, case.tail, case.W, case.r, 0.3, dims)
+    smoothed_sum = edge_kernels.smoothed_penalty(case.head, case.tail, case.W, case.r, 0.3, case.lanes)
     assert smoothed_sum == close(case.r @ np.hypot(lengths, 0.3))
 
 
-@every_dims
-def test_flows_are_conducted_and_projected_in_place(case: SimpleNamespace, dims: Dims) -> None:
+def test_flows_are_conducted_and_projected_in_place(case: SimpleNamespace) -> None:
     U = case.u.copy()
-    edge_kernels.add_conducted(case.head, case.tail, case.w, case.x, U, dims)
-    conducted = case.u + case.w[:, None] * (case.D @ case.x)
+    edge_kernels.add_conducted(case.head, case.tail, 0.1 * case.w, case.x, U, case.lanes)
+    conducted = case.u + 0.1 * case.w[:, None] * (case.D @ case.x)
     assert close(conducted) == U
-    edge_kernels.project(case.r, U, dims)
+    edge_kernels.project(case.r, U, case.lanes)
     size = np.linalg.norm(conducted, axis=1)
     assert (size > case.r).any()
     assert (size <= case.r).any()
