@@ -90,7 +90,7 @@ def pointer(typing: Any, array: Any) -> Any:
     """Where the numbers of a contiguous array begin.
 
     Functions that are given an array count its users, which costs as much as a few rows; a pointer has none.
-    The array must be used again after the last use of its pointer, or be the caller's: it is let go of before.
+    An array of one's own must be used again after its pointer's last use, or it is let go of before.
     """
     if array.layout != "C":
         raise TypingError(
