@@ -52,7 +52,7 @@ def recursive_forecast(
     if W.ndim != 2 or W.shape != window.shape:
         raise DataError(f"weights_rows and lags must both be (m, L); got {W.shape} and {window.shape}")
     if W.shape[1] == 0:
-        raise DataError("weights_rows and lags must be (m, L) with at least one lag, L = 1")
+        raise DataError(f"weights_rows and lags must have at least one lag; got {W.shape}")
     added = None if intercept is None else as_shape(intercept, (len(W),), "intercept")
     if not is_whole(h):
         raise ParameterError(f"h must be an integer, not {h!r}")
