@@ -1,29 +1,44 @@
-"""The ``ccmtl`` command.
+"""The ``ccmtl`` command: names in, and only what the one that was called needs is imported.
 
-``serve``, ``api``, ``worker`` and ``migrate`` are the service; ``fit`` and ``statistics-sql`` need none.
+``serve``, ``api``, ``worker`` and ``migrate`` are the service; ``fit`` and ``statistics-sql`` need none. The
+libraries behind them take seconds to import, and the help or a wrong setting should not wait for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Annotated, Any
+from importlib import import_module
+from importlib.metadata import version
+from typing import Annotated, Any, NamedTuple
 
 import typer
-from pydantic import ValidationError
-from sqlalchemy.exc import DBAPIError
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
-from app.database import Database, DatabaseUnsuitable
-from app.fit_command import fit_command
-from app.jobs.worker import run_worker
-from app.listener import CannotListen
-from app.logs import configure_logging
-from app.main import run_api
-from app.schema import SchemaOutOfDate, upgrade
-from app.settings import Settings, explained
-from app.statistics_sql_command import statistics_sql_command
-from app.supervisor import supervise
+
+class Place(NamedTuple):
+    """Where a command's function is, and the first line of its help."""
+
+    module: str
+    function: str
+    help: str
+
+
+COMMANDS = {
+    "serve": Place("app.service_commands", "serve", "Run the API and the workers; restart what ends."),
+    "api": Place("app.service_commands", "api", "Run the API alone."),
+    "worker": Place("app.service_commands", "worker", "Run one worker alone."),
+    "migrate": Place("app.service_commands", "migrate", "Bring the database's tables up to date."),
+    "fit": Place(
+        "app.fit_command",
+        "fit_command",
+        "Fit one linear model per task from a file, similar tasks pulled together; needs no server.",
+    ),
+    "statistics-sql": Place(
+        "app.statistics_sql_command",
+        "statistics_sql_command",
+        "Write the query that computes statistics for training in your own database.",
+    ),
+}
 
 
 class Command(TyperCommand):
@@ -31,62 +46,64 @@ class Command(TyperCommand):
 
     def get_help_option(self, ctx: Any) -> Any:
         """Return the option without a value's name."""
-        option = super().get_help_option(ctx)
-        if option is not None:
-            option.metavar = ""
-        return option
+        return _switch(super().get_help_option(ctx))
+
+
+class NamedCommand(TyperCommand):
+    """A command that is known by its name and help until it is called."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, help=COMMANDS[name].help)
+
+    def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
+        """Return the context of the command itself."""
+        return self.imported().make_context(info_name, args, parent=parent, **extra)
+
+    def imported(self) -> Any:
+        """Return the command itself."""
+        place = COMMANDS[str(self.name)]
+        alone = typer.Typer(add_completion=False)
+        alone.command(self.name, cls=Command)(getattr(import_module(place.module), place.function))
+        return get_command(alone)
+
+
+class Commands(TyperGroup):
+    """All of ``COMMANDS``, in their order."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**{**attributes, "commands": {name: NamedCommand(name) for name in COMMANDS}})
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """Return the option without a value's name."""
+        return _switch(super().get_help_option(ctx))
 
 
 cli = typer.Typer(
     name="ccmtl",
+    cls=Commands,
     help="Forecast tens of thousands of products at once. The service is configured by CCMTL_… variables.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
-Host = Annotated[str | None, typer.Option(help="Address to listen on.  [CCMTL_HOST]")]
-Port = Annotated[int | None, typer.Option(help="Port to listen on; 0: a free one.  [CCMTL_PORT]")]
-Workers = Annotated[int | None, typer.Option(help="Worker processes to keep running.  [CCMTL_WORKERS]")]
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"ccmtl {version('ccmtl')}")
+        raise typer.Exit
 
 
-@cli.command(cls=Command)
-def serve(host: Host = None, port: Port = None, workers: Workers = None) -> None:
-    """Run the API and the workers; restart what ends."""
-    with _explained():
-        supervise(_settings(host=host, port=port, workers=workers))
-
-
-@cli.command(cls=Command)
-def api(host: Host = None, port: Port = None) -> None:
-    """Run the API alone."""
-    with _explained():
-        run_api(_settings(host=host, port=port))
-
-
-@cli.command(cls=Command)
-def worker() -> None:
-    """Run one worker alone."""
-    with _explained():
-        run_worker(_settings())
-
-
-@cli.command(cls=Command)
-def migrate() -> None:
-    """Bring the database's tables up to date."""
-    with _explained():
-        settings = _settings()
-        configure_logging("migrate", settings.log_level)
-        database = Database(settings)
-        try:
-            upgrade(database)
-        finally:
-            database.dispose()
-        typer.echo("The database is up to date.")
-
-
-cli.command("fit", cls=Command)(fit_command)
-cli.command("statistics-sql", cls=Command)(statistics_sql_command)
+@cli.callback()
+def _options(
+    shown: Annotated[
+        bool,
+        typer.Option(
+            "--version", metavar="", is_eager=True, callback=_print_version, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    pass
 
 
 def main() -> None:
@@ -94,28 +111,10 @@ def main() -> None:
     cli()
 
 
-def _settings(**given: Any) -> Settings:
-    return Settings(**{name: value for name, value in given.items() if value is not None})
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    """Turn what an operator can mend into one sentence and exit code 1."""
-    try:
-        yield
-    except ValidationError as error:
-        for fault in error.errors():
-            typer.echo(explained(fault), err=True)
-        raise typer.Exit(1) from None
-    except (SchemaOutOfDate, DatabaseUnsuitable, CannotListen) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(1) from None
-    except DBAPIError as error:
-        typer.echo(f"The database cannot be used: {error.orig}", err=True)
-        raise typer.Exit(1) from None
-    except OSError as error:
-        typer.echo(f"Cannot start: {error}", err=True)
-        raise typer.Exit(1) from None
+def _switch(option: Any) -> Any:
+    if option is not None:
+        option.metavar = ""
+    return option
 
 
 if __name__ == "__main__":

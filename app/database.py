@@ -14,7 +14,8 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.functions import FunctionElement
 
-from app.settings import Settings, naming
+from app.cannot_start import CannotStart
+from app.settings import Settings, make_folder
 
 _POSTGRESQL = {
     "client_encoding": "utf8",
@@ -48,7 +49,7 @@ def _postgresql_now(element: DatabaseNow, compiler: Any, **kw: Any) -> str:
     return "extract(epoch from clock_timestamp())"
 
 
-class DatabaseUnsuitable(OperationalError):
+class DatabaseUnsuitable(CannotStart, OperationalError):
     """The database answers, but cannot hold what this program stores: until that is mended, it is away."""
 
     def __init__(self, reason: str) -> None:
@@ -64,8 +65,7 @@ class Database:
     def __init__(self, settings: Settings) -> None:
         self.is_sqlite = settings.is_sqlite
         if settings.is_sqlite and settings.database_url is None:
-            with naming("data_dir"):
-                settings.data_dir.mkdir(parents=True, exist_ok=True)
+            make_folder(settings.data_dir, "data_dir")
         self.engine: Engine = create_engine(
             settings.resolved_database_url,
             pool_pre_ping=not settings.is_sqlite,

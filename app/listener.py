@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import socket
 
+from app.cannot_start import CannotStart
+
 _OTHER_PORT = "choose another with --port or CCMTL_PORT (0: a free one)"
 _OTHER_HOST = "choose another with --host or CCMTL_HOST"
 _REMEDIES = {
@@ -15,7 +17,7 @@ _REMEDIES = {
 }
 
 
-class CannotListen(Exception):
+class CannotListen(CannotStart):
     """The address cannot be had."""
 
 

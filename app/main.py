@@ -81,6 +81,14 @@ class _Server(uvicorn.Server):
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.should_exit = True
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Say where once callers are answered."""
+        await super().startup(sockets)
+        if self.started:
+            for listener in sockets or ():
+                host, port, *_ = listener.getsockname()
+                logger.info("listening on http://%s:%d", f"[{host}]" if ":" in host else host, port)
+
 
 def run_api(settings: Settings, listener: socket.socket | None = None) -> None:
     """Serve the API until SIGTERM or SIGINT, on ``listener`` or else on the settings' host and port."""
@@ -89,7 +97,6 @@ def run_api(settings: Settings, listener: socket.socket | None = None) -> None:
     prepare(app.state.database)  # before the server starts, whose errors are harder to read
     if listener is None:
         listener = listen(settings.host, settings.port)
-        logger.info("listening on http://%s:%d", settings.host, listener.getsockname()[1])
     config = uvicorn.Config(
         app,
         log_config=None,

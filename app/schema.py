@@ -14,12 +14,15 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
 import migrations
+from app.cannot_start import CannotStart
 from app.database import Database
+from app.logs import configure_logging
+from app.settings import Settings
 
 _LOCK_KEY = 0x63636D746C  # "ccmtl": any fixed number that only this program locks
 
 
-class SchemaOutOfDate(Exception):
+class SchemaOutOfDate(CannotStart):
     """The database's schema is not the one that this program was written for."""
 
 
@@ -38,6 +41,16 @@ def upgrade(database: Database) -> None:
         config = migration_config()
         config.attributes["connection"] = session.connection()
         command.upgrade(config, "head")
+
+
+def run_migrations(settings: Settings) -> None:
+    """Apply every missing migration to the database of ``settings``."""
+    configure_logging("migrate", settings.log_level)
+    database = Database(settings)
+    try:
+        upgrade(database)
+    finally:
+        database.dispose()
 
 
 def require_current(database: Database) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,6 +14,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
+from app.cannot_start import CannotStart
 from app.unknown_names import hint
 
 PREFIX = "CCMTL_"
@@ -143,13 +142,22 @@ def explained(fault: ErrorDetails) -> str:
     return f"{variable(field)}: {fault['msg'].removeprefix('Value error, ')}{given}"
 
 
-@contextmanager
-def naming(field: str) -> Iterator[None]:
-    """Let an error of the operating system name the variable whose value it refuses."""
+def make_folder(folder: Path, field: str) -> None:
+    """Make the folder that the setting ``field`` names, with those above it, unless it is there.
+
+    Raises
+    ------
+    CannotStart
+        If it is a file, or cannot be made.
+    """
     try:
-        yield
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OSError(error.errno, f"{variable(field)}: {error.strerror}", error.filename) from error
+        file = next(filter(os.path.isfile, (folder, *folder.parents)), None)
+        reason = (
+            f"{file} is a file, not a folder" if file else f"{folder} cannot be created: {error.strerror}"
+        )
+        raise CannotStart(f"{variable(field)}: {reason}") from error
 
 
 def variable(field: str) -> str:

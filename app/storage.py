@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.settings import naming
+from app.settings import make_folder
 
 BLOCK_BYTES = 1 << 20
 
@@ -40,9 +40,8 @@ class Storage:
         self._incoming = root / "incoming"
         self._segments = root / "segments"
         self._lock_file = root / "segments.lock"
-        with naming("data_dir"):
-            self._incoming.mkdir(parents=True, exist_ok=True)
-            self._segments.mkdir(parents=True, exist_ok=True)
+        make_folder(self._incoming, "data_dir")
+        make_folder(self._segments, "data_dir")
 
     @contextmanager
     def incoming(self) -> Iterator[Path]:

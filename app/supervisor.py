@@ -69,8 +69,6 @@ def supervise(settings: Settings) -> None:
     database.dispose()
     signals = Signals()
     with listen(settings.host, settings.port) as listener:
-        address = settings.host, listener.getsockname()[1]
-        logger.info("listening on http://%s:%d", *address)
         api = Child("api", lambda: _start_api(settings, listener))
         workers = [
             Child(f"worker {n}", lambda: _start_worker(settings)) for n in range(1, settings.workers + 1)

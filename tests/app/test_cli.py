@@ -5,10 +5,13 @@ import signal
 import socket
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
+import httpx2
 import pytest
 
+from app.cli import COMMANDS, NamedCommand
 from app.database import Database
 from app.schema import require_current
 from app.settings import Settings
@@ -30,6 +33,35 @@ def test_help_names_every_command() -> None:
     assert done.returncode == 0
     for command in ("serve", "api", "worker", "migrate", "fit"):
         assert f" {command} " in done.stdout
+
+
+def test_the_help_of_each_command_is_that_of_its_function() -> None:
+    for name, place in COMMANDS.items():
+        assert NamedCommand(name).imported().help.partition("\n")[0] == place.help
+
+
+def test_the_version_is_the_distribution_s() -> None:
+    done = ccmtl("--version")
+    assert (done.returncode, done.stdout) == (0, f"ccmtl {version('ccmtl')}\n")
+
+
+def imports_of(*arguments: str, **environment: str) -> set[str]:
+    """The top packages that the command imports."""
+    command = [sys.executable, "-X", "importtime", "-m", "app.cli", *arguments]
+    done = subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60
+    )
+    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    return {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}
+
+
+def test_help_does_not_wait_for_libraries_that_it_does_not_need() -> None:
+    assert not imports_of("--help") & {"numba", "polars", "pydantic", "sqlalchemy"}
+
+
+@pytest.mark.parametrize("command", ["serve", "api", "worker", "migrate"])
+def test_a_wrong_setting_is_found_before_the_service_is_imported(command: str) -> None:
+    assert not imports_of(command, CCMTL_PORT="x") & {"alembic", "ccmtl_core", "fastapi", "numba"}
 
 
 def test_no_folder_for_compiled_code_is_needed_to_start() -> None:
@@ -96,6 +128,26 @@ def test_an_empty_setting_is_not_taken_for_its_default(name: str) -> None:
     assert done.stderr == f"{name}: is empty; give a value, or unset it for its default\n"
 
 
+@pytest.mark.parametrize("command", ["serve", "api", "worker"])
+def test_a_data_folder_that_is_a_file_stops_the_start(tmp_path: Path, command: str) -> None:
+    (tmp_path / "file").touch()
+    done = ccmtl(command, CCMTL_DATA_DIR=str(tmp_path / "file"))
+    assert done.returncode == 1
+    assert done.stderr == f"CCMTL_DATA_DIR: {tmp_path / 'file'} is a file, not a folder\n"
+
+
+def test_a_database_file_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    (tmp_path / "ccmtl.db").mkdir()
+    done = ccmtl("migrate", CCMTL_DATA_DIR=str(tmp_path))
+    reason = "The database cannot be used: unable to open database file"
+    assert done.stderr == f"{reason}: {tmp_path / 'ccmtl.db'} (CCMTL_DATA_DIR)\n"
+    url = f"sqlite:///{tmp_path / 'none' / 'x.db'}"
+    assert (
+        f"{tmp_path / 'none' / 'x.db'} (CCMTL_DATABASE_URL)"
+        in ccmtl("migrate", CCMTL_DATABASE_URL=url).stderr
+    )
+
+
 @pytest.mark.parametrize("command", ["serve", "api"])
 def test_a_taken_port_is_found_out_at_once(tmp_path: Path, command: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -131,6 +183,25 @@ def test_a_database_that_is_not_utf8_is_refused_with_the_remedy(
     assert "createdb --encoding=UTF8" in done.stderr
     assert "Traceback" not in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", [["serve", "--workers", "0"], ["api"]])
+def test_listening_is_said_once_callers_are_answered(command: list[str], tmp_path: Path) -> None:
+    arguments = [sys.executable, "-m", "app.cli", *command, "--port", "0"]
+    environment = {**os.environ, "CCMTL_DATA_DIR": str(tmp_path)}
+    with subprocess.Popen(arguments, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        lines = []
+        for line in process.stderr:
+            lines.append(line)
+            if "listening on http://127.0.0.1:" in line:
+                break
+        assert "Application startup complete" in "".join(lines)
+        url = lines[-1].rpartition(" ")[2].strip()
+        assert httpx2.get(f"{url}/healthz", timeout=5).status_code == 200
+        process.terminate()
+        process.stderr.read()
+        assert process.wait(20) == 0
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 import ccmtl_core
 from app import fit_command, strength_option
-from app.cli import cli
+from app.cli import NamedCommand, cli
 from app.fit_command import _share_done
 from ccmtl_core import (
     CCMTLModel,
@@ -245,7 +244,7 @@ def test_switches_are_shown_as_such(command: str) -> None:
 
 
 def test_the_help_shows_the_values_that_there_are() -> None:
-    command = get_command(cli).commands["fit"]  # type: ignore[attr-defined]
+    command = NamedCommand("fit").imported()
     options = {option.name: option.metavar for option in command.params}
     known = {"folds": FOLDS, "rule": RULES, "solver": SOLVERS}
     known |= {"loss_scaling": LOSS_SCALINGS, "start": STARTS, "metric": METRICS}

@@ -9,6 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 from pydantic import ValidationError
 
+from app.cannot_start import CannotStart
 from app.database import Database
 from app.settings import Settings, explained
 from app.storage import Storage
@@ -91,7 +92,19 @@ def test_a_database_address_is_refused_without_the_validator_s_prefix() -> None:
 
 
 @pytest.mark.parametrize("opened", [lambda s: Storage(s.data_dir), Database])
-def test_a_data_folder_that_cannot_be_made_names_the_variable(tmp_path: Path, opened: Any) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(NotADirectoryError, match="CCMTL_DATA_DIR: Not a directory"):
-        opened(Settings(data_dir=tmp_path / "file" / "x"))
+@pytest.mark.parametrize("below", ["", "x", "x/y"])
+def test_a_data_folder_that_is_a_file_is_named_with_the_variable(
+    tmp_path: Path, opened: Any, below: str
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(CannotStart) as refused:
+        opened(Settings(data_dir=file / below))
+    assert str(refused.value) == f"CCMTL_DATA_DIR: {file} is a file, not a folder"
+
+
+@pytest.mark.parametrize("opened", [lambda s: Storage(s.data_dir), Database])
+def test_a_data_folder_that_cannot_be_made_is_named_with_the_variable(tmp_path: Path, opened: Any) -> None:
+    folder = tmp_path / ("x" * 300)
+    with pytest.raises(CannotStart, match=f"^CCMTL_DATA_DIR: {folder}.* cannot be created: "):
+        opened(Settings(data_dir=folder))

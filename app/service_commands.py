@@ -1,0 +1,73 @@
+"""Options of ``ccmtl serve``, ``api``, ``worker`` and ``migrate`` in; that process, or one line.
+
+The settings are checked before the process's modules are imported, which takes seconds.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+from sqlalchemy import make_url
+from sqlalchemy.exc import DBAPIError
+
+from app.cannot_start import CannotStart
+from app.settings import Settings, explained, variable
+
+Host = Annotated[str | None, typer.Option(help="Address to listen on.  [CCMTL_HOST]")]
+Port = Annotated[int | None, typer.Option(help="Port to listen on; 0: a free one.  [CCMTL_PORT]")]
+Workers = Annotated[int | None, typer.Option(help="Worker processes to keep running.  [CCMTL_WORKERS]")]
+
+
+def serve(host: Host = None, port: Port = None, workers: Workers = None) -> None:
+    """Run the API and the workers; restart what ends."""
+    _run("app.supervisor", "supervise", host=host, port=port, workers=workers)
+
+
+def api(host: Host = None, port: Port = None) -> None:
+    """Run the API alone."""
+    _run("app.main", "run_api", host=host, port=port)
+
+
+def worker() -> None:
+    """Run one worker alone."""
+    _run("app.jobs.worker", "run_worker")
+
+
+def migrate() -> None:
+    """Bring the database's tables up to date."""
+    _run("app.schema", "run_migrations")
+    typer.echo("The database is up to date.")
+
+
+def _run(module: str, function: str, **given: Any) -> None:
+    """Run ``function`` on the settings; what an operator can mend becomes one line and exit code 1."""
+    try:
+        settings = Settings(**{name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        raise _refused(*map(explained, error.errors())) from None
+    try:
+        getattr(import_module(module), function)(settings)
+    except CannotStart as error:
+        raise _refused(str(error)) from None
+    except DBAPIError as error:
+        raise _refused(f"The database cannot be used: {error.orig}{_file(settings)}") from None
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise _refused(f"Cannot start: {where}{error.strerror or error}") from None
+
+
+def _refused(*lines: str) -> typer.Exit:
+    for line in lines:
+        typer.echo(line, err=True)
+    return typer.Exit(1)
+
+
+def _file(settings: Settings) -> str:
+    """The file of a SQLite database, which its errors do not name, and the variable that says where it is."""
+    if not settings.is_sqlite:
+        return ""
+    setting = variable("data_dir" if settings.database_url is None else "database_url")
+    return f": {make_url(settings.resolved_database_url).database} ({setting})"
