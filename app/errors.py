@@ -28,6 +28,7 @@ from pydantic import BaseModel, Field
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from app.patterns import IN_WORDS
 
@@ -207,6 +208,19 @@ def _is_full(error: SQLAlchemyError) -> bool:
     return name == "SQLITE_FULL" or state == "53100"
 
 
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+
+
+def _methods_of(request: Request) -> list[str]:
+    """Return the methods that there are of the request's path, whichever routes they belong to."""
+    scopes = ((method, {**request.scope, "method": method}) for method in _METHODS)
+    return [
+        method
+        for method, scope in scopes
+        if any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
+    ]
+
+
 def install_error_handlers(app: FastAPI) -> None:
     """Make every error of ``app`` a problem document of the one shape."""
 
@@ -230,10 +244,14 @@ def install_error_handlers(app: FastAPI) -> None:
         if code == "route_not_found":
             root = request.scope.get("root_path", "").rstrip("/")
             detail = f"There is nothing under this path; {root}/docs describes what there is."
-        return _respond(
-            Problem(title=title, status=error.status_code, code=code, detail=detail),
-            dict(error.headers or {}),
-        )
+        headers = dict(error.headers or {})
+        if code == "method_not_allowed":
+            methods = _methods_of(request)
+            headers["Allow"] = ", ".join(methods)
+            detail = f"There is no {request.method} here, only {' and '.join(methods)}."
+            if request.method in ("PUT", "PATCH"):
+                detail += " A dataset and its definition, a version, a job or a model cannot be changed."
+        return _respond(Problem(title=title, status=error.status_code, code=code, detail=detail), headers)
 
     @app.exception_handler(OperationalError)
     @app.exception_handler(PoolTimeout)

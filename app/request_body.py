@@ -39,7 +39,7 @@ async def read_json_body(request: Request, max_bytes: int) -> bytes:
     if media_type != "application/json" and not media_type.endswith("+json"):
         raise UnsupportedMediaType(
             "unsupported_media_type",
-            f"The body is {media_type!r}; send JSON with `Content-Type: application/json`.",
+            f"The body is {media_type!r}; send JSON with `-H 'Content-Type: application/json'`.",
         )
     body = bytearray()
     try:
@@ -112,8 +112,9 @@ def faults_in_body(form: type[BaseModel], error: ValidationError) -> list[Fault]
     for fault in errors:
         *path, name = fault["loc"] or ("",)
         if fault["type"] == "extra_forbidden":
-            known = _form_at(form, path).model_fields
-            fault["msg"] = f"there is no such field; {hint(str(name), known)}"
+            at = _form_at(form, path)
+            elsewhere = getattr(at, "elsewhere", {}).get(str(name))
+            fault["msg"] = elsewhere or f"there is no such field; {hint(str(name), at.model_fields)}"
         elif fault["type"] == "missing":
             fault["msg"] = f"is missing{_for_example(_form_at(form, path).model_fields[str(name)].examples)}"
         elif fault["type"] in ("model_type", "model_attributes_type") and fault["loc"]:

@@ -240,10 +240,12 @@ def _file_type(content_type: str) -> FileType:
     header = Message()
     header["Content-Type"] = content_type
     media_type = content_type.partition(";")[0].strip().lower()
-    known = [file_type.value for file_type in FileType]
-    if media_type not in known:
+    if media_type not in list(FileType):
+        what = f"is {media_type[:100]!r}" if media_type else "names no type"
         raise UnsupportedMediaType(
-            "unsupported_media_type", f"The body is {media_type[:100]!r}; send one of {', '.join(known)}."
+            "unsupported_media_type",
+            f"The body {what}; send CSV with `-H 'Content-Type: {FileType.CSV}'`, or Parquet with "
+            f"`-H 'Content-Type: {FileType.PARQUET}'`.",
         )
     charset = header.get_content_charset("utf-8")
     if charset not in {"utf-8", "utf8", "us-ascii"}:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator, model_validator
 
@@ -46,14 +46,21 @@ class Aggregation(StrEnum):
     MEAN = "mean"
 
 
+_OF_REGRESSION = "features belong to the kind 'regression'; series are forecast from their own past alone"
+_OF_SERIES = "belongs to the kind 'series'; rows of a regression have no times"
+
+
 class Wire(BaseModel):
-    """Frozen; unknown fields are refused."""
+    """Frozen; unknown fields are refused, those of the other kind with the word for it in ``elsewhere``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    elsewhere: ClassVar[dict[str, str]] = {}
 
 
 class SeriesColumns(Wire):
     """Names of the file's columns that hold the series, the time and the value."""
+
+    elsewhere = {"features": _OF_REGRESSION}
 
     unique_id: ColumnName = "unique_id"
     ds: ColumnName = "ds"
@@ -68,6 +75,8 @@ class SeriesColumns(Wire):
 
 class RegressionColumns(Wire):
     """Names of the file's columns that hold the task, the target and the features."""
+
+    elsewhere = {"ds": _OF_SERIES}
 
     unique_id: ColumnName = "unique_id"
     y: ColumnName = "y"
@@ -95,6 +104,8 @@ class Fill(Wire):
 
 class SeriesDefinition(Wire):
     """Observations of many series over time."""
+
+    elsewhere = {"features": _OF_REGRESSION}
 
     kind: Literal["series"]
     columns: SeriesColumns = Field(default_factory=SeriesColumns)
@@ -127,6 +138,8 @@ class SeriesDefinition(Wire):
 
 class RegressionDefinition(Wire):
     """Rows of features and a target for many tasks."""
+
+    elsewhere = dict.fromkeys(("ds_format", "frequency", "aggregation", "fill"), _OF_SERIES)
 
     kind: Literal["regression"]
     columns: RegressionColumns

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from sqlalchemy import select, tuple_, update
-from sqlalchemy.orm import Session
+from sqlalchemy import and_, case, func, or_, select, tuple_, update
+from sqlalchemy.orm import Session, aliased
 
 from app.models import Dataset, DatasetVersion, JobState, ModelVersion, TrainingJob
 
@@ -17,10 +17,32 @@ class JobRow(NamedTuple):
     dataset_name: str
     dataset_version: int
     model_version: int | None
+    jobs_ahead: int | None
 
 
+_OTHER = aliased(TrainingJob)
+_AHEAD = (
+    select(func.count())
+    .where(
+        or_(
+            _OTHER.state == JobState.RUNNING,
+            and_(
+                _OTHER.state == JobState.QUEUED,
+                tuple_(_OTHER.created_at, _OTHER.id) < tuple_(TrainingJob.created_at, TrainingJob.id),
+            ),
+        )
+    )
+    .correlate(TrainingJob)
+    .scalar_subquery()
+)
 _JOBS = (
-    select(TrainingJob, Dataset.name, DatasetVersion.number, ModelVersion.number)
+    select(
+        TrainingJob,
+        Dataset.name,
+        DatasetVersion.number,
+        ModelVersion.number,
+        case((TrainingJob.state == JobState.QUEUED, _AHEAD)),
+    )
     .join(DatasetVersion, TrainingJob.dataset_version_id == DatasetVersion.id)
     .join(Dataset, DatasetVersion.dataset_id == Dataset.id)
     .outerjoin(ModelVersion, TrainingJob.model_version_id == ModelVersion.id)

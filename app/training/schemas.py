@@ -206,6 +206,9 @@ class TrainingJobDetail(BaseModel):
     attempt: int = Field(description="Runs started so far; a run whose worker died is started again.")
     request: TrainingJobRequest
     data: DataUsed
+    jobs_ahead: int | None = Field(
+        description="Of a queued job: jobs that run or were queued before it; null of any other."
+    )
     progress: JobProgress | None
     error: JobError | None
     model: PublishedModel | None = Field(description="Null until it is published, and once it is deleted.")

@@ -201,6 +201,7 @@ def _detail(row: JobRow) -> TrainingJobDetail:
         attempt=job.attempt,
         request=TrainingJobRequest.model_validate(job.request),
         data=DataUsed(dataset=row.dataset_name, version=row.dataset_version, id=job.dataset_version_id),
+        jobs_ahead=row.jobs_ahead,
         progress=None if job.progress is None else JobProgress.model_validate(job.progress),
         error=None if job.error is None else JobError.model_validate(job.error),
         model=model,

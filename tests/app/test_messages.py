@@ -46,6 +46,55 @@ def test_an_object_is_asked_for_where_one_is_wanted(client: TestClient) -> None:
     assert message == 'must be an object, for example {"method": "zero", "start": "dataset"}'
 
 
+@pytest.mark.parametrize(
+    ("form", "location", "word"),
+    [
+        (
+            {"kind": "series", "frequency": "D", "columns": {"features": ["x"]}},
+            "columns.features",
+            "own past",
+        ),
+        ({"kind": "series", "frequency": "D", "features": ["x"]}, "features", "kind 'regression'"),
+        ({"kind": "regression", "columns": {"features": ["x"], "ds": "t"}}, "columns.ds", "kind 'series'"),
+        ({"kind": "regression", "columns": {"features": ["x"]}, "fill": None}, "fill", "kind 'series'"),
+    ],
+)
+def test_a_field_of_the_other_kind_is_called_that(
+    client: TestClient, form: dict[str, Any], location: str, word: str
+) -> None:
+    answer = client.post("/v1/datasets", json={"name": "shop", **form})
+    assert word in fault(answer, f"body.{location}")["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "methods"),
+    [
+        ("PATCH", "datasets/shop", "GET and DELETE"),
+        ("PUT", "datasets", "GET and POST"),
+        ("DELETE", "training-jobs/x", "GET"),
+        ("GET", "models/x/predict", "POST"),
+    ],
+)
+def test_a_method_that_there_is_not_is_answered_with_those_that_there_are(
+    client: TestClient, method: str, path: str, methods: str
+) -> None:
+    answer = client.request(method, f"/v1/{path}")
+    assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
+    assert answer.headers["allow"] == methods.replace(" and ", ", ")
+    detail = answer.json()["detail"]
+    assert detail.startswith(f"There is no {method} here, only {methods}.")
+    assert ("definition" in detail) == (method in ("PUT", "PATCH"))
+
+
+@pytest.mark.parametrize("sent", ["application/x-www-form-urlencoded", "text/plain", ""])
+def test_another_type_is_answered_with_the_header_to_send(client: TestClient, sent: str) -> None:
+    add_series(client)
+    for path, kept in (("datasets/sales/versions", "text/csv"), ("training-jobs", "application/json")):
+        answer = client.post(f"/v1/{path}", content=b"x", headers={"content-type": sent})
+        assert answer.status_code == 415
+        assert f"-H 'Content-Type: {kept}'" in answer.json()["detail"]
+
+
 def test_a_missing_field_comes_with_an_example(client: TestClient) -> None:
     add_series(client)
     asked = job()

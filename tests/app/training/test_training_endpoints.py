@@ -357,6 +357,23 @@ def test_a_job_tells_how_far_it_has_come_and_why_it_failed(client: TestClient, d
     assert failed["error"] == {"code": "training_failed", "detail": "task 'a': its values overflow"}
 
 
+def test_a_queued_job_tells_how_many_are_ahead(client: TestClient, database: Database) -> None:
+    add_series(client)
+    ids = [client.post("/v1/training-jobs", json=job()).json()["id"] for _ in range(3)]
+
+    def ahead() -> list[int | None]:
+        return [client.get(f"/v1/training-jobs/{i}").json()["jobs_ahead"] for i in ids]
+
+    assert ahead() == [0, 1, 2]
+    with database.write() as session:
+        queue.claim(session, "worker", 60.0, 3)
+    assert ahead() == [None, 1, 2]
+    assert client.post(f"/v1/training-jobs/{ids[1]}/cancel").json()["jobs_ahead"] is None
+    assert ahead() == [None, None, 1]
+    listed = client.get("/v1/training-jobs").json()["items"]
+    assert [item["jobs_ahead"] for item in listed] == [1, None, None]
+
+
 def test_events_follow_a_job_to_its_end(client: TestClient, database: Database) -> None:
     add_series(client)
     job_id = post(client, job()).json()["id"]
