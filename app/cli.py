@@ -6,6 +6,8 @@ libraries behind them take seconds to import, and the help or a wrong setting sh
 
 from __future__ import annotations
 
+import os
+import sys
 from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any, NamedTuple
@@ -108,7 +110,19 @@ def _options(
 
 def main() -> None:
     """Run the command line."""
-    cli()
+    try:
+        cli()
+    except OSError as error:  # the commands explain their own: this one comes from what they print
+        _abandon_output()
+        typer.echo(f"Standard output cannot be written: {error.strerror}", err=True)
+        sys.exit(1)
+
+
+def _abandon_output() -> None:
+    """Let what is left in the buffer of standard output go where there is always room."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def _switch(option: Any) -> Any:

@@ -22,6 +22,7 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBar
 
 from app.name_list import listed
+from app.rival_notes import rival_notes
 from app.strength_option import Strength, described, in_words
 from ccmtl_core import (
     CCMTLError,
@@ -146,6 +147,7 @@ def fit_command(
     messages = Console(stderr=True, highlight=False)
     _refuse_contradictions(file, statistics, [task, target, features])
     strength = Strength.parsed(fusion_strength, folds, n_folds, rule)
+    choices = {"fit_intercept": fit_intercept, "loss_scaling": loss_scaling, "start": start, "metric": metric}
     try:
         if output is not None:
             checked_output(output)  # before the fit, not after it
@@ -158,10 +160,7 @@ def fit_command(
                 n_neighbors=n_neighbors,
                 tolerance=tolerance,
                 solver=solver,
-                fit_intercept=fit_intercept,
-                loss_scaling=loss_scaling,
-                start=start,
-                metric=metric,
+                **choices,
             )
         if output is not None:
             result.model.save(output)
@@ -177,6 +176,7 @@ def fit_command(
         messages.print(str(error), style="red", markup=False, soft_wrap=True)
         raise typer.Exit(ExitCode.UNUSABLE) from None
     summary = {**_summary(data, result, output), **_choice(strength, selection)}
+    summary["notes"] = [*_of_rivals(selection, choices), *summary["notes"]]
     if as_json:
         typer.echo(json.dumps(summary, ensure_ascii=False, allow_nan=False))
     else:
@@ -270,6 +270,15 @@ def _choice(strength: Strength, selection: Selection | None) -> dict[str, Any]:
     if selection is None:
         return {"fusion_strength": strength.value, "selection": None}
     return {"fusion_strength": selection.fusion_strength, "selection": described(selection)}
+
+
+def _of_rivals(selection: Selection | None, choices: dict[str, Any]) -> list[str]:
+    """The sentence of a model's report in the service, where a plain rival did better on the folds."""
+    if selection is None:
+        return []
+    rivals = {name: float(errors.mean()) for name, errors in selection.rivals.items()}
+    compared = {"errors": selection.errors.tolist(), "chosen": selection.chosen, "rivals": rivals}
+    return rival_notes(choices, {}, compared, of_series=False)
 
 
 def _finite(value: float) -> float | None:

@@ -5,7 +5,6 @@ The checks that datasets, statistics, panels and models share.
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, cast
 
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.display import quoted
 from ccmtl_core.exceptions import DataError
 
 MAX_FAULTS = 20
@@ -170,7 +170,7 @@ def as_sequence(values: object, what: str) -> Sequence[Any]:
             return list(values)
         except TypeError:  # an array without dimensions says that it can be iterated over
             pass
-    raise DataError(f"{what} must be a list, not {reprlib.repr(values)}")
+    raise DataError(f"{what} must be a list, not {quoted(values)}")
 
 
 def as_id(value: object) -> str:
@@ -185,7 +185,7 @@ def as_id(value: object) -> str:
         return str(value)
     if is_whole(value):
         return str(int(cast("int", value)))
-    raise DataError(f"a task id must be text or an integer, not {value!r}")
+    raise DataError(f"a task id must be text or an integer, not {quoted(value)}")
 
 
 def checked_names(names: object, what: str) -> tuple[str, ...]:
@@ -205,7 +205,7 @@ def checked_names(names: object, what: str) -> tuple[str, ...]:
     for position, name in enumerate(checked):
         if name == "" or name in seen:
             fault = "is empty" if name == "" else "is repeated"
-            faults.append(f"{what} {name!r} at position {position} {fault}")
+            faults.append(f"{what} {quoted(name)} at position {position} {fault}")
         seen.add(name)
     refuse(faults)
     return checked

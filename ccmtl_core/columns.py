@@ -10,6 +10,7 @@ import polars as pl
 from ccmtl_core._types import FloatArray
 from ccmtl_core.arguments import check_kind
 from ccmtl_core.arrays import MAX_FAULTS, Faults, all_finite
+from ccmtl_core.display import quoted
 from ccmtl_core.exceptions import ParameterError
 
 
@@ -84,7 +85,7 @@ class ColumnReader:
     def _describe(self, bad: pl.Series, column: pl.Series, fault: str) -> None:
         rows = bad.fill_null(False).arg_true()
         for row in rows[:MAX_FAULTS]:
-            shown = "" if column[row] is None else f" {column[row]!r}"
+            shown = "" if column[row] is None else f" {quoted(column[row])}"
             place = f"{self._table}row {self._first_row + row + 1}, column {column.name!r}"
             self.faults.add(f"{place}:{shown} {fault}")
         self.faults.n += max(0, len(rows) - MAX_FAULTS)

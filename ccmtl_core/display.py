@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
 
-_MOST_NAMES, _LONGEST_NAME = 5, 30
+_MOST_NAMES, _LONGEST_NAME, _LONGEST_QUOTED = 5, 30, 100
 
 
 def shown(thing: object, *parts: str) -> str:
@@ -42,6 +43,19 @@ def named(names: Sequence[str], noun: str) -> str:
     first = [f"{name[: _LONGEST_NAME - 1]}…" if len(name) > _LONGEST_NAME else name for name in names]
     listed = ", ".join([*first[:_MOST_NAMES], *(["…"] if len(names) > _MOST_NAMES else [])])
     return f"{counted(len(names), noun)} [{listed}]"
+
+
+def quoted(value: object) -> str:
+    """Return what stands for a value in an error: as Python writes it, its middle left out where it is long.
+
+    Examples
+    --------
+    >>> quoted("0471"), len(quoted("0" * 10_000))
+    ("'0471'", 100)
+    """
+    short = reprlib.Repr()
+    short.maxstring = short.maxother = short.maxlong = _LONGEST_QUOTED
+    return short.repr(value)
 
 
 def spread(numbers: Sequence[float]) -> str:

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ccmtl_core.display import quoted
+
 MAX_FAULTS_IN_MESSAGE = 10
 
 
@@ -84,8 +86,8 @@ class UnknownTaskError(CCMTLError, KeyError):
         super().__init__(task_id)
 
     def __str__(self) -> str:
-        known = ", ".join(repr(match) for match in self.near_matches)
-        return f"unknown task {self.task_id!r}" + (f"; near matches: {known}" if known else "")
+        known = ", ".join(map(quoted, self.near_matches))
+        return f"unknown task {quoted(self.task_id)}" + (f"; near matches: {known}" if known else "")
 
 
 class ModelFileError(CCMTLError, ValueError):

@@ -35,11 +35,17 @@ class NearMatches:
         candidates = set(_around(self._forwards, text))
         candidates.update(name[::-1] for name in _around(self._backwards, text[::-1]))
         same = self._plain.get(_plain(text))
-        ratios = {name: SequenceMatcher(None, text, name).ratio() for name in candidates - {text}}
+        ratios = {name: _ratio(text, name) for name in candidates - {text}}
         if same is not None and same != text:
             ratios[same] = 2.0
         good = [name for name, ratio in ratios.items() if ratio >= MIN_RATIO]
         return sorted(good, key=lambda name: (-ratios[name], name))[:limit]
+
+
+def _ratio(text: str, name: str) -> float:
+    """How alike they are; 0 without a comparison where their lengths alone make them too different."""
+    matcher = SequenceMatcher(None, text, name)
+    return matcher.ratio() if matcher.real_quick_ratio() >= MIN_RATIO else 0.0
 
 
 def _plain(text: str) -> str:

@@ -14,6 +14,7 @@ import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from ccmtl_core.arrays import refuse
+from ccmtl_core.display import quoted
 from ccmtl_core.exceptions import DataError
 from ccmtl_core.near_matches import NearMatches
 
@@ -147,7 +148,7 @@ def refuse_missing(what: str, columns: Sequence[str], present: Sequence[str]) ->
             f"it: read_csv(FILE, separator=…, infer_schema=False).write_csv(NEW), with decimal_comma=True in "
             f"place of infer_schema=False if its numbers have commas"
         )
-    refuse([f"{what} has no column {name!r}; {_hint(name, present)}" for name in missing])
+    refuse([f"{what} has no column {quoted(name)}; {_hint(name, present)}" for name in missing])
 
 
 def _hint(name: str, present: Sequence[str]) -> str:

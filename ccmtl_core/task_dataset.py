@@ -30,7 +30,7 @@ from ccmtl_core.arrays import (
     read_only,
     refuse,
 )
-from ccmtl_core.display import counted, named, shown, spread
+from ccmtl_core.display import counted, named, quoted, shown, spread
 from ccmtl_core.exceptions import DataError
 from ccmtl_core.grouping import group_rows
 
@@ -186,7 +186,7 @@ class TaskDataset:
             return cls.from_codes(X, y, codes, found, feature_names=feature_names)
         wanted = checked_names(task_ids, "task id")
         position = {name: t for t, name in enumerate(wanted)}
-        refuse([f"task {name!r} is not among task_ids" for name in found if name not in position])
+        refuse([f"task {quoted(name)} is not among task_ids" for name in found if name not in position])
         mapping = np.array([position[name] for name in found], dtype=np.int64)
         return cls.from_codes(X, y, mapping[codes], wanted, feature_names=feature_names)
 

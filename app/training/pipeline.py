@@ -19,11 +19,11 @@ from app.jobs import queue
 from app.jobs.queue import ClaimedJob
 from app.models import new_id
 from app.registry.publication import TrainedModel, publish
+from app.rival_notes import rival_notes
 from app.storage import Storage
 from app.training import repository, strength_choice
 from app.training.evaluation import evaluate
 from app.training.progress import ProgressLog, Send, finite
-from app.training.rival_notes import rival_notes
 from app.training.schemas import TrainingJobRequest
 from app.training.task_data import TrainingData, n_lags, prepare
 from ccmtl_core import FitResult, SolveReport, SufficientStatistics, TaskDataset, fit
@@ -87,7 +87,7 @@ def _train(
             result = _fit(training + held_out, strength, request, log, "")
     if result is None:
         result = _fit(training, strength, request, log, "")
-    notes = rival_notes(request, metrics, report.get("selection"), of_series=of_series)
+    notes = rival_notes(request.model_choices, metrics, report.get("selection"), of_series=of_series)
     return TrainedModel(
         weights=result.model.weights,
         intercept=result.model.intercept,

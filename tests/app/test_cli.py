@@ -5,12 +5,15 @@ import signal
 import socket
 import subprocess
 import sys
+import time
+import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from app import entry
 from app.cli import COMMANDS, NamedCommand
 from app.database import Database
 from app.schema import require_current
@@ -215,3 +218,53 @@ def test_an_api_that_is_told_to_stop_ends_well(stop: signal.Signals, tmp_path: P
         rest = process.stderr.read()
         assert process.wait(20) == 0, rest
     assert "Traceback" not in rest
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "--help",
+        "statistics-sql --table t --task a --target y --features x --dialect duckdb",
+        "fit examples/stores.csv --task store --target sales --features price --fusion-strength 1",
+    ],
+)
+def test_output_that_cannot_be_written_is_one_sentence(arguments: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "app.cli", *arguments.split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+        )
+    assert done.stderr == "Standard output cannot be written: No space left on device\n"
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize(("module", "arguments"), [("typer", ["--help"]), ("numba", ["fit", "--help"])])
+def test_an_interrupt_during_the_imports_ends_the_command_quietly(
+    module: str, arguments: list[str], tmp_path: Path
+) -> None:
+    slow = "import pathlib, time\npathlib.Path('importing').touch()\ntime.sleep(60)\n"
+    (tmp_path / f"{module}.py").write_text(slow)
+    path = os.pathsep.join([str(tmp_path), str(Path.cwd())])
+    command = [sys.executable, "-m", "app.entry", *arguments]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.PIPE, text=True
+    ) as process:
+        while not (tmp_path / "importing").exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+    assert (process.returncode, errors) == (130, "")
+
+
+def test_the_command_begins_where_it_is_said_to() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "app.entry", "--help"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert " statistics-sql " in done.stdout
+    begins = tomllib.loads(Path("pyproject.toml").read_text())["project"]["scripts"]["ccmtl"]
+    assert begins == f"{entry.main.__module__}:main"

@@ -126,6 +126,24 @@ def test_the_strength_is_chosen_as_the_library_chooses_it(
     assert ", shrunk " in people.stdout
 
 
+def test_a_plain_rival_that_did_better_is_named_as_in_the_service(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    X, task = rng.standard_normal((90, 2)), np.arange(90) % 30
+    y = X @ [1.0, -1.0] + 3.0 * rng.standard_normal(90)
+    pl.DataFrame({"id": task, "y": y, "a": X[:, 0], "b": X[:, 1]}).write_csv(tmp_path / "noise.csv")
+    options = ["--fusion-strength", "0,1e-3", "--n-folds", "3"]
+    done = run(tmp_path / "noise.csv", *COLUMNS, *options, "--json")
+    assert done.exit_code == 0, done.stderr
+    report = json.loads(done.stdout)
+    least, error = min(report["selection"]["rivals"].values()), report["selection"]["error"]
+    assert report["notes"][0] == (
+        "On the folds that chose the strength the plain rival shrunk (each drawn towards the pooled model) "
+        f"has a smaller error than this model, {least:.6g} against {error:.6g}: try fit_intercept true, "
+        "loss_scaling spread, metric mahalanobis, or take the rival."
+    )
+    assert "the plain rival shrunk" in run(tmp_path / "noise.csv", *COLUMNS, *options).stdout
+
+
 def test_statistics_by_fold_choose_too(table: pl.DataFrame, tmp_path: Path) -> None:
     data = _dataset(table)
     fold = np.arange(len(data.y)) % 3

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from ccmtl_core import (
+    SufficientStatistics,
     TaskDataset,
     TriangularStatistics,
     fit,
@@ -32,6 +33,10 @@ FEATURES = "40 features [x_1, x_2, x_3, x_4, x_5, …]"
     [
         (DATA, [f"TaskDataset(200 tasks, {FEATURES}, 18,000 rows, 90 per task)"]),
         (STATISTICS, [f"TriangularStatistics(200 tasks, {FEATURES}, 18,000 rows)"]),
+        (
+            SufficientStatistics.from_dataset(DATA),
+            [f"SufficientStatistics(200 tasks, {FEATURES}, 18,000 rows)"],
+        ),
         (RESULT, ["FitResult(200 tasks", "fusion_strength 1,", " groups, gap ", ", converged)"]),
         (RESULT.model, [f"CCMTLModel(200 tasks, {FEATURES})"]),
         (RESULT.report, ["SolveReport(converged, gap ", " of 0.0001, objective ", " rounds)"]),

@@ -99,6 +99,16 @@ def test_unknown_ids_are_refused_with_near_matches(model: CCMTLModel) -> None:
         model.rows("nowhere")
 
 
+def test_a_long_id_is_not_shown_whole(model: CCMTLModel) -> None:
+    with pytest.raises(UnknownTaskError, match=r"^unknown task '0+\.\.\.1+'$") as caught:
+        model.predict(np.ones((1, 4)), "0" * 5000 + "1" * 5000)
+    assert len(str(caught.value)) < 130
+    assert len(caught.value.task_id) == 10_000
+    with pytest.raises(DataError, match="text or an integer") as refused:
+        model.predict(np.ones((1, 4)), [b"0" * 5000])
+    assert len(str(refused.value)) < 200
+
+
 @pytest.mark.parametrize(
     ("X", "task", "message"),
     [

@@ -49,3 +49,10 @@ def test_a_search_among_many_ids_takes_milliseconds() -> None:
     for i in range(20):
         matches.find(f"4710000{i:06d}")
     assert time.perf_counter() - start < 2
+
+
+def test_a_very_long_text_is_not_compared() -> None:
+    near = NearMatches([f"{number:06d}" for number in range(1000)])
+    began = time.perf_counter()
+    assert near.find("7" * 10_000_000) == []
+    assert time.perf_counter() - began < 5.0

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.rival_notes import rival_notes
 from app.training.evaluation import evaluate
-from app.training.rival_notes import rival_notes
 from app.training.schemas import TrainingJobRequest
 from ccmtl_core import CCMTLModel, SufficientStatistics, TaskDataset
 
@@ -87,17 +87,17 @@ def test_nothing_held_out_is_nothing_to_score() -> None:
 def test_a_note_names_what_was_not_chosen(
     chosen: dict[str, Any], folds: float, ahead: float, lost: int
 ) -> None:
-    request = TrainingJobRequest(dataset="d", model="m", fusion_strength="auto", **chosen)
+    choices = TrainingJobRequest(dataset="d", model="m", fusion_strength="auto", **chosen).model_choices
     selection = {"errors": [2.0, 1.0], "chosen": 1, "rivals": {"pooled": folds, "shrunk": 3.0}}
     metrics = {"rmse_mean_of_tasks": {"ccmtl": 1.0, "pooled": 2.0, "single_task": ahead, "zero": 2.0}}
-    notes = rival_notes(request, metrics, selection, of_series=True)
+    notes = rival_notes(choices, metrics, selection, of_series=True)
     assert len(notes) == lost
     for note in notes:
         assert ("the model is not behind" in note) == (lost == 1)
         assert f"fit_intercept {'false' if chosen else 'true'}" in note
         assert f"metric {'euclidean' if chosen else 'mahalanobis'}" in note
         assert "against 1: try" in note or "the model is not behind: try" in note
-    assert rival_notes(request, {}, None, of_series=True) == []
-    alone = rival_notes(request, {}, {**selection, "rivals": {"shrunk": 0.5}}, of_series=False)
+    assert rival_notes(choices, {}, None, of_series=True) == []
+    alone = rival_notes(choices, {}, {**selection, "rivals": {"shrunk": 0.5}}, of_series=False)
     assert "0.5 against 1" in alone[0]
     assert "lags" not in alone[0]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from app.training.schemas import TrainingJobRequest
-
 ACCURACY = 1e-3
 """Smaller relative differences of errors can be the solver's rounding, and are passed over."""
 
@@ -35,7 +33,7 @@ class _Comparison(NamedTuple):
 
 
 def rival_notes(
-    request: TrainingJobRequest,
+    choices: Mapping[str, Any],
     metrics: Mapping[str, Any],
     selection: Mapping[str, Any] | None,
     *,
@@ -45,12 +43,13 @@ def rival_notes(
 
     Parameters
     ----------
-    request : TrainingJobRequest
-        What was asked for; the other choices can still be tried.
+    choices : mapping
+        What was fitted, as :class:`ccmtl_core.ModelChoices` names it; the other choices can still be tried.
     metrics : mapping
         Of the held-out rows, as :func:`app.training.evaluation.evaluate` gives them; empty without.
     selection : mapping, optional
-        As :func:`app.training.strength_choice.described` gives it, where a strength was chosen.
+        ``errors`` of the strengths, the place ``chosen`` among them and the errors of the ``rivals``, as
+        :func:`app.training.strength_choice.described` gives them, where a strength was chosen.
     of_series : bool
         Whether there are lags to change.
     """
@@ -62,7 +61,7 @@ def rival_notes(
         errors = dict(metrics["rmse_mean_of_tasks"])
         found.append(_compared("on the held-out rows", errors.pop("ccmtl"), errors))
     won = [f"; {c.where} the model is not behind" for c in found if not c.is_lost]
-    advice = _to_try(request, of_series=of_series)
+    advice = _to_try(choices, is_chosen=selection is not None, of_series=of_series)
     return [
         f"{c.where.capitalize()} the plain rival {_IN_WORDS[c.rival]} has a smaller error than this model, "
         f"{c.least:.6g} against {c.error:.6g}{''.join(won)}: {advice}."
@@ -76,12 +75,12 @@ def _compared(where: str, error: float, rivals: Mapping[str, float]) -> _Compari
     return _Comparison(where, error, best, rivals[best])
 
 
-def _to_try(request: TrainingJobRequest, *, of_series: bool) -> str:
+def _to_try(choices: Mapping[str, Any], *, is_chosen: bool, of_series: bool) -> str:
     others = []
     for name, (usual, other) in _CHOICES.items():
-        value = other if getattr(request, name) == usual else usual
+        value = other if choices[name] == usual else usual
         others.append(f"{name} {str(value).lower()}")
-    if isinstance(request.fusion_strength, float):
+    if not is_chosen:
         others.append('fusion_strength "auto"')
     if of_series:
         others.append("more or fewer lags")
