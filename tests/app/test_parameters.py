@@ -23,7 +23,7 @@ def database_kind() -> str:
     [
         ("dryrun=true", ["there is no such parameter; did you mean 'dry_run'?"]),
         ("mod=append", ["there is no such parameter; did you mean 'mode'?"]),
-        ("zz=1&dry_run=true&q", ["there is no such parameter; there are: mode, dry_run"] * 2),
+        ("zz=1&dry_run=true&q", ["there is no such parameter; there are: mode, overlap, dry_run"] * 2),
     ],
 )
 def test_a_misspelt_parameter_of_an_upload_stores_nothing(
