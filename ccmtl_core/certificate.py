@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +30,8 @@ from scipy.sparse.csgraph import connected_components
 
 from ccmtl_core._types import EPS, BoolArray, FloatArray, IntArray
 from ccmtl_core.forest import spanning_forest
-from ccmtl_core.least_squares import absolute_quadratic
+from ccmtl_core.inputs import Statistics
+from ccmtl_core.loss import Rounding
 from ccmtl_core.objective import FusionProblem, row_norms
 from ccmtl_core.solver import edge_kernels
 from ccmtl_core.solver.cg import flexible_cg
@@ -82,17 +84,9 @@ def relative(gap: float, objective: float, rounding: float) -> float:
     return gap / objective if objective > rounding else gap
 
 
-def evaluation_rounding(terms: float, penalty: float) -> float:
-    """What rounding can have moved J(W) by.
-
-    Parameters
-    ----------
-    terms : float
-        Σ_t |D_t|ᵀ |G_t| |D_t| with D = W − ŵ: the quadratic part of J is a sum of terms of both signs.
-    penalty : float
-        λ/2 Σ ‖W_i − W_j‖.
-    """
-    return 2.0 * EPS * (terms + penalty)
+def rounding_of(terms: float) -> float:
+    """What rounding can have moved a sum by whose terms have this sum without their signs."""
+    return 2.0 * EPS * terms
 
 
 class ScaledEigen(NamedTuple):
@@ -104,16 +98,16 @@ class ScaledEigen(NamedTuple):
     stretch: FloatArray
 
     @classmethod
-    def of(cls, gram: FloatArray) -> ScaledEigen:
-        """Decompose (T, P, P) blocks; (T, P), (T, P, P), (T, P), (T, P)."""
-        length = np.sqrt(np.diagonal(gram, axis1=1, axis2=2))
+    def of(cls, statistics: Statistics) -> ScaledEigen:
+        """Decompose the Gram blocks of T tasks; (T, P), (T, P, P), (T, P), (T, P).
+
+        Eigenvalues are lowered by what rounding can have added: smaller ones only weaken the bound.
+        """
+        length = np.sqrt(np.diagonal(statistics.gram, axis1=1, axis2=2))
         shortest = np.where(length > 0.0, length, np.inf).min(axis=1)
         uneven = length.max(axis=1) > _UNEVEN * shortest
         scale = np.where(uneven[:, None] & (length > 0.0), length, 1.0)
-        values, vectors = np.linalg.eigh(gram / (scale[:, :, None] * scale[:, None, :]))
-        # Lowered by what rounding can have added: a smaller eigenvalue only weakens the bound.
-        values = np.maximum(values - values.shape[1] * EPS * values[:, -1:], 0.0)
-        vectors = np.ascontiguousarray(vectors)
+        values, vectors = map(np.ascontiguousarray, statistics.loss.spectrum(scale))
         stretch = np.sqrt(np.einsum("tp,tpa->ta", scale**2, vectors**2))
         return cls(values, vectors, scale, stretch)
 
@@ -143,7 +137,7 @@ class Certifier:
 
     def __init__(self, problem: FusionProblem, multigrid: Multigrid, spectrum: PooledSpectrum) -> None:
         self.problem, self._multigrid, self._spectrum = problem, multigrid, spectrum
-        self._eigen = ScaledEigen.of(problem.statistics.gram)
+        self._eigen = ScaledEigen.of(problem.statistics)
         absorbing = _absorbing(self._eigen.smallest())
         self._forest = spanning_forest(problem.graph, absorbing)
         self._n_cells, self._cell = _cells(problem, absorbing)
@@ -156,6 +150,7 @@ class Certifier:
         """For the same statistics and graph at another strength; what does not depend on it is shared."""
         other = copy(self)
         other.problem = problem
+        other.__dict__.pop("_rounding_of_flows", None)
         return other
 
     def certify(
@@ -204,12 +199,11 @@ class Certifier:
         outweighs it: R_t, which grows with 1/λ, would make much of a residual that is only rounding.
         """
         statistics, hidden = self.problem.statistics, self.problem.hidden_loss
-        rounding = self._rounding(W, penalty)
+        excess, rounding = statistics.loss.excess(W)
+        rounding += rounding_of(penalty)
         if penalty > 0.0 and objective <= hidden:
             rounding = hidden
-        D = W - statistics.least_squares.weights
-        apart = np.matmul(statistics.gram, D[:, :, None])[:, :, 0]
-        gap = max(0.5 * float(np.vdot(D, apart)), 0.0) + penalty + rounding
+        gap = max(excess, 0.0) + penalty + rounding
         return Certificate(objective, gap, rounding, np.zeros((len(self.problem.head), W.shape[1])))
 
     def _evaluate(
@@ -224,21 +218,34 @@ class Certifier:
         slack, penalty = edge_kernels.slack_and_penalty(
             problem.head, problem.tail, W, U, problem.radius, problem.lanes
         )
-        unexplained = self._unexplained(self._residual(W, U), bound)
-        rounding = self._rounding(W, penalty)
-        return Certificate(objective, max(slack, 0.0) + unexplained + rounding, rounding, U)
+        rounding = problem.statistics.loss.rounding(W)
+        unexplained = self._unexplained(self._residual(W, U), bound, rounding)
+        in_all = rounding.loss + rounding_of(penalty)
+        gap = max(slack, 0.0) + unexplained + in_all
+        return Certificate(objective, min(gap, objective + in_all), in_all, U)
 
-    def _rounding(self, W: FloatArray, penalty: float) -> float:
-        """What rounding can have moved J(W) by."""
-        statistics = self.problem.statistics
-        terms = absolute_quadratic(statistics.gram, W - statistics.least_squares.weights)
-        return evaluation_rounding(float(terms.sum()), penalty)
+    def _unexplained(self, residual: FloatArray, bound: FloatArray, rounding: Rounding) -> float:
+        """Σ_t Σ_a h(b_ta; w_ta, R_t): what the residual (T, P), known up to rounding, costs the bound."""
+        eigen = self._eigen
+        b = np.abs(np.matmul((residual / eigen.scale)[:, None, :], eigen.vectors)[:, 0, :])
+        limit = bound[:, None] * eigen.stretch
+        if rounding.gradient is None:
+            return float(_bounded_conjugate(b, eigen.values, limit).sum())
+        off = (rounding.gradient + self._rounding_of_flows) / eigen.scale
+        b = b + np.matmul(off[:, None, :], np.abs(eigen.vectors))[:, 0, :]
+        cost = float(_bounded_conjugate(b, eigen.values, limit).sum())
+        # What rounding hides of b beyond that costs, alone, what it moves J by; costs are squares of lengths.
+        return cost + 2.0 * float(np.sqrt(cost * rounding.loss))
 
-    def _unexplained(self, residual: FloatArray, bound: FloatArray) -> float:
-        """Σ_t Σ_a h(b_ta; w_ta, R_t): what the residual (T, P) costs the bound."""
-        b = np.matmul((residual / self._eigen.scale)[:, None, :], self._eigen.vectors)[:, 0, :]
-        limit = bound[:, None] * self._eigen.stretch
-        return float(_bounded_conjugate(np.abs(b), self._eigen.values, limit).sum())
+    @cached_property
+    def _rounding_of_flows(self) -> FloatArray:
+        """(T, 1) What rounding can have moved the sum of the flows at each task by."""
+        problem = self.problem
+        ends = np.concatenate([problem.head, problem.tail])
+        count, load = (
+            np.bincount(ends, w, problem.graph.n_tasks) for w in (None, np.tile(problem.radius, 2))
+        )
+        return np.asarray(EPS * (count + 1) * load, dtype=np.float64)[:, None]
 
     def _residual(self, W: FloatArray, U: FloatArray) -> FloatArray:
         """ρ (T, P): what the flows and the loss leave unbalanced."""

@@ -144,8 +144,7 @@ class FusionProblem:
 
     def loss_gradient(self, W: FloatArray) -> FloatArray:
         """G_t W_t − c_t, (T, P)."""
-        gradient: FloatArray = np.matmul(self.statistics.gram, W[:, :, None])[:, :, 0] - self.statistics.xty
-        return gradient
+        return self.statistics.loss.gradient(W)
 
 
 def check_strength(fusion_strength: float) -> None:

@@ -32,6 +32,7 @@ from ccmtl_core.gram_checks import refuse_impossible, refuse_impossible_sums
 from ccmtl_core.gram_kernel import accumulate_gram
 from ccmtl_core.gram_totals import Totals, sum_of_tasks, weighted_totals, zeros
 from ccmtl_core.least_squares import LeastSquares, least_squares_from_gram
+from ccmtl_core.loss import GramLoss
 from ccmtl_core.row_blocks import IN_PLACE, Block, check_sizes, group_by_fold, group_by_task
 from ccmtl_core.task_dataset import TaskDataset
 from ccmtl_core.threads import WORTH_SHARING, sharing, slices
@@ -363,6 +364,11 @@ class SufficientStatistics:
             rest.gram, rest.xty, rest.yty, freedom, before
         )
         return new
+
+    @cached_property
+    def loss(self) -> GramLoss:
+        """The loss that weights have on these rows."""
+        return GramLoss(self.gram, self.xty, self.least_squares.weights)
 
     def squared_error(self, weights: ArrayLike, intercept: ArrayLike | None = None) -> FloatArray:
         """Residual sum of squares ‖X_t w_t + b_t − y_t‖² of each task.

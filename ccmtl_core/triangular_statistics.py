@@ -38,6 +38,7 @@ from ccmtl_core.centring import (
 from ccmtl_core.display import counted, named, shown
 from ccmtl_core.exceptions import DataError
 from ccmtl_core.least_squares import LeastSquares, column_lengths, least_squares_from_factor
+from ccmtl_core.loss import FactorLoss
 from ccmtl_core.qr_kernel import accumulate_factor
 from ccmtl_core.row_blocks import IN_PLACE, Block, check_sizes, group_by_fold, group_by_task
 from ccmtl_core.task_dataset import TaskDataset
@@ -335,6 +336,11 @@ class TriangularStatistics:
         )
         return new
 
+    @cached_property
+    def loss(self) -> FactorLoss:
+        """The loss that weights have on these rows."""
+        return FactorLoss(self.factor, self.least_squares.weights)
+
     def squared_error(self, weights: ArrayLike, intercept: ArrayLike | None = None) -> FloatArray:
         """Residual sum of squares ‖X_t w_t + b_t − y_t‖² of each task, = ‖R_t (w_t, −1)‖² without b.
 
@@ -353,7 +359,7 @@ class TriangularStatistics:
         if intercept is not None:
             return self.centred.squared_error(W) + self.means.offset_error(W, intercept)
         W = np.broadcast_to(W, (self.n_tasks, self.n_features))
-        rest = np.matmul(self.factor[:, :, :-1], W[:, :, None])[:, :, 0] - self.factor[:, :, -1]
+        rest = self.loss.rest(W)
         error: FloatArray = np.einsum("tr,tr->t", rest, rest)
         return error
 

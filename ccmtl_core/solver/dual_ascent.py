@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 from ccmtl_core._types import FloatArray
-from ccmtl_core.certificate import Certificate, evaluation_rounding
+from ccmtl_core.certificate import Certificate, rounding_of
 from ccmtl_core.clusters import Clusters, MergedProblem, Neighbourhood
 from ccmtl_core.objective import FusionProblem, row_norms
 from ccmtl_core.solver import block_kernels, dual_kernels, edge_kernels
@@ -125,7 +125,7 @@ class DualAscent:
         quadratic, unexplained, terms = dual_kernels.loss_of_flow(
             p.statistics.gram, self.inverse.norm, self._center, outflow, W, p.lanes
         )
-        rounding = evaluation_rounding(terms, penalty)
+        rounding = rounding_of(terms + penalty)
         objective = self._least_loss + quadratic + penalty
         gap = max(slack, 0.0) + unexplained + rounding
         return W, Certificate(objective, gap, rounding, self.flows)

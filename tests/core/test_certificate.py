@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ccmtl_core import TaskGraph, fit
+from ccmtl_core import SufficientStatistics, TaskDataset, TaskGraph, TriangularStatistics, fit
 from ccmtl_core.certificate import Certificate, ScaledEigen, relative
 from ccmtl_core.objective import row_norms
 from ccmtl_core.solver.cg import flexible_cg
@@ -172,13 +172,16 @@ def test_flows_of_the_optimum_prove_it(make: type, empty: bool) -> None:
     assert report.objective == pytest.approx(least, rel=2e-10)
 
 
+@pytest.mark.parametrize("kind", [SufficientStatistics, TriangularStatistics])
 @pytest.mark.parametrize("decades", [0, 2, 6])
-def test_eigenpairs_are_those_of_the_scaled_blocks(decades: int) -> None:
+def test_eigenpairs_are_those_of_the_scaled_blocks(
+    decades: int, kind: type[SufficientStatistics | TriangularStatistics]
+) -> None:
     rng = np.random.default_rng(0)
     A = rng.standard_normal((6, 2, 3)) * 10.0 ** np.array([-decades, 0, decades])
+    A[0] = 0.0
     gram = np.einsum("tnp,tnq->tpq", A, A)
-    gram[0] = 0.0
-    eigen = ScaledEigen.of(gram)
+    eigen = ScaledEigen.of(kind.from_dataset(TaskDataset.from_arrays(A, np.zeros((6, 2)))))
     basis = eigen.scale[:, :, None] * eigen.vectors
     length = np.sqrt(np.diagonal(gram, axis1=1, axis2=2))
     error = np.abs(np.einsum("tpa,ta,tqa->tpq", basis, eigen.values, basis) - gram)
@@ -227,3 +230,20 @@ def test_the_gap_is_absolute_where_the_objective_is_zero() -> None:
     assert relative(1.0, 4.0, 0.2) == 0.25
     certificate = Certificate(objective=4.0, gap=1.0, rounding=0.2, flows=np.empty((0, 1)))
     assert (certificate.lower_bound, certificate.relative_gap) == (3.0, 0.25)
+
+
+@pytest.mark.parametrize("apart", [1e-4, 1e-6, 1e-8, 1e-10, 1e-12])
+def test_a_triangular_factor_keeps_the_objective_of_features_that_nearly_agree(apart: float) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((8, 20, 3))
+    X[:, :, 2] = X[:, :, 0] + apart * X[:, :, 2]
+    y = X @ [1.0, -1.0, 0.5] + 0.3 * rng.standard_normal((8, 20))
+    statistics = TriangularStatistics.from_dataset(TaskDataset.from_arrays(X, y))
+    result = fit(statistics, fusion_strength=1.0, n_neighbors=3)
+    W, graph, report = result.model.weights.astype(np.longdouble), result.graph, result.report
+    rest = np.einsum("tnp,tp->tn", X.astype(np.longdouble), W) - y
+    d = W[graph.edges[:, 0]] - W[graph.edges[:, 1]]
+    exact = 0.5 * (rest**2).sum() + 0.5 * graph.multiplicity @ np.sqrt((d**2).sum(axis=1))
+    # R itself is off by its rounding, times weights of up to 1 / apart
+    assert report.objective == pytest.approx(float(exact), rel=max(1e-12, 1e-18 / apart**1.05))
+    assert report.gap <= (1e-4 if apart >= 1e-6 else 1.0)
