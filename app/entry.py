@@ -17,9 +17,7 @@ INTERRUPTED = 130
 def main() -> None:
     """Import the command line, and run it."""
     usual = signal.getsignal(signal.SIGINT)
-    if (
-        usual is signal.default_int_handler
-    ):  # not where interrupts are ignored, as of a command behind ``nohup``
+    if usual is signal.default_int_handler:  # ignored, as behind ``nohup``, they stay ignored
         signal.signal(signal.SIGINT, _leave)
     command_line = importlib.import_module("app.cli")
     signal.signal(signal.SIGINT, usual)

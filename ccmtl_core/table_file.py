@@ -144,9 +144,9 @@ def refuse_missing(what: str, columns: Sequence[str], present: Sequence[str]) ->
     separators = [name for mark, name in _SEPARATORS.items() if len(present) == 1 and mark in present[0]]
     if missing and separators:
         raise DataError(
-            f"{what} is separated by {separators[0]}, and only commas do here; polars can convert "
-            f"it: read_csv(FILE, separator=…, infer_schema=False).write_csv(NEW), with decimal_comma=True in "
-            f"place of infer_schema=False if its numbers have commas"
+            f"{what} is separated by {separators[0]}, and only commas do here; polars can convert it: "
+            "read_csv(FILE, separator=…, infer_schema=False).write_csv(NEW); where numbers have commas, "
+            "with decimal_comma=True, schema_overrides={TASK: polars.String} in place of infer_schema=False"
         )
     refuse([f"{what} has no column {quoted(name)}; {_hint(name, present)}" for name in missing])
 
