@@ -144,8 +144,8 @@ def test_kernels_are_counted_and_put_back() -> None:
     before = kernels.restrict
     aggregate, fine, coarse = np.zeros(3, dtype=np.int32), np.ones((3, 2)), np.empty((1, 2))
     with roofline.counted_kernels() as traffic:
-        kernels.restrict(aggregate, fine, coarse, 2)
-        kernels.restrict(aggregate, fine, coarse, 2)
+        kernels.restrict(aggregate, fine, coarse, (0,))
+        kernels.restrict(aggregate, fine, coarse, (0,))
     assert kernels.restrict is before
     assert coarse.tolist() == [[3.0, 3.0]]
     assert list(traffic) == ["restrict"]

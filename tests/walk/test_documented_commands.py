@@ -145,7 +145,7 @@ def errors_quoted() -> list[str]:
     text = " ".join((ROOT / "README.md").read_text().split())
     (quoted,) = re.findall(
         r"RMSE (\S+), one plain model for all products (\S+), a plain one for each (\S+)\. .*?"
-        r"all products and gives (\S+), and 0 leaves each alone with (\S+)\. Your own",
+        r"all products and gives (\S+), and 0 leaves each alone with (\S+)\. ",
         text,
     )
     return list(quoted)
