@@ -56,8 +56,8 @@ def all_finite(array: FloatArray) -> bool:
 
 
 def is_whole(value: object) -> bool:
-    """Whether it is an integer of Python or NumPy; truth values are none."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    """Whether it is an integer of Python or NumPy; truth values and durations are none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
 
 
 def is_real(value: object) -> bool:

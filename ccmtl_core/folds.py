@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ccmtl_core._types import IntArray
+from ccmtl_core.arguments import check_kind
 from ccmtl_core.arrays import as_array, distinct_moments, is_whole
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.inputs import check_data
@@ -106,6 +107,7 @@ def random_folds(dataset: TaskDataset, n_folds: int, rng: np.random.Generator) -
     """
     check_data(dataset, TaskDataset)
     check_number(n_folds)
+    check_kind(rng, "rng", np.random.Generator)
     order = np.lexsort((rng.random(len(dataset.y)), dataset.task_index))
     shift = rng.integers(0, n_folds, dataset.n_tasks)
     fold = np.empty(len(order), dtype=np.int64)

@@ -65,7 +65,7 @@ every_face = pytest.mark.parametrize("call", [by_fit, by_refit, by_path, by_sele
 
 
 @every_face
-@pytest.mark.parametrize("wrong", [2.0, True, "3", None, np.float64(2), np.True_])
+@pytest.mark.parametrize("wrong", [2.0, True, "3", None, np.float64(2), np.True_, np.timedelta64(2)])
 def test_neighbours_are_counted_by_an_integer(call: Callable[..., Any], wrong: object) -> None:
     with pytest.raises(ParameterError, match="n_neighbors must be an integer, not "):
         call(n_neighbors=wrong)
@@ -274,6 +274,7 @@ MODEL = FIRST.model
         lambda: by_selection(on_progress=5),
         lambda: by_path(on_point=5),
         lambda: by_selection(rng=5),
+        lambda: random_folds(DATA, 2, 5),  # type: ignore[arg-type]
         lambda: append_statistics(STATISTICS, STATISTICS, forgetting="x"),  # type: ignore[arg-type]
         lambda: append_statistics(STATISTICS, STATISTICS, forgetting=None),  # type: ignore[arg-type]
         lambda: append_statistics(STATISTICS, STATISTICS, forgetting=[0.5]),  # type: ignore[arg-type]
