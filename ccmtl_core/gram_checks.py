@@ -11,6 +11,12 @@ from ccmtl_core.arrays import all_finite, refuse_each
 from ccmtl_core.centring import impossible_sums
 
 MAX_SQUARES = 1e90
+LEAST_SQUARES = float(np.finfo(np.float64).tiny)
+"""Sums of squares below it have lost digits, or all of them."""
+
+_MISFIT = "sums do not fit the number of rows and the sums of squares"
+_SMALL = "Where all values of a column are below 1e-154, measure it in smaller units, or let it be 0"
+
 SKEW = 1e-9
 """By how much of its largest entry a Gram block may differ from its transpose."""
 
@@ -60,7 +66,11 @@ def refuse_impossible_sums(
         Sums beyond what weights and squares allow.
     """
     bad = impossible_sums(gram, yty, weight, x_sum, y_sum)
-    _refuse(bad, task_ids, "sums do not fit the number of rows and the sums of squares")
+    if bad.any():
+        squares = np.column_stack([np.diagonal(gram, axis1=1, axis2=2), yty])
+        lost = (squares < LEAST_SQUARES) & (np.column_stack([x_sum, y_sum]) != 0.0)
+        _refuse(bad & lost.any(axis=1), task_ids, f"{_MISFIT}; do squares underflow? {_SMALL}")
+    _refuse(bad, task_ids, _MISFIT)
 
 
 def refuse_huge(
