@@ -258,11 +258,41 @@ def ids_or_default(task_ids: object, n_tasks: int) -> tuple[str, ...]:
     return tuple(map(str, range(n_tasks))) if task_ids is None else checked_names(task_ids, "task id")
 
 
-def features_or_default(feature_names: object, n_features: int) -> tuple[str, ...]:
-    """The names given, checked, or "x_1", "x_2", …."""
-    if feature_names is None:
-        return tuple(f"x_{p + 1}" for p in range(n_features))
-    return checked_names(feature_names, "feature name")
+def column_names(values: object) -> tuple[str, ...]:
+    """The names that a table of polars, pandas or Arrow gives its columns; none where they are not text."""
+    arrow = hasattr(values, "column_names")  # whose `columns` are values
+    names = getattr(values, "column_names" if arrow else "columns", ())
+    return tuple(map(str, names)) if all(isinstance(name, str) for name in names) else ()
+
+
+def check_columns(values: object, feature_names: Sequence[str], what: str) -> None:
+    """Refuse a table whose columns are not the features in their order; an array has no names to check.
+
+    Raises
+    ------
+    DataError
+        Names the first column that is not the feature in its place.
+    """
+    columns = column_names(values)
+    if columns in ((), tuple(feature_names)):
+        return
+    pairs = zip(columns, feature_names, strict=True)
+    place = next(p for p, (column, feature) in enumerate(pairs) if column != feature)
+    raise DataError(
+        f"column {place} of {what} is {quoted(columns[place])}, and feature {place} is "
+        f"{quoted(feature_names[place])}: give the columns in the order of the features, "
+        "or an array (to_numpy()), whose columns have no names"
+    )
+
+
+def features_or_default(
+    feature_names: object, n_features: int, tables: Iterable[object] = ()
+) -> tuple[str, ...]:
+    """The names given, checked, or those of the first table's columns that have any, or "x_1", "x_2", …."""
+    if feature_names is not None:
+        return checked_names(feature_names, "feature name")
+    named_by = next(filter(None, map(column_names, tables)), None)
+    return named_by or tuple(f"x_{p + 1}" for p in range(n_features))
 
 
 class Faults:

@@ -14,7 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.arrays import all_finite, as_float64, as_id, as_sequence, as_shape, checked_names, frozen
+from ccmtl_core.arrays import (
+    all_finite,
+    as_float64,
+    as_id,
+    as_sequence,
+    as_shape,
+    check_columns,
+    checked_names,
+    frozen,
+)
 from ccmtl_core.display import counted, named, shown
 from ccmtl_core.exceptions import DataError, ModelFileError, UnknownTaskError
 from ccmtl_core.model_file import read_model_file, write_model_file
@@ -120,7 +129,8 @@ class CCMTLModel:
         Parameters
         ----------
         X : (n, P)
-            Features, in the order of ``feature_names``.
+            Features, in the order of ``feature_names``; the columns of a table of polars, pandas or Arrow
+            must be called so.
         task : (n,) ids, or one id for all rows
             Text or integers, read as text.
 
@@ -133,11 +143,13 @@ class CCMTLModel:
         UnknownTaskError
             An id that the model does not know.
         DataError
-            Wrong shapes, features that are not finite, or a task that is neither an id nor a list of ids.
+            Wrong shapes, columns of other names or in another order, features that are not finite, or a
+            task that is neither an id nor a list of ids.
         """
         features = as_float64(X, "X")
         if features.ndim != 2 or features.shape[1] != len(self.feature_names):
             raise DataError(f"X must be (n, {len(self.feature_names)}); got {features.shape}")
+        check_columns(X, self.feature_names, "X")
         if not all_finite(features):
             row, column = np.argwhere(~np.isfinite(features))[0]
             raise DataError(

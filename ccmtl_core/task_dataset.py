@@ -22,6 +22,7 @@ from ccmtl_core.arrays import (
     as_id,
     as_integers,
     as_sequence,
+    check_columns,
     checked_index,
     checked_names,
     features_or_default,
@@ -108,7 +109,8 @@ class TaskDataset:
         task_ids : T ids, optional
             Text or integers; default "0", "1", ….
         feature_names : P names, optional
-            Default "x_1", "x_2", ….
+            Default: the names of the columns where X is a table of polars, pandas or Arrow, which must be
+            these in this order; else "x_1", "x_2", ….
 
         Raises
         ------
@@ -136,13 +138,16 @@ class TaskDataset:
         targets = [v[:, 0] if v.ndim == 2 and v.shape[1] == 1 else v for v in targets]
         refuse(list(_shape_faults(blocks, targets, ids, n_features)))
         lengths = [len(v) for v in targets]
-        return cls(
+        data = cls(
             X=np.concatenate(blocks),
             y=np.concatenate(targets),
             offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
             task_ids=ids,
-            feature_names=features_or_default(feature_names, n_features),
+            feature_names=features_or_default(feature_names, n_features, X),
         )
+        for table, name in zip(X, ids, strict=True):
+            check_columns(table, data.feature_names, f"X of task {name!r}")
+        return data
 
     @classmethod
     def from_long(
@@ -215,7 +220,8 @@ class TaskDataset:
         task_ids : T ids
             Text or integers.
         feature_names : P names, optional
-            Default "x_1", "x_2", ….
+            Default: the names of the columns where X is a table of polars, pandas or Arrow, which must be
+            these in this order; else "x_1", "x_2", ….
 
         Raises
         ------
@@ -235,8 +241,10 @@ class TaskDataset:
         else:
             order, offsets = group_rows(index, len(ids))
             features, targets = features[order], targets[order]
-        names = features_or_default(feature_names, features.shape[1])
-        return cls(features, targets, offsets, ids, names)
+        names = features_or_default(feature_names, features.shape[1], [X])
+        data = cls(features, targets, offsets, ids, names)
+        check_columns(X, data.feature_names, "X")
+        return data
 
     def __repr__(self) -> str:
         rows = f"{len(self.y):,} rows, {spread(self.n_samples.tolist())} per task"

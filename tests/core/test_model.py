@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -128,6 +129,18 @@ def test_a_long_id_is_not_shown_whole(model: CCMTLModel) -> None:
 def test_rows_that_do_not_fit_are_refused(model: CCMTLModel, X: object, task: object, message: str) -> None:
     with pytest.raises(DataError, match=message):
         model.predict(X, task)  # type: ignore[arg-type]
+
+
+def test_the_columns_of_a_table_must_be_the_features_in_their_order(model: CCMTLModel) -> None:
+    row = {"f0": [1.0], "f1": [2.0], "f2": [3.0], "f3": [4.0]}
+    table = pl.DataFrame(row)
+    assert model.predict(table, "471").tolist() == model.predict([[1.0, 2.0, 3.0, 4.0]], "471").tolist()
+    swapped = table.select("f0", "f2", "f1", "f3")
+    with pytest.raises(DataError, match="column 1 of X is 'f2', and feature 1 is 'f1'"):
+        model.predict(swapped, "471")
+    with pytest.raises(DataError, match="column 3 of X is 'g', and feature 3 is 'f3'"):
+        model.predict(table.rename({"f3": "g"}), "471")
+    assert model.predict(swapped.to_numpy(), "471").shape == (1,)
 
 
 def nested(depth: int) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -249,3 +250,31 @@ def test_objects_that_are_numbers_are_taken() -> None:
         [[1, Fraction(1, 2)], [Decimal("0.25"), np.float32(3)], [True, np.int8(2)]], dtype=object
     )
     assert TaskDataset.from_arrays([mixed], [[1.0] * 3]).X.tolist() == [[1.0, 0.5], [0.25, 3.0], [1.0, 2.0]]
+
+
+class ArrowTable:
+    """What Arrow calls names and values; it is not among the dependencies."""
+
+    column_names = ("price", "size")
+    columns = ([1.0], [2.0])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array([[1.0, 2.0]])
+
+
+@pytest.mark.parametrize("table", [pl.DataFrame({"price": [1.0], "size": [2.0]}), ArrowTable()])
+def test_a_table_names_its_features(table: Any) -> None:
+    for data in (
+        TaskDataset.from_long(table, [1.0], ["a"]),
+        TaskDataset.from_codes(table, [1.0], [0], ["a"], feature_names=["price", "size"]),
+        TaskDataset.from_arrays([[], table], [[], [1.0]]),
+    ):
+        assert data.feature_names == ("price", "size")
+    with pytest.raises(DataError, match="column 0 of X is 'price', and feature 0 is 'size'"):
+        TaskDataset.from_long(table, [1.0], ["a"], feature_names=["size", "price"])
+
+
+def test_tables_of_several_tasks_have_their_columns_in_one_order() -> None:
+    table = pl.DataFrame({"price": [1.0], "size": [2.0]})
+    with pytest.raises(DataError, match="column 0 of X of task 'b' is 'size', and feature 0 is 'price'"):
+        TaskDataset.from_arrays([table, table.select("size", "price")], [[1.0]] * 2, ["a", "b"])
