@@ -295,5 +295,6 @@ def _history_too_short(model: ServedModel, unique_id: str) -> Conflict:
     return Conflict(
         "history_too_short",
         f"The model needs the last {len(model.feature_names)} consecutive periods of {unique_id!r}, and they "
-        "are not all there. Upload them, or create the dataset with a fill policy.",
+        "are not all there. Upload them and train again, or train on a dataset that counts absent periods as "
+        'zero, those before the product\'s first too: `fill` {"method": "zero", "start": "dataset"}.',
     )

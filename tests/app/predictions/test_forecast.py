@@ -112,7 +112,11 @@ def refused(model: ServedModel, document: dict[str, Any]) -> Any:
 
 def test_one_product_alone_that_has_no_answer_is_an_error() -> None:
     model = served([[1.0, 1.0]], [[np.nan, np.nan]])
-    assert refused(model, {"unique_id": ["0001"]}).code == "history_too_short"
+    too_short = refused(model, {"unique_id": ["0001"]})
+    assert too_short.code == "history_too_short"
+    assert (
+        '"start": "dataset"' in too_short.detail
+    )  # a dataset that fills from each series' start may fall short too
     unknown = refused(model, {"unique_id": ["001"]})
     assert (unknown.status, unknown.suggestions) == (404, ["0001"])
 
