@@ -388,7 +388,8 @@ def test_events_follow_a_job_to_its_end(client: TestClient, database: Database) 
     assert seen[-1]["state"] == "succeeded"
     assert seen[-1]["progress"] == PROGRESS
     assert seen[-1] == client.get(f"/v1/training-jobs/{job_id}").json()
-    assert [event["state"] for event in seen] in (["succeeded"], ["queued", "succeeded"])
+    states = [event["state"] for event in seen]  # as many as the stream was quick enough to see
+    assert states == [state for state in ("queued", "running", "succeeded") if state in states]
 
 
 def test_events_of_a_job_that_has_ended_are_one(client: TestClient) -> None:
