@@ -25,10 +25,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from ccmtl_core._types import EPS, BoolArray, FloatArray, IntArray
+from ccmtl_core.components import components
 from ccmtl_core.forest import spanning_forest
 from ccmtl_core.inputs import Statistics
 from ccmtl_core.loss import Rounding
@@ -317,11 +316,10 @@ def _absorbing(smallest: FloatArray) -> BoolArray:
 
 def _cells(problem: FusionProblem, absorbing: BoolArray) -> tuple[int, IntArray]:
     """Number of cells, and the cell (E,) of each edge; see :meth:`Certifier._scale_back`."""
-    T, head, tail = problem.graph.n_tasks, problem.head, problem.tail
+    head, tail = problem.head, problem.tail
     inner = ~(absorbing[head] | absorbing[tail])
-    pairs = coo_array((np.ones(int(inner.sum())), (head[inner], tail[inner])), shape=(T, T))
-    count, label = connected_components(pairs, directed=False)
+    count, label = components(problem.graph.edges, inner, problem.graph.n_tasks)
     free = absorbing[head] & absorbing[tail]
-    cell = np.where(absorbing[head], label[tail], label[head]).astype(np.int64)
+    cell = np.where(absorbing[head], label[tail], label[head])
     cell[free] = count + np.arange(int(free.sum()))
     return int(count + free.sum()), cell

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from ccmtl_core._types import BoolArray, FloatArray, IntArray
-from ccmtl_core.arrays import locked
+from ccmtl_core.arrays import locked, read_only
+from ccmtl_core.components import components, equal_ends
 from ccmtl_core.knn_graph import TaskGraph
 from ccmtl_core.objective import FusionProblem
 from ccmtl_core.solver import edge_kernels, kernels
@@ -45,16 +44,13 @@ class Clusters:
     @classmethod
     def along(cls, graph: TaskGraph, fused: BoolArray) -> Clusters:
         """The groups that the edges marked in ``fused`` (E,) connect."""
-        i, j = graph.edges[fused].T
-        pairs = coo_array((np.ones(len(i)), (i, j)), shape=(graph.n_tasks, graph.n_tasks))
-        count, label = connected_components(pairs, directed=False)
-        return cls(label.astype(np.int64), np.bincount(label, minlength=count))
+        count, label = components(graph.edges, fused, graph.n_tasks)
+        return cls(label, np.bincount(label, minlength=count))
 
     @classmethod
     def of_equal(cls, graph: TaskGraph, weights: FloatArray) -> Clusters:
         """The groups of tasks with exactly equal weights (T, P)."""
-        i, j = graph.edges.T
-        return cls.along(graph, (weights[i] == weights[j]).all(axis=1))
+        return cls.along(graph, equal_ends(graph.edges, read_only(weights)))
 
     @property
     def n_clusters(self) -> int:

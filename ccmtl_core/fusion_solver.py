@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from ccmtl_core._types import EPS, FloatArray
 from ccmtl_core.arrays import is_real
+from ccmtl_core.block_products import times
 from ccmtl_core.certificate import Certifier
 from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.inputs import Statistics
@@ -142,7 +143,7 @@ class FusionSolver:
         hides = statistics.least_squares.hides
         if self._inverse is None and problem.radius.any() and self._spectrum.cut.any():
             G = np.asarray(statistics.gram)
-            fitted, terms = (np.matmul(f(G), f(W)[:, :, None])[:, :, 0] for f in (np.asarray, np.abs))
+            fitted, terms = times(G, W), times(np.abs(G), np.abs(W))
             of_component, least = self._spectrum.hides(statistics.xty, fitted, terms)
             hides = hides | of_component[problem.graph.component]
             # Of weights that are not out of proportion it is lost in the rounding of y itself.

@@ -13,11 +13,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.spatial import KDTree
 
 from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.arrays import as_float64, as_integers, frozen, is_whole
+from ccmtl_core.components import components
 from ccmtl_core.display import counted, shown
 from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.leaf_search import nearest_by_leaves
@@ -175,8 +176,7 @@ class TaskGraph:
 
     @cached_property
     def _components(self) -> tuple[int, IntArray]:
-        count, label = connected_components(self._adjacency(), directed=False)
-        return int(count), label.astype(np.int64)
+        return components(self.edges, np.ones(len(self.edges), dtype=np.bool_), self.n_tasks)
 
 
 def nearest_neighbour_graph(weights: ArrayLike, n_neighbors: int = 10) -> TaskGraph:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ccmtl_core._types import EPS, BoolArray, FloatArray, IntArray
 from ccmtl_core.arrays import read_only
+from ccmtl_core.block_products import absolute_quadratic
 from ccmtl_core.least_squares_kernels import SAFE_PIVOT, solve_cholesky, solve_triangular
 
 MAX_DIGITS = -float(np.log10(EPS))
@@ -258,15 +259,6 @@ def _beyond_rounding(
 def _dot(a: FloatArray, b: FloatArray) -> FloatArray:
     products: FloatArray = np.einsum("tp,tp->t", a, b)
     return products
-
-
-def absolute_quadratic(A: FloatArray, v: FloatArray) -> FloatArray:
-    """|v|ᵀ |A| |v| of each task, (T,), a batch at a time: |A| of all tasks would take as much memory as A."""
-    result, size = np.empty(len(v)), np.abs(v)
-    for some in _batches(np.ones(len(v), dtype=np.bool_), v.shape[1]):
-        block = slice(some[0], some[-1] + 1)
-        result[block] = _dot(np.matmul(np.abs(A[block]), size[block, :, None])[:, :, 0], size[block])
-    return result
 
 
 def _batches(chosen: BoolArray, n_features: int) -> Iterator[IntArray]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ccmtl_core._types import EPS, FloatArray
-from ccmtl_core.least_squares import absolute_quadratic
+from ccmtl_core.block_products import absolute_quadratic, quadratic, times
 
 
 class Rounding(NamedTuple):
@@ -32,13 +32,13 @@ class GramLoss:
 
     def gradient(self, W: FloatArray) -> FloatArray:
         """G_t w_t − c_t, (T, P)."""
-        gradient: FloatArray = np.matmul(self.gram, W[:, :, None])[:, :, 0] - self.xty
+        gradient = times(self.gram, W)
+        gradient -= self.xty
         return gradient
 
     def excess(self, W: FloatArray) -> tuple[float, float]:
         """By how much the loss is above least, and what rounding can have moved that by."""
-        D = W - self.least
-        return 0.5 * float(np.vdot(D, np.matmul(self.gram, D[:, :, None]))), self.rounding(W).loss
+        return 0.5 * float(quadratic(self.gram, W - self.least).sum()), self.rounding(W).loss
 
     def rounding(self, W: FloatArray) -> Rounding:
         """What rounding can hide: around ŵ the loss is a sum of terms of both signs, |D|ᵀ |G| |D| in size."""

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.arguments import check_kind
 from ccmtl_core.arrays import as_counts, as_shape, checked_names, features_or_default, ids_or_default, locked
+from ccmtl_core.block_products import quadratic
 from ccmtl_core.centring import (
     Means,
     centred_gram,
@@ -396,7 +397,5 @@ class SufficientStatistics:
         if intercept is not None:
             return self.centred.squared_error(W) + self.means.offset_error(W, intercept)
         start = self.least_squares
-        D = W - start.weights
-        quadratic: FloatArray = np.matmul(np.matmul(D[:, None, :], self.gram), D[:, :, None])[:, 0, 0]
-        error: FloatArray = start.residual + np.maximum(quadratic, 0.0)
+        error: FloatArray = start.residual + np.maximum(quadratic(self.gram, W - start.weights), 0.0)
         return error

@@ -75,8 +75,8 @@ class _VectorModel(models.PrimitiveModel):
 
 
 def llvm_vector(kind: VectorType) -> ir.VectorType:
-    """What LLVM calls this type."""
-    return ir.VectorType(_NUMBER, kind.n_lanes)
+    """What holds it in registers: a power of two of numbers, as only those travel from loop to loop whole."""
+    return ir.VectorType(_NUMBER, 1 << (kind.n_lanes - 1).bit_length())
 
 
 def instruction(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -143,7 +143,7 @@ def zeros(typing: Any, lanes: Any) -> Any:
     kind = VectorType(len(lanes))
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return ir.Constant(llvm_vector(kind), [0.0] * kind.n_lanes)
+        return _zero(llvm_vector(kind))
 
     return kind(lanes), generate
 
@@ -153,9 +153,10 @@ def total(typing: Any, vector: Any) -> Any:
     """The sum of the numbers of a vector."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        of = llvm_vector(vector)
+        numbers = _narrowed(builder, vector, *arguments)
+        of = numbers.type
         add = _of_llvm(builder, "llvm.vector.reduce.fadd", of, ir.FunctionType(_NUMBER, [_NUMBER, of]))
-        return builder.call(add, [ir.Constant(_NUMBER, 0.0), *arguments], fastmath=("reassoc",))
+        return builder.call(add, [ir.Constant(_NUMBER, 0.0), numbers], fastmath=("reassoc",))
 
     return types.float64(vector), generate
 
@@ -176,8 +177,7 @@ def later(typing: Any, vector: Any, n: Any) -> Any:
     """The vector with zeros in place of its first n numbers."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        zero = ir.Constant(llvm_vector(vector), [0.0] * vector.n_lanes)
-        return _from(builder, zero, *arguments)
+        return _from(builder, _zero(llvm_vector(vector)), *arguments)
 
     return vector(vector, types.int64), generate
 
@@ -263,14 +263,32 @@ def _of_llvm(builder: Any, name: str, of: ir.VectorType, kind: ir.FunctionType) 
 
 
 def load_from(builder: Any, kind: VectorType, pointer: Any, i: Any) -> Any:
-    """LLVM's instructions for :func:`load`."""
-    return builder.load(_address(builder, kind, pointer, i), align=_ALIGNMENT)
+    """LLVM's instructions for :func:`load`; registers end with zeros."""
+    numbers = builder.load(_address(builder, kind, pointer, i), align=_ALIGNMENT)
+    n, size = kind.n_lanes, llvm_vector(kind).count
+    if n == size:
+        return numbers
+    return builder.shuffle_vector(numbers, _zero(numbers.type), places([min(k, n) for k in range(size)]))
 
 
 def store_to(builder: Any, kind: VectorType, vector: Any, pointer: Any, i: Any) -> None:
     """LLVM's instructions for :func:`store`."""
-    builder.store(vector, _address(builder, kind, pointer, i), align=_ALIGNMENT)
+    builder.store(
+        _narrowed(builder, kind, vector), _address(builder, kind, pointer, i), align=_ALIGNMENT
+    )
+
+
+def _narrowed(builder: Any, kind: VectorType, vector: Any) -> Any:
+    """The numbers of a vector without what registers hold beyond them."""
+    if kind.n_lanes == vector.type.count:
+        return vector
+    return builder.shuffle_vector(vector, vector, places(list(range(kind.n_lanes))))
+
+
+def _zero(of: ir.VectorType) -> ir.Constant:
+    return ir.Constant(of, [0.0] * of.count)
 
 
 def _address(builder: Any, kind: VectorType, pointer: Any, i: Any) -> Any:
-    return builder.bitcast(builder.gep(pointer, [i]), llvm_vector(kind).as_pointer())
+    row = ir.VectorType(_NUMBER, kind.n_lanes)
+    return builder.bitcast(builder.gep(pointer, [i]), row.as_pointer())

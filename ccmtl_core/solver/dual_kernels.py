@@ -10,7 +10,7 @@ import numpy as np
 
 from ccmtl_core._types import FloatArray, IndexArray
 from ccmtl_core.compiled import kernel
-from ccmtl_core.vectors import Lanes, absolute, later, load, pointer, replaced, store, total, zeros
+from ccmtl_core.vectors import Lanes, absolute, later, load, pointer, replaced, store, total, width, zeros
 
 
 @kernel
@@ -24,7 +24,7 @@ def weights_of_flow(
     lanes: Lanes,
 ) -> None:
     """W_t = ŵ_t − G_t⁻¹ (DᵀU)_t for some tasks, the minimiser for flows U; DᵀU is the sum of ``outflow``."""
-    P, L = W.shape[1], len(lanes)
+    P, L = width(lanes, W.shape[1]), len(lanes)
     own = np.empty(P)
     blocks, centers, rows = pointer(inverse), pointer(center), pointer(W)
     for t in range(first, last):
@@ -58,7 +58,7 @@ def ascend(
 
     Returns ⟨D W, U − old U⟩: below zero, the momentum leads away from the maximum.
     """
-    P, L = W.shape[1], len(lanes)
+    P, L = width(lanes, W.shape[1]), len(lanes)
     rows, flows, ahead, out = pointer(W), pointer(U), pointer(V), pointer(outflow)
     outflow[:] = 0.0
     along = 0.0
@@ -100,11 +100,11 @@ def loss_of_flow(
 
     The residual ρ is of rounding only; its bound, ‖G⁻¹‖ ‖ρ‖², has a factor of two to spare.
     """
-    (T, P), L = W.shape, len(lanes)
+    P, L = width(lanes, W.shape[1]), len(lanes)
     D = np.empty(P)
     blocks, own, outflows = pointer(G), pointer(D), pointer(outflow)
     quadratic, unexplained, terms = 0.0, 0.0, 0.0
-    for t in range(T):
+    for t in range(W.shape[0]):
         for p in range(P):
             D[p] = W[t, p] - center[t, p]
         square = 0.0

@@ -29,7 +29,7 @@ def _add_to_both(v: Vector, rows: Pointer, i: int, j: int, P: int, at: int, lane
 @kernel
 def edge_lengths(head: IndexArray, tail: IndexArray, W: FloatArray, out: FloatArray, lanes: Lanes) -> None:
     """out_e = ‖W_i − W_j‖."""
-    P, rows = W.shape[1], pointer(W)
+    P, rows = width(lanes, W.shape[1]), pointer(W)
     for e in range(head.size):
         square = 0.0
         for c in range(0, P, len(lanes)):
@@ -43,7 +43,7 @@ def slack_and_penalty(
     head: IndexArray, tail: IndexArray, W: FloatArray, U: FloatArray, r: FloatArray, lanes: Lanes
 ) -> tuple[float, float]:
     """Σ (r ‖d‖ − U·d), which is not negative where ‖U_e‖ ≤ r_e, and Σ r ‖d‖, with d = W_i − W_j."""
-    P, rows, flows = W.shape[1], pointer(W), pointer(U)
+    P, rows, flows = width(lanes, W.shape[1]), pointer(W), pointer(U)
     slack, penalty = 0.0, 0.0
     for e in range(head.size):
         square, product = 0.0, 0.0
@@ -76,7 +76,7 @@ def add_conducted(
     head: IndexArray, tail: IndexArray, conductance: FloatArray, x: FloatArray, U: FloatArray, lanes: Lanes
 ) -> None:
     """Add to each U_e, in place, κ_e (x_i − x_j)."""
-    P, rows, flows = x.shape[1], pointer(x), pointer(U)
+    P, rows, flows = width(lanes, x.shape[1]), pointer(x), pointer(U)
     for e in range(head.size):
         for c in range(0, P, len(lanes)):
             place = e * P + min(c, P - len(lanes))
@@ -89,7 +89,7 @@ def edge_differences(
     head: IndexArray, tail: IndexArray, W: FloatArray, out: FloatArray, lanes: Lanes
 ) -> None:
     """out_e = W_i − W_j."""
-    P, L = W.shape[1], len(lanes)
+    P, L = width(lanes, W.shape[1]), len(lanes)
     rows, to = pointer(W), pointer(out)
     for e in range(head.size):
         for c in range(0, P, L):
@@ -101,7 +101,7 @@ def edge_differences(
 @kernel
 def add_divergence(head: IndexArray, tail: IndexArray, U: FloatArray, out: FloatArray, lanes: Lanes) -> None:
     """Add Dᵀ U to out: +U_e at the head, −U_e at the tail."""
-    P, flows, to = U.shape[1], pointer(U), pointer(out)
+    P, flows, to = width(lanes, U.shape[1]), pointer(U), pointer(out)
     for e in range(head.size):
         for c in range(0, P, len(lanes)):
             at = min(c, P - len(lanes))
@@ -121,7 +121,7 @@ def smooth_edges(
     lanes: Lanes,
 ) -> float:
     """With d = W_i − W_j and s = √(‖d‖² + ε²): v = d/s, w = r/s; returns the smoothed penalty Σ r s."""
-    P, L = W.shape[1], len(lanes)
+    P, L = width(lanes, W.shape[1]), len(lanes)
     rows, to = pointer(W), pointer(v)
     penalty = 0.0
     for e in range(head.size):
@@ -144,7 +144,7 @@ def smoothed_penalty(
     head: IndexArray, tail: IndexArray, W: FloatArray, r: FloatArray, smoothing: float, lanes: Lanes
 ) -> float:
     """Σ r √(‖W_i − W_j‖² + ε²)."""
-    P, rows = W.shape[1], pointer(W)
+    P, rows = width(lanes, W.shape[1]), pointer(W)
     penalty = 0.0
     for e in range(head.size):
         square = smoothing * smoothing
@@ -160,7 +160,7 @@ def subtract_scaled_divergence(
     head: IndexArray, tail: IndexArray, r: FloatArray, v: FloatArray, out: FloatArray, lanes: Lanes
 ) -> None:
     """Subtract Dᵀ (r v) from out."""
-    P, edges, to = v.shape[1], pointer(v), pointer(out)
+    P, edges, to = width(lanes, v.shape[1]), pointer(v), pointer(out)
     for e in range(head.size):
         for c in range(0, P, len(lanes)):
             at = min(c, P - len(lanes))
@@ -180,7 +180,7 @@ def subtract_curvature(
     lanes: Lanes,
 ) -> None:
     """Subtract from out Dᵀ [w/2 (u vᵀ + v uᵀ)] D x, edge by edge."""
-    P, L = x.shape[1], len(lanes)
+    P, L = width(lanes, x.shape[1]), len(lanes)
     rows, dual, smooth, to = pointer(x), pointer(u), pointer(v), pointer(out)
     for e in range(head.size):
         along_u, along_v = 0.0, 0.0

@@ -12,7 +12,7 @@ import numpy as np
 
 from ccmtl_core._types import FloatArray, IndexArray
 from ccmtl_core.compiled import kernel
-from ccmtl_core.vectors import Lanes, Pointer, later, load, pointer, store, zeros
+from ccmtl_core.vectors import Lanes, Pointer, later, load, number, pointer, store, width, zeros
 
 
 @kernel
@@ -66,14 +66,15 @@ def apply_system(
     lanes: Lanes,
 ) -> None:
     """out = (graph Laplacian ⊗ I + blockdiag(G)) x."""
-    P, L = x.shape[1], len(lanes)
+    P, L = width(lanes, x.shape[1]), len(lanes)
+    near, ties = pointer(nbr), pointer(data)
     rows, blocks, to = pointer(x), pointer(G), pointer(out)
     for i in range(diagonal.size):
         for c in range(0, P, L):
             at = min(c, P - L)
             s = diagonal[i] * load(rows, i * P + at, lanes)
             for k in range(ptr[i], ptr[i + 1]):
-                s -= data[k] * load(rows, nbr[k] * P + at, lanes)
+                s -= number(ties, k) * load(rows, number(near, k) * P + at, lanes)
             for q in range(P):
                 s += x[i, q] * load(blocks, (i * P + q) * P + at, lanes)
             store(s, to, i * P + at)
@@ -82,7 +83,7 @@ def apply_system(
 @kernel
 def _multiply_block(blocks: Pointer, i: int, own: FloatArray, to: Pointer, lanes: Lanes) -> None:
     """Row i of ``to`` is the product of block i and the P numbers ``own``."""
-    P = own.size
+    P = width(lanes, own.size)
     for c in range(0, P, len(lanes)):
         at = min(c, P - len(lanes))
         s = zeros(lanes)
@@ -104,15 +105,16 @@ def smooth_forward(
     lanes: Lanes,
 ) -> None:
     """One block Gauss-Seidel sweep from x = 0, and the residual it leaves: one pass in all."""
-    (n, P), L = x.shape, len(lanes)
+    n, P, L = x.shape[0], width(lanes, x.shape[1]), len(lanes)
     own = np.empty(P)
+    near, ties = pointer(nbr), pointer(data)
     rows, right, blocks, left = pointer(x), pointer(r), pointer(B), pointer(residual)
     for i in range(n):
         for c in range(0, P, L):
             at = min(c, P - L)
             s = load(right, i * P + at, lanes)
             for k in range(ptr[i], split[i]):
-                s += data[k] * load(rows, nbr[k] * P + at, lanes)
+                s += number(ties, k) * load(rows, number(near, k) * P + at, lanes)
             store(s, pointer(own), at)
         _multiply_block(blocks, i, own, rows, lanes)
     for i in range(n):  # task i saw its later neighbours as zero: what they have become since is the residual
@@ -120,7 +122,7 @@ def smooth_forward(
             at = min(c, P - L)
             s = zeros(lanes)
             for k in range(split[i], ptr[i + 1]):
-                s += data[k] * load(rows, nbr[k] * P + at, lanes)
+                s += number(ties, k) * load(rows, number(near, k) * P + at, lanes)
             store(s, left, i * P + at)
 
 
@@ -135,15 +137,16 @@ def smooth_backward(
     lanes: Lanes,
 ) -> None:
     """One block Gauss-Seidel sweep in reverse order, the adjoint of the forward sweep."""
-    (n, P), L = x.shape, len(lanes)
+    n, P, L = x.shape[0], width(lanes, x.shape[1]), len(lanes)
     own = np.empty(P)
+    near, ties = pointer(nbr), pointer(data)
     rows, right, blocks = pointer(x), pointer(r), pointer(B)
     for i in range(n - 1, -1, -1):
         for c in range(0, P, L):
             at = min(c, P - L)
             s = load(right, i * P + at, lanes)
             for k in range(ptr[i], ptr[i + 1]):
-                s += data[k] * load(rows, nbr[k] * P + at, lanes)
+                s += number(ties, k) * load(rows, number(near, k) * P + at, lanes)
             store(s, pointer(own), at)
         _multiply_block(blocks, i, own, rows, lanes)
 
@@ -154,10 +157,11 @@ def strong_neighbours(
 ) -> tuple[IndexArray, IndexArray]:
     """Rows (ptr, nbr) of ties that reach ``threshold`` of the largest tie, at both ends or at either."""
     n = ptr.size - 1
+    near, ties = pointer(nbr), pointer(data)
     largest = np.zeros(n)
     for i in range(n):
         for k in range(ptr[i], ptr[i + 1]):
-            largest[i] = max(largest[i], data[k])
+            largest[i] = max(largest[i], number(ties, k))
     rows = np.zeros(n + 1, np.int32)
     strong = np.empty(nbr.size + n, np.int32)
     count = 0
@@ -165,9 +169,10 @@ def strong_neighbours(
         strong[count] = i
         count += 1
         for k in range(ptr[i], ptr[i + 1]):
-            a, b = largest[i], largest[nbr[k]]
-            if data[k] >= threshold * (max(a, b) if of_both else min(a, b)):
-                strong[count] = nbr[k]
+            j = number(near, k)
+            a, b = largest[i], largest[j]
+            if number(ties, k) >= threshold * (max(a, b) if of_both else min(a, b)):
+                strong[count] = j
                 count += 1
         rows[i + 1] = count
     return rows, strong[:count].copy()
@@ -223,17 +228,16 @@ def sum_edge_weights(edge_map: IndexArray, w: FloatArray, coarse: FloatArray) ->
 def sum_blocks(aggregate: IndexArray, G: FloatArray, coarse: FloatArray) -> None:
     """Sum the Gram blocks of each aggregate: the pooled regression of its tasks."""
     coarse[:] = 0.0
-    P = G.shape[1]
+    blocks, sums = G.reshape(len(G), -1), coarse.reshape(len(coarse), -1)
     for i in range(aggregate.size):
-        for p in range(P):
-            for q in range(P):
-                coarse[aggregate[i], p, q] += G[i, p, q]
+        for k in range(blocks.shape[1]):
+            sums[aggregate[i], k] += blocks[i, k]
 
 
 @kernel
 def restrict(aggregate: IndexArray, fine: FloatArray, coarse: FloatArray, lanes: Lanes) -> None:
     """Sum over each aggregate."""
-    P, L = fine.shape[1], len(lanes)
+    P, L = width(lanes, fine.shape[1]), len(lanes)
     rows, sums = pointer(fine), pointer(coarse)
     coarse[:] = 0.0
     for i in range(aggregate.size):
@@ -246,7 +250,7 @@ def restrict(aggregate: IndexArray, fine: FloatArray, coarse: FloatArray, lanes:
 @kernel
 def prolong_add(aggregate: IndexArray, coarse: FloatArray, fine: FloatArray, lanes: Lanes) -> None:
     """Add to each task what its aggregate says."""
-    P, L = fine.shape[1], len(lanes)
+    P, L = width(lanes, fine.shape[1]), len(lanes)
     rows, sums = pointer(fine), pointer(coarse)
     for i in range(aggregate.size):
         for c in range(0, P, L):

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 from pyamg import amg_core
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.linalg import LinAlgError, cho_factor, eigh
+from scipy.linalg.lapack import dpotrs
 
 from ccmtl_core._types import FloatArray, IndexArray
 from ccmtl_core.solver import block_kernels, kernels
@@ -166,7 +167,8 @@ class Multigrid:
             x: FloatArray = np.matmul(level.inverse, r[:, :, None])[:, :, 0]
             return x
         if self._is_definite:
-            x = cho_solve(self._factor, r.ravel() / self._size, check_finite=False) / self._size
+            factor, lower = self._factor
+            x = dpotrs(factor, r.ravel() / self._size, lower)[0] / self._size
         else:
             x = self._inverse @ r.ravel()
         return x.reshape(r.shape)
