@@ -140,8 +140,7 @@ class Certifier:
         absorbing = _absorbing(self._eigen.smallest())
         self._forest = spanning_forest(problem.graph, absorbing)
         self._n_cells, self._cell = _cells(problem, absorbing)
-        self._largest = np.zeros(problem.graph.n_components)
-        np.add.at(self._largest, problem.graph.component, self._eigen.largest())
+        self._largest = np.bincount(problem.graph.component, self._eigen.largest())
         alone = problem.statistics.least_squares
         self._least_loss = 0.5 * float(alone.residual[~alone.hides].sum())
 
@@ -269,10 +268,8 @@ class Certifier:
         All flows at a task that cannot absorb a residual belong to one cell, so there c − DᵀU stays in
         range(G): c is in it. An edge between tasks that can absorb is a cell of its own.
         """
-        ratio = row_norms(U) / self.problem.radius
         worst = np.ones(self._n_cells)
-        np.maximum.at(worst, self._cell, ratio)
-        U /= worst[self._cell][:, None]
+        edge_kernels.scale_into_balls(self.problem.radius, self._cell, U, worst, self.problem.lanes)
 
     def _distance_bound(self, W: FloatArray, objective: float) -> FloatArray:
         """R (T,): proved bounds on ‖W_t − W*_t‖ for some optimal W*, one for each component.

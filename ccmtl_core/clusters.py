@@ -14,6 +14,7 @@ import numpy as np
 from ccmtl_core._types import BoolArray, FloatArray, IntArray
 from ccmtl_core.arrays import locked, read_only
 from ccmtl_core.components import components, equal_ends
+from ccmtl_core.grouping import group_sums
 from ccmtl_core.knn_graph import TaskGraph
 from ccmtl_core.objective import FusionProblem
 from ccmtl_core.solver import edge_kernels, kernels
@@ -66,10 +67,7 @@ class Clusters:
 
     def mean(self, W: FloatArray) -> FloatArray:
         """Mean of the rows of W (T, P) over each group, (C, P)."""
-        total = np.zeros((self.n_clusters, W.shape[1]))
-        np.add.at(total, self.label, W)
-        total /= self.size[:, None]
-        return total
+        return group_sums(self.label, W, self.n_clusters) / self.size[:, None]
 
 
 class MergedProblem:
@@ -169,12 +167,9 @@ def _summed(problem: FusionProblem, clusters: Clusters) -> SufficientStatistics:
     statistics, C, label = problem.statistics, clusters.n_clusters, clusters.label
     gram = np.zeros((C, statistics.n_features, statistics.n_features))
     kernels.sum_blocks(label, statistics.gram, gram)
-    xty = np.zeros((C, statistics.n_features))
-    np.add.at(xty, label, statistics.xty)
+    xty, yty = (group_sums(label, values, C) for values in (statistics.xty, statistics.yty))
     n_samples = np.zeros(C, dtype=np.int64)
     np.add.at(n_samples, label, statistics.n_samples)
-    yty = np.zeros(C)
-    np.add.at(yty, label, statistics.yty)
     names = tuple(map(str, range(C)))
     gram, xty, yty, n_samples = map(locked, (gram, xty, yty, n_samples))
     return SufficientStatistics(gram, xty, yty, n_samples, names, statistics.feature_names)

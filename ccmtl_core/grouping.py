@@ -1,10 +1,10 @@
-"""The group of each row in, the rows' order by group out: a counting sort."""
+"""The group of each row in, the rows' order by group out, and sums over groups."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ccmtl_core._types import IntArray
+from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.arrays import read_only
 from ccmtl_core.compiled import kernel
 
@@ -28,6 +28,13 @@ def group_rows(group: IntArray, n_groups: int) -> tuple[IntArray, IntArray]:
     """
     order, offsets = _counting_sort(read_only(group), n_groups)
     return order, offsets
+
+
+def group_sums(group: IntArray, values: FloatArray, n_groups: int) -> FloatArray:
+    """Sum of the values (n,) or rows (n, P) of each group, (n_groups,) or (n_groups, P)."""
+    if values.ndim == 1:
+        return np.bincount(group, values, n_groups).astype(np.float64, copy=False)
+    return np.stack([np.bincount(group, column, n_groups) for column in values.T], axis=1, dtype=np.float64)
 
 
 @kernel

@@ -176,7 +176,8 @@ class TaskGraph:
 
     @cached_property
     def _components(self) -> tuple[int, IntArray]:
-        return components(self.edges, np.ones(len(self.edges), dtype=np.bool_), self.n_tasks)
+        count, label = components(self.edges, np.ones(len(self.edges), dtype=np.bool_), self.n_tasks)
+        return count, label
 
 
 def nearest_neighbour_graph(weights: ArrayLike, n_neighbors: int = 10) -> TaskGraph:

@@ -20,9 +20,11 @@ import numpy as np
 from ccmtl_core._types import EPS, FloatArray, IntArray
 from ccmtl_core.arguments import check_kind
 from ccmtl_core.arrays import is_real, is_whole
+from ccmtl_core.block_products import times
 from ccmtl_core.display import counted, shown
 from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.forest import send_to_roots, spanning_forest
+from ccmtl_core.grouping import group_sums
 from ccmtl_core.inputs import Statistics, statistics_of
 from ccmtl_core.knn_graph import TaskGraph
 from ccmtl_core.least_squares import least_squares_from_gram
@@ -89,10 +91,9 @@ def fused_weights(statistics: Statistics, graph: TaskGraph) -> FloatArray:
     """
     statistics = _on(graph, statistics)
     component, C, P = graph.component, graph.n_components, statistics.n_features
-    gram, xty, yty = np.zeros((C, P, P)), np.zeros((C, P)), np.zeros(C)
+    gram = np.zeros((C, P, P))
     kernels.sum_blocks(component, np.ascontiguousarray(statistics.gram), gram)
-    np.add.at(xty, component, statistics.xty)
-    np.add.at(yty, component, statistics.yty)
+    xty, yty = (group_sums(component, values, C) for values in (statistics.xty, statistics.yty))
     n_samples = np.zeros(C, dtype=np.int64)
     np.add.at(n_samples, component, statistics.n_samples)
     weights: FloatArray = least_squares_from_gram(gram, xty, yty, n_samples).weights[component]
@@ -273,11 +274,10 @@ class _Bounds:
     def _hidden(self) -> FloatArray:
         """(C,) What rounding can have moved the forces of a component by, and what they fail to cancel."""
         statistics = self.problem.statistics
-        terms = np.matmul(np.abs(statistics.gram), np.abs(self.weights)[:, :, None])[:, :, 0]
+        terms = times(np.abs(statistics.gram), np.abs(self.weights))
         terms += np.abs(statistics.xty)
         rounding = 4.0 * (statistics.n_features + 2) * EPS * self._sum_tasks(row_norms(terms))
-        left = np.zeros((len(rounding), statistics.n_features))
-        np.add.at(left, self.component, -self.problem.loss_gradient(self.weights))
+        left = group_sums(self.component, self.problem.loss_gradient(self.weights), len(rounding))
         return rounding + row_norms(left)
 
     def _sum_tasks(self, values: FloatArray) -> FloatArray:

@@ -273,9 +273,7 @@ def load_from(builder: Any, kind: VectorType, pointer: Any, i: Any) -> Any:
 
 def store_to(builder: Any, kind: VectorType, vector: Any, pointer: Any, i: Any) -> None:
     """LLVM's instructions for :func:`store`."""
-    builder.store(
-        _narrowed(builder, kind, vector), _address(builder, kind, pointer, i), align=_ALIGNMENT
-    )
+    builder.store(_narrowed(builder, kind, vector), _address(builder, kind, pointer, i), align=_ALIGNMENT)
 
 
 def _narrowed(builder: Any, kind: VectorType, vector: Any) -> Any:

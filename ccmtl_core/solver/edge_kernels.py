@@ -72,6 +72,21 @@ def project(r: FloatArray, U: FloatArray, lanes: Lanes) -> None:
 
 
 @kernel
+def scale_into_balls(r: FloatArray, cell: IndexArray, U: FloatArray, worst: FloatArray, lanes: Lanes) -> None:
+    """Divide all U_e of a cell, in place, by how much the longest exceeds its ball; ``worst`` holds ones."""
+    P = width(lanes, U.shape[1])
+    for e in range(r.size):
+        square = 0.0
+        for p in range(P):
+            square += U[e, p] * U[e, p]
+        worst[cell[e]] = max(worst[cell[e]], np.sqrt(square) / r[e])
+    for e in range(r.size):
+        if worst[cell[e]] > 1.0:
+            for p in range(P):
+                U[e, p] /= worst[cell[e]]
+
+
+@kernel
 def add_conducted(
     head: IndexArray, tail: IndexArray, conductance: FloatArray, x: FloatArray, U: FloatArray, lanes: Lanes
 ) -> None:

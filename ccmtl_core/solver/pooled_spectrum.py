@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from ccmtl_core._types import EPS, BoolArray, FloatArray, IntArray
+from ccmtl_core.grouping import group_sums
 from ccmtl_core.least_squares import SURE
 from ccmtl_core.solver import kernels
 
@@ -116,10 +117,7 @@ class PooledSpectrum:
 
     def mean(self, x: FloatArray) -> FloatArray:
         """Mean of x (T, P) over each component, (C, P)."""
-        total = np.zeros((len(self.size), x.shape[1]))
-        np.add.at(total, self.component, x)
-        total /= self.size[:, None]
-        return total
+        return group_sums(self.component, x, len(self.size)) / self.size[:, None]
 
 
 def _projector(vectors: FloatArray, empty: BoolArray, scale: FloatArray) -> FloatArray:

@@ -25,7 +25,7 @@ from ccmtl_core.vectors import (
     zeros,
 )
 
-widths = pytest.mark.parametrize("P", [1, 2, 3, 7, 8, 9, 15, 16, 17, 40])
+widths = pytest.mark.parametrize("P", [1, 2, 3, 5, 6, 7, 8, 9, 15, 16, 17, 40])
 amounts = pytest.mark.parametrize("n_rows", [1, LARGE])
 
 
@@ -57,6 +57,12 @@ def halve(x: FloatArray, lanes: Lanes) -> None:
         at = min(c, P - L)
         old = load(pointer(x), at, lanes)
         store(replaced(old, 0.5 * old, c - at), pointer(x), at)
+
+
+@kernel
+def sum_of_multiple(factor: float, x: FloatArray, lanes: Lanes) -> float:
+    """Σ factor x, of a row of one vector."""
+    return float(total(factor * load(pointer(x), 0, lanes)))
 
 
 @kernel
@@ -101,3 +107,7 @@ def test_lanes_of_their_own_are_for_many_rows() -> None:
 def test_pointers_are_refused_where_rows_are_not_one_after_the_other() -> None:
     with pytest.raises(TypingError, match="an array must be contiguous"):
         halve(np.zeros((3, 2))[:, 0], (0,))
+
+
+def test_what_registers_hold_beyond_a_row_does_not_count() -> None:
+    assert sum_of_multiple(np.inf, np.ones(5), (0,) * 5) == np.inf, "zero times infinity is no number"

@@ -241,3 +241,15 @@ def test_flows_are_conducted_and_projected_in_place(case: SimpleNamespace) -> No
     assert (size > case.r).any()
     assert (size <= case.r).any()
     assert close(conducted * np.minimum(1.0, case.r / size)[:, None]) == U
+
+
+def test_flows_of_a_cell_are_scaled_together(case: SimpleNamespace) -> None:
+    U, cell = 4.0 * case.u, np.arange(case.E) % 5
+    case.r[cell == 4] = 10.0  # a cell whose flows all fit
+    worst = np.ones(5)
+    edge_kernels.scale_into_balls(case.r, cell, U, worst, case.lanes)
+    excess = 4.0 * np.linalg.norm(case.u, axis=1) / case.r
+    expected = np.array([max(excess[cell == c].max(), 1.0) for c in range(5)])
+    assert expected[4] == 1.0 < expected[0]
+    assert worst == close(expected)
+    assert close(4.0 * case.u / expected[cell][:, None]) == U
