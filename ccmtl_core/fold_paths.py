@@ -1,7 +1,7 @@
 """Statistics that train and that are held out in; errors, gaps and groups by fold and strength out.
 
-Each fold is a path over the strengths. The work is cut into the same pieces, stretches of the path of one
-fold, whatever the number of workers: what comes out does not depend on it.
+Each fold is a path over the strengths. What these share is prepared once; the rest is cut into the same
+pieces, stretches of one path, whatever the number of workers: what comes out does not depend on it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from joblib import Parallel, delayed
 
 from ccmtl_core._types import FloatArray
 from ccmtl_core.inputs import Statistics
-from ccmtl_core.knn_graph import nearest_neighbour_graph
-from ccmtl_core.model_choices import ModelChoices
+from ccmtl_core.knn_graph import TaskGraph, nearest_neighbour_graph
+from ccmtl_core.model_choices import ModelChoices, Prepared
 from ccmtl_core.path import walk
 from ccmtl_core.scoring import Score
 
@@ -102,9 +102,11 @@ class FoldPaths:
     ) -> FoldTable:
         """Walk all paths, with all folds of a stretch of strengths before the next stretch."""
         table = FoldTable(self.strengths, len(training), on_progress)
-        # As a pair they travel with their work. Dask would lay them on one worker, and lose them with it.
+        workers = Parallel(n_jobs=n_jobs, prefer="threads")
+        # In a tuple they travel with their work. Dask would lay them on one worker, and lose them with it.
+        ready = workers(delayed(self.ready)((statistics,)) for statistics in training)
         work = (
-            delayed(self.piece)(fold, first, (training[fold], held_out[fold]))
+            delayed(self.piece)(fold, first, (*ready[fold], held_out[fold]))
             for first in range(0, len(self.strengths), _STRETCH)
             for fold in range(len(training))
         )
@@ -114,11 +116,14 @@ class FoldPaths:
                 table.enter(piece)
         return table
 
-    def piece(self, fold: int, first: int, parts: tuple[Statistics, Statistics]) -> _Piece:
-        """One stretch of the path of one fold, from the statistics of what trains and of what is held out."""
-        training, held_out = parts
-        prepared = self.choices.prepare(training)
-        graph = nearest_neighbour_graph(prepared.start, self.n_neighbors)
+    def ready(self, training: tuple[Statistics]) -> tuple[Prepared, TaskGraph]:
+        """What the path of a fold begins from, made of the statistics of what trains."""
+        prepared = self.choices.prepare(*training)
+        return prepared, nearest_neighbour_graph(prepared.start, self.n_neighbors)
+
+    def piece(self, fold: int, first: int, parts: tuple[Prepared, TaskGraph, Statistics]) -> _Piece:
+        """One stretch of the path of one fold, and its errors by the statistics of what is held out."""
+        prepared, graph, held_out = parts
         strengths = self.strengths[first : first + _STRETCH]
         piece = _Piece(fold, first, [], [], [])
         fitted, start = prepared.statistics, prepared.start

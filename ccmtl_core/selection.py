@@ -190,6 +190,7 @@ def select(
     held_out = list(unweighted[1:] if is_rolling else unweighted)
     check_rule(rule, len(held_out))
     everything = training[-1] + parts[-1]
+    graph = None
     if fusion_strengths is None:
         prepared = choices.prepare(everything)
         graph = nearest_neighbour_graph(prepared.start, n_neighbors)
@@ -206,6 +207,7 @@ def select(
         n_neighbors=n_neighbors,
         tolerance=tolerance,
         solver=solver,
+        graph=graph,
         **choices.as_dict(),
     )
     table.tell(1)
