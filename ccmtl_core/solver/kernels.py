@@ -3,7 +3,8 @@
 Letters as in ``_types``. Adjacency is in compressed rows: the neighbours of task i are
 ``nbr[ptr[i]:ptr[i + 1]]``, those with a smaller number first, up to ``split[i]``; ``eid`` names the edge of
 each entry. Rows of P numbers are taken in vectors (``vectors.py``), so all arrays of floats are contiguous.
-Blocks are symmetric, and read by columns.
+Blocks are symmetric, and read by columns. What rows of neighbours hold is read by pointers: for an array,
+numba looks at each place whether it is counted from the end, which takes as long as a product.
 """
 
 from __future__ import annotations
@@ -199,19 +200,20 @@ def coarse_edges(
     edge_map = np.full(n_fine, -1, np.int32)
     seen_by = np.full(n_coarse, -1, np.int64)
     slot = np.empty(n_coarse, np.int32)
+    near, edge, of = pointer(nbr), pointer(eid), pointer(aggregate)
     count = 0
     for a in range(n_coarse):
         for m in range(start[a], start[a + 1]):
             i = member[m]
             for k in range(ptr[i], ptr[i + 1]):
-                b = aggregate[nbr[k]]
+                b = number(of, number(near, k))
                 if b <= a:
                     continue
                 if seen_by[b] != a:
                     seen_by[b], slot[b] = a, count
                     head[count], tail[count] = a, b
                     count += 1
-                edge_map[eid[k]] = slot[b]
+                edge_map[number(edge, k)] = slot[b]
     return head[:count].copy(), tail[:count].copy(), edge_map
 
 
