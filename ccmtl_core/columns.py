@@ -5,6 +5,8 @@ Ids become text: "0471" stays "0471". Rows are counted from 1, the header not in
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import polars as pl
 
 from ccmtl_core._types import FloatArray
@@ -12,6 +14,7 @@ from ccmtl_core.arguments import check_kind
 from ccmtl_core.arrays import MAX_FAULTS, Faults, all_finite
 from ccmtl_core.display import quoted
 from ccmtl_core.exceptions import ParameterError
+from ccmtl_core.number_hint import number_hint
 
 
 class ColumnReader:
@@ -26,7 +29,7 @@ class ColumnReader:
     first_row : int
         Rows of the table before this piece.
     table : str
-        What the table is called in messages, if there are several.
+        What the table is called in messages.
 
     Examples
     --------
@@ -67,7 +70,8 @@ class ColumnReader:
         if column.dtype == pl.String:
             text = column.str.strip_chars()
             numbers = text.cast(pl.Float64, strict=False)
-            self._describe(numbers.is_null() & column.is_not_null() & (text != ""), column, "is not a number")
+            unparsed = numbers.is_null() & column.is_not_null() & (text != "")
+            self._describe(unparsed, column, "is not a number", number_hint)
             empty = column.is_null() | (text == "").fill_null(True)
         elif column.dtype.is_numeric() or column.dtype == pl.Boolean:
             numbers = column.cast(pl.Float64)
@@ -82,12 +86,15 @@ class ColumnReader:
     def _refuse_type(self, column: pl.Series, wanted: str) -> None:
         self.faults.add(f"{self._table}column {column.name!r} must hold {wanted}, not {column.dtype}")
 
-    def _describe(self, bad: pl.Series, column: pl.Series, fault: str) -> None:
+    def _describe(
+        self, bad: pl.Series, column: pl.Series, fault: str, hint: Callable[[str], str] = lambda text: ""
+    ) -> None:
         rows = bad.fill_null(False).arg_true()
         for row in rows[:MAX_FAULTS]:
-            shown = "" if column[row] is None else f" {quoted(column[row])}"
+            cell = column[row]
+            shown = "" if cell is None else f" {quoted(cell)}"
             place = f"{self._table}row {self._first_row + row + 1}, column {column.name!r}"
-            self.faults.add(f"{place}:{shown} {fault}")
+            self.faults.add(f"{place}:{shown} {fault}{hint(str(cell))}")
         self.faults.n += max(0, len(rows) - MAX_FAULTS)
 
 

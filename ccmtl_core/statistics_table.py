@@ -137,7 +137,7 @@ def read_statistics_folds(source: Source) -> list[SufficientStatistics]:
     names = _feature_names(frame, what)
     refuse_missing(what, _needed(len(names)), frame.columns)
     faults = Faults()
-    reader = ColumnReader(frame, faults)
+    reader = ColumnReader(frame, faults, table=what)
     _refuse_null(frame[TASK], _whole_numbers(reader, N_NULL))
     ids, fold = reader.ids(TASK), _folds(reader)
     faults.refuse()

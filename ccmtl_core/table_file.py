@@ -89,7 +89,8 @@ def _table(path: Path, columns: Sequence[str] | None) -> Iterator[pl.LazyFrame]:
         yield table
     except _UNREADABLE as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise DataError(f"{path} cannot be read as {kind}: {reason}") from error
+        advice = "; save it as UTF-8" if "utf-8" in reason.lower() else ""
+        raise DataError(f"{path} cannot be read as {kind}: {reason}{advice}") from error
 
 
 def _kind(path: Path) -> str:

@@ -50,7 +50,7 @@ def read_task_dataset(path: str | Path, *, task: str, target: str, features: Seq
     names = checked_names(features, "feature")
     frame = read_table(checked_path(path), check_roles(task, target, names))
     faults = Faults()
-    reader = ColumnReader(frame, faults)
+    reader = ColumnReader(frame, faults, table=str(path))
     ids, y = reader.ids(task), reader.numbers(target)
     columns = [reader.numbers(name) for name in names]
     faults.refuse()

@@ -19,6 +19,7 @@ CORE_DOORS = {
     "ccmtl_core.forecasting",
     "ccmtl_core.model",
     "ccmtl_core.near_matches",
+    "ccmtl_core.number_hint",
     "ccmtl_core.statistics_table",
     "ccmtl_core.tabular",
 }

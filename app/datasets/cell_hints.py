@@ -1,4 +1,4 @@
-"""The text of a bad cell in, what its sender may want to do about it out; nothing is guessed silently."""
+"""The text of a bad date in, the formats that would read it out; nothing is guessed silently."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ _NUMBERS = re.compile(
     r"([0-9]{1,4})([./-])([0-9]{1,2})\2([0-9]{4}|[0-9]{2})(?:([ T])[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?)?"
 )
 _COMPACT = re.compile(r"[0-9]{8}")
-_DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}([. ]\d{3})+),\d+")
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 
 
 def date_hint(text: str) -> str:
@@ -34,29 +32,6 @@ def date_hint(text: str) -> str:
         return ""
     which = " (which is first?)" if len(formats) > 1 else ""
     return f"; to read it, create the dataset with `ds_format` {' or '.join(map(repr, formats))}{which}"
-
-
-def number_hint(text: str) -> str:
-    """Say what a comma in a number is about.
-
-    Examples
-    --------
-    >>> number_hint("6,5")
-    '; the decimal sign must be a point, not a comma: 6.5'
-    >>> number_hint("1,234,567.5")
-    '; leave the commas between thousands out: 1234567.5'
-    >>> number_hint("many")
-    ''
-    """
-    text = text.strip()
-    if re.fullmatch(r"[+-]?\d{1,3},\d{3}", text):
-        return "; the decimal sign must be a point, and nothing may stand between thousands"
-    if _DECIMAL_COMMA.fullmatch(text):
-        point = re.sub(r"[. ]", "", text).replace(",", ".")
-        return f"; the decimal sign must be a point, not a comma: {point}"
-    if _THOUSANDS.fullmatch(text):
-        return f"; leave the commas between thousands out: {text.replace(',', '')}"
-    return ""
 
 
 def _formats(text: str) -> Iterator[str]:

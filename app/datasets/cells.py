@@ -10,12 +10,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from app.datasets.cell_hints import date_hint, number_hint
+from app.datasets.cell_hints import date_hint
 from app.datasets.faults import MAX_VALUE_CHARACTERS, FaultList
 from app.datasets.header import Kind, Role
 from app.datasets.timestamps import FIRST_YEAR, LAST_YEAR, TimeFormat
 from app.datasets.uploaded_table import UploadedTable
 from app.errors import MAX_ERRORS, Fault
+from ccmtl_core.number_hint import number_hint
 
 MAX_ID_BYTES = 512
 ROW = "row"

@@ -84,16 +84,17 @@ def test_parquet_ids_may_be_integers_or_categories(tmp_path: Path, dtype: type[p
 
 
 def test_every_unusable_cell_is_named_at_once(tmp_path: Path) -> None:
-    path = write(tmp_path, 'id,y,a,b\n1,1,2,3\n,4,nan,\n2,zz,1e400,"1,000"\n')
+    path = write(tmp_path, 'id,y,a,b\n1,1,2,3\n,4,nan,\n2,zz,1e400,"1,5"\n')
     with pytest.raises(DataError) as caught:
         read(path)
     assert caught.value.faults == [
-        "row 2, column 'id': is empty",
-        "row 3, column 'y': 'zz' is not a number",
-        "row 2, column 'a': 'nan' is not finite",
-        "row 3, column 'a': '1e400' is not finite",
-        "row 3, column 'b': '1,000' is not a number",
-        "row 2, column 'b': is empty",
+        f"{path}, row 2, column 'id': is empty",
+        f"{path}, row 3, column 'y': 'zz' is not a number",
+        f"{path}, row 2, column 'a': 'nan' is not finite",
+        f"{path}, row 3, column 'a': '1e400' is not finite",
+        f"{path}, row 3, column 'b': '1,5' is not a number"
+        "; the decimal sign must be a point, not a comma: 1.5",
+        f"{path}, row 2, column 'b': is empty",
     ]
 
 
@@ -139,7 +140,7 @@ def test_a_column_named_twice_is_refused(
         (b"id,y,a,b\n", "has a header and no rows"),
         (b"id,y,A,c\n1,1,1,1\n", "has no column 'a'; did you mean 'A'?"),
         (b"id,y,a,b\n1,1,1,1,9\n", "cannot be read as CSV"),
-        (b"id,y,a,b\n\xff\xfe,1,1,1\n", "cannot be read as CSV"),
+        (b"id,y,a,b\n\xff\xfe,1,1,1\n", "; save it as UTF-8"),
         (b"\x7fELF\0\0\0", "is neither CSV nor Parquet"),
         (b"PAR1 and then something else", "cannot be read as Parquet"),
         (b"\x1f\x8b\x08 not gzip at all", "cannot be read as CSV"),
