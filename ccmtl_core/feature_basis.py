@@ -6,6 +6,8 @@ fusing in a metric of one's own is fusing other features.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ccmtl_core._types import FloatArray
@@ -18,6 +20,8 @@ from ccmtl_core.triangular_statistics import TriangularStatistics
 
 def in_basis(statistics: Statistics, L: FloatArray) -> Statistics:
     """The statistics of the rows X L, in their form; without sums, which their solver does not need.
+
+    Their least squares know what rounding has done to the given ones: another basis brings no digit back.
 
     Parameters
     ----------
@@ -34,14 +38,20 @@ def in_basis(statistics: Statistics, L: FloatArray) -> Statistics:
     array([[ 3., 15.]])
     """
     names = statistics.n_samples, statistics.task_ids, statistics.feature_names
+    new: Statistics
     if isinstance(statistics, TriangularStatistics):
         factor = statistics.factor.copy()
         np.matmul(statistics.factor[:, :, :-1], L, out=factor[:, :, :-1])
-        return TriangularStatistics(locked(factor), *names)
-    T, P = statistics.xty.shape
-    gram, xty = np.empty((T, P, P)), np.empty((T, P))
-    _change(read_only(statistics.gram), read_only(statistics.xty), read_only(L), gram, xty)
-    return SufficientStatistics(locked(gram), locked(xty), statistics.yty, *names)
+        new = TriangularStatistics(locked(factor), *names)
+    else:
+        T, P = statistics.xty.shape
+        gram, xty = np.empty((T, P, P)), np.empty((T, P))
+        _change(read_only(statistics.gram), read_only(statistics.xty), read_only(L), gram, xty)
+        new = SufficientStatistics(locked(gram), locked(xty), statistics.yty, *names)
+    known, found = statistics.least_squares, new.least_squares
+    error = np.maximum(known.residual_error, found.residual_error)
+    new.__dict__["least_squares"] = replace(found, residual_error=error, hides=known.hides | found.hides)
+    return new
 
 
 def from_basis(Z: FloatArray, L: FloatArray) -> FloatArray:

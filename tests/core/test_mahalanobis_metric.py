@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from ccmtl_core import (
     FitResult,
     ModelChoices,
+    SolveStatus,
     SufficientStatistics,
     TaskDataset,
     TriangularStatistics,
@@ -132,6 +133,30 @@ def test_a_basis_is_that_of_the_rows(form: Any) -> None:
     np.testing.assert_allclose(
         changed.squared_error(W), expected.squared_error(from_basis(W, L) @ np.linalg.inv(L).T), rtol=1e-8
     )
+
+
+def seconds_of_ten_minutes(*others: np.ndarray) -> TaskDataset:
+    """Six tasks that change by the second, which the Gram form has next to no digit for."""
+    rng, X, y = np.random.default_rng(0), [], []
+    for _ in range(6):
+        seconds = np.sort(rng.integers(0, 600, 48)).astype(float)
+        X.append(np.column_stack([1_764_000_000.0 + seconds, rng.standard_normal(48), *others]))
+        y.append(seconds / 60 + X[-1][:, 1] + 0.1 * rng.standard_normal(48))
+    return TaskDataset.from_arrays(X, y)
+
+
+@pytest.mark.parametrize("scaling", ["none", "spread", "residual"])
+def test_what_rounding_hides_is_hidden_in_every_basis(scaling: Any) -> None:
+    report = fused(seconds_of_ten_minutes(np.ones(48)), loss_scaling=scaling).report
+    assert report.status is SolveStatus.PRECISION_LIMIT
+    assert report.gap >= 0.9
+    assert any("mixtures of others" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("scaling", ["none", "spread", "residual"])
+def test_no_basis_brings_digits_back(scaling: Any) -> None:
+    report = fused(seconds_of_ten_minutes(), loss_scaling=scaling, fit_intercept=True).report
+    assert any("Fewer than six digits are left" in note for note in report.notes)
 
 
 def test_there_and_back_is_the_same() -> None:
