@@ -3,6 +3,7 @@ VENV ?= .venv
 BENCH ?= gram fit predict solver scale selection
 export VENV PYTHON DATA
 bin := $(VENV)/bin
+shared := -n 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo serve test test-all check bench picture lock clean runtime dev
@@ -19,10 +20,10 @@ serve: runtime ## Run the service on http://127.0.0.1:8000 (settings: docs/opera
 	@exec $(bin)/ccmtl serve
 
 test: dev ## Run the tests, on SQLite and on PostgreSQL
-	@$(bin)/python -m pytest -n 2 --dist loadfile -m "not slow" $(ARGS)
+	@$(bin)/python -m pytest $(shared) -m "not slow" $(ARGS)
 
 test-all: dev ## Run the tests with the slow ones
-	@$(bin)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	@$(bin)/python -m pytest $(shared) $(ARGS)
 
 check: dev ## Lint, check the format and the types
 	@$(bin)/ruff check .

@@ -25,6 +25,11 @@ hypothesis.settings.register_profile("ccmtl", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("ccmtl")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the walks, the longest files: with one of them last, one core would wait for the other."""
+    items.sort(key=lambda item: "walk" not in item.path.parts)
+
+
 @pytest.fixture(autouse=True)
 def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in os.environ:
