@@ -39,24 +39,18 @@ def suspend() -> Iterator[Suspend]:
             os.kill(pid, signal.SIGCONT)
 
 
-def test_killed_fit_is_run_again(service: Service) -> None:
-    job_id = queue_long_training(service.client, "killed-fit")
+def test_killed_and_suspended_fits_are_run_again(service: Service, suspend: Suspend) -> None:
+    job_id = queue_long_training(service.client, "fit")
     os.kill(service.fit_of(job_id), signal.SIGKILL)
-    job = wait_for_end(service.client, job_id, 120)
-    assert (job["state"], job["attempt"]) == ("succeeded", 2)
-    assert versions_of(service.client, "killed-fit") == [1]
+    wait_until(lambda: read_job(service.client, job_id)["attempt"] == 2, 20, "the second attempt")
     assert "ended by SIGKILL" in service.log
-
-
-def test_suspended_fit_is_given_up_and_run_again(service: Service, suspend: Suspend) -> None:
-    job_id = queue_long_training(service.client, "suspended-fit")
     fit = service.fit_of(job_id)
     wait_for_phase(service.client, job_id, "solve")
     suspend(fit)
     job = wait_for_end(service.client, job_id, 120)
-    assert (job["state"], job["attempt"]) == ("succeeded", 2)
+    assert (job["state"], job["attempt"]) == ("succeeded", 3)
     assert not is_running(fit)
-    assert versions_of(service.client, "suspended-fit") == [1]
+    assert versions_of(service.client, "fit") == [1]
 
 
 @pytest.mark.parametrize("first", ["worker", "fit"])
