@@ -125,8 +125,8 @@ def contiguous_folds(dataset: TaskDataset, n_folds: int, time: ArrayLike | None 
     n_folds : int
         Blocks, 2 or more.
     time : (n,) array of numbers, dates or datetimes, optional
-        When each row was: blocks then hold the same number of distinct times. Otherwise the rows of each task
-        are cut into equal parts in their order.
+        When each row of ``dataset.X`` was: blocks then hold the same number of distinct times. Otherwise the
+        rows of each task are cut into equal parts in their order.
 
     Returns
     -------

@@ -32,7 +32,8 @@ def period_weights(dataset: TaskDataset, period: ArrayLike) -> FloatArray:
     dataset : TaskDataset
         n rows.
     period : (n,) array of labels
-        Which period each row is of: numbers, dates or text; rows with equal ones are of one period.
+        Which period each row of ``dataset.X`` is of: numbers, dates or text; rows with equal ones are of one
+        period.
 
     Returns
     -------

@@ -130,13 +130,13 @@ def select(
         Of a dataset, where ``folds`` is a word: parts that are held out. Rolling origins take one block more,
         the first, which is never held out.
     time : (n,) array of numbers, dates or datetimes, optional
-        When each row of a dataset was, for contiguous folds and rolling origins; by default the order of each
-        task's rows.
+        When each row of a dataset was, in the order of its ``X``, for contiguous folds and rolling origins;
+        by default the order of each task's rows.
     rng : numpy.random.Generator, optional
         Draws random folds; by default one with seed 0.
     sample_weight : (n,) array of numbers, optional
-        What each row of a dataset counts in training; held out, all count 1. Statistics bring their own
-        weights, in training and held out.
+        What each row of a dataset counts in training, in the order of its ``X``; held out, all count 1.
+        Statistics bring their own weights, in training and held out.
     score : callable
         From squared errors (T,) and numbers of rows (T,) to the error of a fold; the smaller, the better.
     rule : str

@@ -164,7 +164,9 @@ class TaskDataset:
         Parameters
         ----------
         X : (n, P)
-            Features of all tasks, in any order of rows.
+            Features of all tasks, in any order of rows. The dataset groups them by task, each task's in their
+            order. What is given beside its rows later (times, folds, weights) must be in that order, in which
+            a table sorted by task is already, if ``task_ids`` does not order the tasks anew.
         y : (n,)
             Targets.
         task : (n,)

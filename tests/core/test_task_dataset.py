@@ -274,6 +274,13 @@ def test_a_table_names_its_features(table: Any) -> None:
         TaskDataset.from_long(table, [1.0], ["a"], feature_names=["size", "price"])
 
 
+def test_a_table_sorted_by_task_keeps_its_order() -> None:
+    table = pl.DataFrame({"shop": ["b", "a", "b", "a"], "day": [3, 1, 2, 4]})
+    for rows, days in ((table, [3, 2, 1, 4]), (table.sort("shop", "day"), [1, 4, 2, 3])):
+        data = TaskDataset.from_long(rows.select("day"), rows["day"], rows["shop"])
+        assert data.X.ravel().tolist() == days
+
+
 def test_tables_of_several_tasks_have_their_columns_in_one_order() -> None:
     table = pl.DataFrame({"price": [1.0], "size": [2.0]})
     with pytest.raises(DataError, match="column 0 of X of task 'b' is 'size', and feature 0 is 'price'"):
