@@ -214,9 +214,8 @@ class SeriesPanel:
         same = self.series_index[1:] == self.series_index[:-1]
         step = np.diff(self.period)
         bad = np.flatnonzero(same & (step <= 0)) + 1
-        refuse_each(
-            bad, lambda i: f"{self._place(i)} {'appears twice' if step[i - 1] == 0 else 'comes too late'}"
-        )
+        twice = "appears twice: a series has one value in a period"
+        refuse_each(bad, lambda i: f"{self._place(i)} {twice if step[i - 1] == 0 else 'comes too late'}")
 
     def _place(self, entry: int) -> str:
         moment = self.frequency.to_datetime(self.period[entry]).astype("datetime64[s]")
@@ -234,9 +233,10 @@ def _check_columns(frame: object) -> None:
     schema = frame.schema
     faults = []
     if schema["unique_id"] != pl.String:
-        faults.append(f"column 'unique_id' must be text, not {schema['unique_id']}")
+        faults.append(f"column 'unique_id' must be text, not {schema['unique_id']}: cast it to polars.String")
     if not (schema["ds"] == pl.Date or isinstance(schema["ds"], pl.Datetime)):
-        faults.append(f"column 'ds' must hold times, not {schema['ds']}")
+        advice = ": str.to_date() or str.to_datetime() reads them" if schema["ds"] == pl.String else ""
+        faults.append(f"column 'ds' must hold times, not {schema['ds']}{advice}")
     if not schema["y"].is_numeric():
         faults.append(f"column 'y' must hold numbers, not {schema['y']}")
     for name in ("unique_id", "ds", "y"):

@@ -105,7 +105,9 @@ def test_two_rows_in_one_period_are_named() -> None:
     rows = [("a", datetime(2000, 1, 3)), ("a", datetime(2000, 1, 9, 23)), ("b", datetime(2000, 1, 10))]
     frame = pl.DataFrame({"unique_id": [r[0] for r in rows], "ds": [r[1] for r in rows], "y": [1, 2, 3]})
     assert len(SeriesPanel.from_frame(frame, "D").values) == 3
-    with pytest.raises(DataError, match="series 'a', period 2000-01-03T00:00:00 appears twice"):
+    with pytest.raises(
+        DataError, match="series 'a', period 2000-01-03T00:00:00 appears twice: a series has one value"
+    ):
         SeriesPanel.from_frame(frame, "W")
 
 
@@ -129,8 +131,8 @@ def test_unknown_policies_are_refused(method: str, start: Any) -> None:
 @pytest.mark.parametrize(
     ("column", "values", "message"),
     [
-        ("unique_id", [1, 2], "column 'unique_id' must be text, not Int64"),
-        ("ds", ["2000-01-01", "2000-01-02"], "column 'ds' must hold times, not String"),
+        ("unique_id", [1, 2], "column 'unique_id' must be text, not Int64: cast it to polars.String"),
+        ("ds", ["2000-01-01", "2000-01-02"], "column 'ds' must hold times, not String: str.to_date() or"),
         ("y", ["1", "2"], "column 'y' must hold numbers, not String"),
         ("unique_id", ["a", None], "column 'unique_id' has 1 missing values, the first in row 1"),
         ("y", [None, None], "column 'y' must hold numbers, not Null"),
