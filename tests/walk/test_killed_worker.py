@@ -53,30 +53,32 @@ def test_killed_and_suspended_fits_are_run_again(service: Service, suspend: Susp
     assert versions_of(service.client, "fit") == [1]
 
 
-@pytest.mark.parametrize("first", ["worker", "fit"])
-def test_run_suspended_past_its_lease_writes_nothing_when_it_wakes(
-    service: Service, suspend: Suspend, first: str
-) -> None:
-    """Worker and fit sleep, as in a suspended container, until another has the job; one wakes first."""
-    model = f"suspended-run-{first}-first"
-    job_id = queue_long_training(service.client, model)
+def suspended_run(service: Service, suspend: Suspend, job_id: str) -> tuple[int, int]:
+    """Suspend the job's worker and fit, as in a suspended container, until another has the job."""
     fit = service.fit_of(job_id)
     wait_for_phase(service.client, job_id, "solve")
-    worker = psutil.Process(fit).ppid()
+    worker, attempt = psutil.Process(fit).ppid(), read_job(service.client, job_id)["attempt"]
     suspend(worker)
     suspend(fit)
-    wait_until(lambda: read_job(service.client, job_id)["attempt"] == 2, 20, "the second attempt")
-    if first == "worker":
-        os.kill(worker, signal.SIGCONT)
-        wait_until(lambda: not is_running(fit), 5, "the end of the stale fit")
-    else:
-        job = wait_for_end(service.client, job_id, 120)
-        os.kill(fit, signal.SIGCONT)
-        wait_until(lambda: f"{job_id} attempt 1 is no longer ours" in service.log, 60, "the stale fit's end")
-        assert read_job(service.client, job_id) == job
+    wait_until(lambda: read_job(service.client, job_id)["attempt"] > attempt, 20, "the next attempt")
+    return worker, fit
+
+
+def test_run_suspended_past_its_lease_writes_nothing_when_it_wakes(
+    service: Service, suspend: Suspend
+) -> None:
+    """First the worker wakes before its fit; then, of the next run, the fit before its worker."""
+    job_id = queue_long_training(service.client, "suspended-run")
+    worker, fit = suspended_run(service, suspend, job_id)
+    os.kill(worker, signal.SIGCONT)
+    wait_until(lambda: not is_running(fit), 5, "the end of the stale fit")
+    _, fit = suspended_run(service, suspend, job_id)
     job = wait_for_end(service.client, job_id, 120)
-    assert (job["state"], job["attempt"]) == ("succeeded", 2)
-    assert versions_of(service.client, model) == [1]
+    assert (job["state"], job["attempt"]) == ("succeeded", 3)
+    os.kill(fit, signal.SIGCONT)
+    wait_until(lambda: f"{job_id} attempt 2 is no longer ours" in service.log, 60, "the stale fit's end")
+    assert read_job(service.client, job_id) == job
+    assert versions_of(service.client, "suspended-run") == [1]
 
 
 def test_killed_api_and_workers_are_started_again(service: Service) -> None:
