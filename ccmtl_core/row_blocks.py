@@ -5,6 +5,8 @@ What every pass over rows shares: datasets grouping their rows, statistics readi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -14,7 +16,10 @@ from ccmtl_core.arrays import (
     all_finite,
     as_float64,
     as_integers,
+    check_columns,
     checked_index,
+    column_names,
+    features_or_default,
     is_whole,
     refuse_each,
 )
@@ -66,16 +71,38 @@ def checked_block(
     return features, targets, index
 
 
+class BlockNames:
+    """The names of the features of all blocks: those given, or those of the first block that has any."""
+
+    def __init__(self, feature_names: Sequence[str] | None, n_features: int) -> None:
+        self._given = None if feature_names is None else features_or_default(feature_names, n_features)
+        self._n_features = n_features
+        if self._given is not None and len(self._given) != n_features:
+            raise DataError(f"feature_names has {len(self._given)} names for {n_features} features")
+
+    def take(self, number: int, X: ArrayLike) -> None:
+        """Refuse a block of other columns, or in another order."""
+        if self._given is None:
+            self._given = column_names(X) or None
+        else:
+            check_columns(X, self._given, f"X of block {number}")
+
+    def all(self) -> tuple[str, ...]:
+        """The names, "x_1", "x_2", … where there are none."""
+        return features_or_default(self._given, self._n_features)
+
+
 def group_by_task(
-    number: int, block: Block, n_tasks: int, n_features: int
+    number: int, block: Block, n_tasks: int, n_features: int, names: BlockNames
 ) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
     """X, y, order and offsets of one checked block."""
     try:
         X, y, task_index = block
     except (TypeError, ValueError):
         raise DataError(f"block {number} must be three arrays, (X, y, task_index)") from None
-    X, y, index = checked_block(number, X, y, task_index, n_tasks, n_features)
-    return (X, y, *group_rows(index, n_tasks))
+    rows, y, index = checked_block(number, X, y, task_index, n_tasks, n_features)
+    names.take(number, X)
+    return (rows, y, *group_rows(index, n_tasks))
 
 
 def group_by_fold(dataset: TaskDataset, fold: ArrayLike, n_folds: int) -> tuple[IntArray, IntArray, IntArray]:

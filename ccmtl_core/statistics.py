@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from ccmtl_core._types import FloatArray, IntArray
 from ccmtl_core.arguments import check_kind
-from ccmtl_core.arrays import as_counts, as_shape, checked_names, features_or_default, ids_or_default, locked
+from ccmtl_core.arrays import as_counts, as_shape, checked_names, ids_or_default, locked
 from ccmtl_core.block_products import quadratic
 from ccmtl_core.centring import (
     Means,
@@ -34,7 +34,7 @@ from ccmtl_core.gram_kernel import accumulate_gram
 from ccmtl_core.gram_totals import Totals, sum_of_tasks, weighted_totals, zeros
 from ccmtl_core.least_squares import LeastSquares, least_squares_from_gram
 from ccmtl_core.loss import GramLoss
-from ccmtl_core.row_blocks import IN_PLACE, Block, check_sizes, group_by_fold, group_by_task
+from ccmtl_core.row_blocks import IN_PLACE, Block, BlockNames, check_sizes, group_by_fold, group_by_task
 from ccmtl_core.task_dataset import TaskDataset
 from ccmtl_core.threads import WORTH_SHARING, sharing, slices
 from ccmtl_core.weighted_rows import weighted_rows
@@ -201,12 +201,12 @@ class SufficientStatistics:
         task_ids : T ids, optional
             Default "0", "1", ….
         feature_names : P names, optional
-            Default "x_1", "x_2", ….
+            By default the columns of the first block that is a table, or else "x_1", "x_2", ….
 
         Raises
         ------
         DataError
-            A faulty block, named by its number, with the faulty rows.
+            A faulty block, or a table of other columns, named by its number, with the faulty rows.
 
         Examples
         --------
@@ -215,17 +215,18 @@ class SufficientStatistics:
         array([26., 15.])
         """
         check_sizes(n_tasks, n_features)
+        names = BlockNames(feature_names, n_features)
         totals = zeros(n_tasks, n_features)
         n_samples = np.zeros(n_tasks, dtype=np.int64)
         slot = np.arange(n_tasks)
         for number, block in enumerate(blocks):
-            X, y, order, offsets = group_by_task(number, block, n_tasks, n_features)
+            X, y, order, offsets = group_by_task(number, block, n_tasks, n_features, names)
             accumulate_gram(X, y, order, offsets, slot, *totals)
             n_samples += np.diff(offsets)
-        ids, names = ids_or_default(task_ids, n_tasks), features_or_default(feature_names, n_features)
+        ids = ids_or_default(task_ids, n_tasks)
         gram, xty, yty, x_sum, y_sum = map(locked, totals)
         weight = locked(n_samples.astype(np.float64))
-        return cls(gram, xty, yty, locked(n_samples), ids, names, weight, x_sum, y_sum)
+        return cls(gram, xty, yty, locked(n_samples), ids, names.all(), weight, x_sum, y_sum)
 
     @classmethod
     def by_fold(

@@ -22,7 +22,6 @@ from ccmtl_core.arrays import (
     as_counts,
     as_shape,
     checked_names,
-    features_or_default,
     ids_or_default,
     locked,
     refuse_each,
@@ -40,7 +39,7 @@ from ccmtl_core.exceptions import DataError
 from ccmtl_core.least_squares import LeastSquares, column_lengths, least_squares_from_factor
 from ccmtl_core.loss import FactorLoss
 from ccmtl_core.qr_kernel import accumulate_factor
-from ccmtl_core.row_blocks import IN_PLACE, Block, check_sizes, group_by_fold, group_by_task
+from ccmtl_core.row_blocks import IN_PLACE, Block, BlockNames, check_sizes, group_by_fold, group_by_task
 from ccmtl_core.task_dataset import TaskDataset
 from ccmtl_core.weighted_rows import weighted_rows
 
@@ -157,15 +156,16 @@ class TriangularStatistics:
     ) -> TriangularStatistics:
         """Statistics of rows that arrive in pieces; as :meth:`SufficientStatistics.from_blocks`."""
         check_sizes(n_tasks, n_features)
+        names = BlockNames(feature_names, n_features)
         factor = _zeros(n_tasks, n_features)
         n_samples = np.zeros(n_tasks, dtype=np.int64)
         slot = np.arange(n_tasks)
         for number, block in enumerate(blocks):
-            X, y, order, offsets = group_by_task(number, block, n_tasks, n_features)
+            X, y, order, offsets = group_by_task(number, block, n_tasks, n_features, names)
             accumulate_factor(X, y, order, offsets, slot, factor)
             n_samples += np.diff(offsets)
-        ids, names = ids_or_default(task_ids, n_tasks), features_or_default(feature_names, n_features)
-        return cls._of_lifted(factor, n_samples, ids, names)
+        ids = ids_or_default(task_ids, n_tasks)
+        return cls._of_lifted(factor, n_samples, ids, names.all())
 
     @classmethod
     def by_fold(

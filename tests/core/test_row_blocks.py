@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from ccmtl_core import DataError, ParameterError, SufficientStatistics, TaskDataset, TriangularStatistics
@@ -50,3 +51,17 @@ def test_numbers_of_tasks_and_features_are_checked(sizes: tuple[Any, Any], error
 def test_a_block_that_is_no_triple_is_named(kind: Any, block: Any) -> None:
     with pytest.raises(DataError, match=r"block 1 must be three arrays, \(X, y, task_index\)"):
         kind.from_blocks([([[1.0]], [1.0], [0]), block], 1, 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tables_name_the_features_and_keep_their_columns_in_order(kind: Any) -> None:
+    table = pl.DataFrame({"price": [1.0, 2.0], "size": [3.0, 5.0]})
+    blocks = [(table, [1.0, 2.0], [0, 0]), (np.ones((1, 2)), [1.0], [0]), (table, [3.0, 4.0], [0, 0])]
+    assert kind.from_blocks(blocks, 1, 2).feature_names == ("price", "size")
+    turned = [*blocks, (table.select("size", "price"), [1.0, 2.0], [0, 0])]
+    with pytest.raises(DataError, match="column 0 of X of block 3 is 'size', and feature 0 is 'price'"):
+        kind.from_blocks(turned, 1, 2)
+    with pytest.raises(DataError, match="column 0 of X of block 0 is 'price', and feature 0 is 'size'"):
+        kind.from_blocks(blocks, 1, 2, feature_names=["size", "price"])
+    with pytest.raises(DataError, match="feature_names has 1 names for 2 features"):
+        kind.from_blocks(blocks, 1, 2, feature_names=["size"])
