@@ -18,7 +18,7 @@ from ccmtl_core._types import EPS, BoolArray, FloatArray, IntArray
 from ccmtl_core.arrays import as_float64
 from ccmtl_core.compiled import kernel
 from ccmtl_core.exceptions import DataError, ParameterError
-from ccmtl_core.least_squares import column_lengths
+from ccmtl_core.least_squares import SURE, column_lengths
 from ccmtl_core.qr_kernel import CHUNK, accumulate_factor
 from ccmtl_core.row_blocks import IN_PLACE
 
@@ -128,11 +128,14 @@ class CentredGram:
         c − n x̄ ȳ.
     yty : (T,) float64
         yᵀy − n ȳ².
+    hides : (T,) bool
+        Whether y depends, by more than rounding, on a feature that was taken for constant.
     """
 
     gram: FloatArray
     xty: FloatArray
     yty: FloatArray
+    hides: BoolArray
 
 
 def centred_gram(
@@ -174,7 +177,8 @@ def centred_gram(
     products = xty - weight[:, None] * x_mean * y_mean[:, None]
     unknown = noise[:, None] * np.sqrt(square * yty[:, None])
     covary = varies & (np.abs(products) > unknown)
-    return CentredGram(rest, np.where(covary, products, 0.0), np.where(y_varies, y_square, 0.0))
+    hides = np.asarray((~varies & (np.abs(products) > SURE * unknown)).any(axis=1))
+    return CentredGram(rest, np.where(covary, products, 0.0), np.where(y_varies, y_square, 0.0), hides)
 
 
 def centred_factor(factor: FloatArray, ones: FloatArray, n_samples: IntArray) -> FloatArray:

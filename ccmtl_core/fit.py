@@ -26,9 +26,10 @@ from ccmtl_core.solver.report import Progress, ProgressCallback, Round, SolveRep
 from ccmtl_core.task_dataset import TaskDataset
 
 _HIDDEN = (
-    "Some features are mixtures of others up to rounding, and y depends on what is left of them: weights for "
-    "it cannot be computed, and the gap says how much of the objective they might save. Give such features "
-    "an origin and a unit near the size of their changes (hours since the first row, say), or an intercept."
+    "Some features are mixtures of others up to rounding, or constant beside an intercept, and y depends on "
+    "what is left of them: weights for it cannot be computed, and the gap says how much of the objective "
+    "they might save. Give such features an origin and a unit near the size of their changes (hours since "
+    "the first row, say), or an intercept."
 )
 
 

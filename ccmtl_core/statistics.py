@@ -8,7 +8,7 @@ T × (P² + P + 2) numbers, and P + 2 sums for an intercept, whatever the number
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -362,9 +362,9 @@ class SufficientStatistics:
         new = self._like([rest.gram, rest.xty, rest.yty, means.weight, *zeros], self.n_samples, self.task_ids)
         before = np.diagonal(self.gram, axis1=1, axis2=2), self.yty
         freedom = np.maximum(self.n_samples - 1, 0)  # rows that centring leaves
-        new.__dict__["least_squares"] = least_squares_from_gram(
-            rest.gram, rest.xty, rest.yty, freedom, before
-        )
+        alone = least_squares_from_gram(rest.gram, rest.xty, rest.yty, freedom, before)
+        hides = alone.hides | (rest.hides & (alone.residual > 0.0))
+        new.__dict__["least_squares"] = replace(alone, hides=hides)
         return new
 
     @cached_property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -344,6 +345,38 @@ def test_what_a_faint_feature_of_each_task_might_save_is_part_of_the_gap(strengt
     J, J_better = (_objective(X, y, W, result.graph, strength) for W in (result.model.weights, better))
     assert (J - J_better) / J <= result.report.gap
     assert any("mixtures of others" in note for note in result.report.notes)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "mahalanobis"])
+@pytest.mark.parametrize("strength", [0.0, 1e-3, 1.0])
+@pytest.mark.parametrize("span", [10, 40, 400])
+def test_what_a_feature_saves_that_looks_constant_beside_an_intercept_is_part_of_the_gap(
+    span: int, strength: float, metric: Any
+) -> None:
+    """The same with an intercept, which takes the mean of the seconds out: of a few nothing is left."""
+    rng, origin, X, y = np.random.default_rng(0), 1_764_000_000.0, [], []
+    for _ in range(6):
+        seconds = np.sort(rng.integers(0, span, 48)).astype(float)
+        X.append(np.column_stack([origin + seconds, rng.standard_normal(48)]))
+        y.append(seconds / 60 + X[-1][:, 1] + 0.1 * rng.standard_normal(48))
+    statistics = SufficientStatistics.from_dataset(TaskDataset.from_arrays(X, y))
+    result = fit(statistics, fusion_strength=strength, n_neighbors=3, fit_intercept=True, metric=metric)
+    centred = [x - x.mean(axis=0) for x in X], [t - t.mean() for t in y]
+    better = np.tile([1 / 60, 1.0], (6, 1))
+    J, J_better = (_objective(*centred, W, result.graph, strength) for W in (result.model.weights, better))
+    assert (J - J_better) / J <= result.report.gap
+    assert result.report.status is SolveStatus.PRECISION_LIMIT
+    assert any("mixtures of others" in note for note in result.report.notes)
+
+
+def test_constant_features_hide_nothing_beside_an_intercept() -> None:
+    rng = np.random.default_rng(0)
+    X = [np.column_stack([rng.standard_normal(48), np.full(48, c)]) for c in (0.1, 5.95, 1e9 / 3, 0.0)]
+    y = [1e3 + x[:, 0] + rng.standard_normal(48) for x in X]
+    data = TaskDataset.from_arrays(X, y)
+    report = fit(data, fusion_strength=1.0, n_neighbors=2, fit_intercept=True).report
+    assert report.status is SolveStatus.CONVERGED
+    assert not report.notes
 
 
 @pytest.mark.parametrize("form", [SufficientStatistics, TriangularStatistics])
