@@ -277,12 +277,11 @@ class _Bounds:
         terms = times(np.abs(statistics.gram), np.abs(self.weights))
         terms += np.abs(statistics.xty)
         rounding = 4.0 * (statistics.n_features + 2) * EPS * self._sum_tasks(row_norms(terms))
-        left = group_sums(self.component, self.problem.loss_gradient(self.weights), len(rounding))
+        left = self._sum_tasks(self.problem.loss_gradient(self.weights))
         return rounding + row_norms(left)
 
     def _sum_tasks(self, values: FloatArray) -> FloatArray:
-        total = np.bincount(self.component, values, self.problem.graph.n_components)
-        return np.asarray(total, dtype=np.float64)
+        return group_sums(self.component, values, self.problem.graph.n_components)
 
     def restored(self, graph: TaskGraph, order: IntArray) -> FusingStrength:
         """The bounds in the numbering of the graph before it was reordered."""

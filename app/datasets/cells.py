@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from app.datasets.cell_hints import date_hint
+from app.datasets.date_hint import date_hint
 from app.datasets.faults import MAX_VALUE_CHARACTERS, FaultList
 from app.datasets.header import Kind, Role
 from app.datasets.timestamps import FIRST_YEAR, LAST_YEAR, TimeFormat
