@@ -36,7 +36,7 @@ from ccmtl_core import (
     read_statistics_folds,
     statistics_from_files,
 )
-from ccmtl_core.file_path import checked_output
+from ccmtl_core.base.file_path import checked_output
 from ccmtl_core.tabular import read_task_dataset
 
 

@@ -1,6 +1,6 @@
 """Convex clustering multi-task regression: the names that users import."""
 
-from ccmtl_core.exceptions import (
+from ccmtl_core.base.exceptions import (
     CCMTLError,
     ConvergenceError,
     DataError,

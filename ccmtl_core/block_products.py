@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ccmtl_core._types import FloatArray
-from ccmtl_core.arrays import read_only
+from ccmtl_core.base.arrays import read_only
+from ccmtl_core.base.types import FloatArray
 from ccmtl_core.compiled import kernel
 from ccmtl_core.vectors import Lanes, absolute, lanes_for, later, load, pointer, store, total, width, zeros
 

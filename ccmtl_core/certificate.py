@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ccmtl_core._types import EPS, BoolArray, FloatArray, IntArray
+from ccmtl_core.base.types import EPS, BoolArray, FloatArray, IntArray
 from ccmtl_core.components import components
 from ccmtl_core.forest import spanning_forest
 from ccmtl_core.inputs import Statistics

@@ -11,8 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ccmtl_core._types import BoolArray, FloatArray, IntArray
-from ccmtl_core.arrays import locked, read_only
+from ccmtl_core.base.arrays import locked, read_only
+from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
 from ccmtl_core.components import components, equal_ends
 from ccmtl_core.grouping import group_sums
 from ccmtl_core.knn_graph import TaskGraph

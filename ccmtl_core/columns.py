@@ -9,12 +9,12 @@ from collections.abc import Callable
 
 import polars as pl
 
-from ccmtl_core._types import FloatArray
-from ccmtl_core.arguments import check_kind
-from ccmtl_core.arrays import MAX_FAULTS, Faults, all_finite
-from ccmtl_core.display import quoted
-from ccmtl_core.exceptions import ParameterError
-from ccmtl_core.number_hint import number_hint
+from ccmtl_core.base.arguments import check_kind
+from ccmtl_core.base.arrays import MAX_FAULTS, Faults, all_finite
+from ccmtl_core.base.display import quoted
+from ccmtl_core.base.exceptions import ParameterError
+from ccmtl_core.base.number_hint import number_hint
+from ccmtl_core.base.types import FloatArray
 
 
 class ColumnReader:
@@ -40,7 +40,7 @@ class ColumnReader:
     >>> faults.refuse()
     Traceback (most recent call last):
         ...
-    ccmtl_core.exceptions.DataError: 2 faults in the data:
+    ccmtl_core.base.exceptions.DataError: 2 faults in the data:
     - row 2, column 'store': is empty
     - row 2, column 'price': 'x' is not a number
     """

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ccmtl_core._types import FloatArray
-from ccmtl_core.arrays import locked, read_only
+from ccmtl_core.base.arrays import locked, read_only
+from ccmtl_core.base.types import FloatArray
 from ccmtl_core.compiled import kernel
 from ccmtl_core.inputs import Statistics
 from ccmtl_core.statistics import SufficientStatistics

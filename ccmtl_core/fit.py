@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from ccmtl_core._types import FloatArray
-from ccmtl_core.arguments import check_callback
-from ccmtl_core.arrays import all_finite, as_shape
+from ccmtl_core.base.arguments import check_callback
+from ccmtl_core.base.arrays import all_finite, as_shape
+from ccmtl_core.base.display import counted, named, shown
+from ccmtl_core.base.exceptions import DataError
+from ccmtl_core.base.types import FloatArray
 from ccmtl_core.clusters import Clusters
-from ccmtl_core.display import counted, named, shown
-from ccmtl_core.exceptions import DataError
 from ccmtl_core.fusion_solver import FusionSolver, check_solver
 from ccmtl_core.inputs import Statistics, statistics_of
 from ccmtl_core.knn_graph import TaskGraph, check_graph, nearest_neighbour_graph

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ccmtl_core._types import IntArray
-from ccmtl_core.arguments import check_kind
-from ccmtl_core.arrays import as_array, distinct_moments, is_whole
-from ccmtl_core.exceptions import DataError, ParameterError
+from ccmtl_core.base.arguments import check_kind
+from ccmtl_core.base.arrays import as_array, distinct_moments, is_whole
+from ccmtl_core.base.exceptions import DataError, ParameterError
+from ccmtl_core.base.types import IntArray
 from ccmtl_core.inputs import check_data
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.task_dataset import TaskDataset

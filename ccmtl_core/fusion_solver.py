@@ -14,11 +14,11 @@ from functools import cached_property, partial
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from ccmtl_core._types import EPS, FloatArray
-from ccmtl_core.arrays import is_real
+from ccmtl_core.base.arrays import is_real
+from ccmtl_core.base.exceptions import ParameterError
+from ccmtl_core.base.types import EPS, FloatArray
 from ccmtl_core.block_products import times
 from ccmtl_core.certificate import Certifier
-from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.inputs import Statistics
 from ccmtl_core.knn_graph import TaskGraph
 from ccmtl_core.least_squares import SURE

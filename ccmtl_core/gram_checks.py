@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ccmtl_core._types import BoolArray, FloatArray, IntArray
-from ccmtl_core.arrays import all_finite, refuse_each
+from ccmtl_core.base.arrays import all_finite, refuse_each
+from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
 from ccmtl_core.centring import impossible_sums
 
 MAX_SQUARES = 1e90

@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.arrays import read_only
+from ccmtl_core.base.arrays import read_only
+from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.compiled import kernel
 from ccmtl_core.gram_blocks import ROWS, Rows, Target, add_rows
 from ccmtl_core.gram_vectors import LANES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.gram_kernel import accumulate_gram
 from ccmtl_core.weighted_rows import WeightedRows
 

@@ -16,11 +16,11 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.spatial import KDTree
 
-from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.arrays import as_float64, as_integers, frozen, is_whole
+from ccmtl_core.base.arrays import as_float64, as_integers, frozen, is_whole
+from ccmtl_core.base.display import counted, shown
+from ccmtl_core.base.exceptions import DataError, ParameterError
+from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.components import components
-from ccmtl_core.display import counted, shown
-from ccmtl_core.exceptions import DataError, ParameterError
 from ccmtl_core.leaf_search import nearest_by_leaves
 
 TIE_RULE = (

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.base.threads import sharing, slices
+from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.compiled import kernel
 from ccmtl_core.leaf_order import leaf_order
-from ccmtl_core.threads import sharing, slices
 from ccmtl_core.vectors import Lanes
 
 _LEAF = 32  # points

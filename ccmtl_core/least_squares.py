@@ -14,8 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ccmtl_core._types import EPS, BoolArray, FloatArray, IntArray
-from ccmtl_core.arrays import read_only
+from ccmtl_core.base.arrays import read_only
+from ccmtl_core.base.types import EPS, BoolArray, FloatArray, IntArray
 from ccmtl_core.block_products import absolute_quadratic
 from ccmtl_core.least_squares_kernels import SAFE_PIVOT, solve_cholesky, solve_triangular
 

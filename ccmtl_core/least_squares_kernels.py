@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ccmtl_core._types import BoolArray, FloatArray
+from ccmtl_core.base.types import BoolArray, FloatArray
 from ccmtl_core.compiled import kernel
 
 SAFE_PIVOT = 1e-6

@@ -10,10 +10,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.arguments import check_kind
-from ccmtl_core.arrays import locked
-from ccmtl_core.exceptions import DataError
+from ccmtl_core.base.arguments import check_kind
+from ccmtl_core.base.arrays import locked
+from ccmtl_core.base.exceptions import DataError
+from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.gram_kernel import accumulate_gram
 from ccmtl_core.statistics import SufficientStatistics
 

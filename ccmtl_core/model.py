@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.arrays import (
+from ccmtl_core.base.arrays import (
     all_finite,
     as_float64,
     as_id,
@@ -24,10 +23,11 @@ from ccmtl_core.arrays import (
     checked_names,
     frozen,
 )
-from ccmtl_core.display import counted, named, shown
-from ccmtl_core.exceptions import DataError, ModelFileError, UnknownTaskError
+from ccmtl_core.base.display import counted, named, shown
+from ccmtl_core.base.exceptions import DataError, ModelFileError, UnknownTaskError
+from ccmtl_core.base.near_matches import NearMatches
+from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.model_file import read_model_file, write_model_file
-from ccmtl_core.near_matches import NearMatches
 
 ROWS_PER_STEP = 16_384
 _NO_INTERCEPT = np.empty(0)

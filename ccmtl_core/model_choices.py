@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.base.exceptions import ParameterError
+from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.centring import Means
-from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.feature_basis import from_basis, in_basis, to_basis
 from ccmtl_core.gram_checks import refuse_huge
 from ccmtl_core.inputs import Statistics

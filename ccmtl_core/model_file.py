@@ -21,9 +21,9 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from ccmtl_core._types import FloatArray
-from ccmtl_core.exceptions import ModelFileError
-from ccmtl_core.file_path import checked_path, whole_file
+from ccmtl_core.base.exceptions import ModelFileError
+from ccmtl_core.base.file_path import checked_path, whole_file
+from ccmtl_core.base.types import FloatArray
 
 FORMAT = "ccmtl-model/2"
 """First field of the header; a reader refuses what it does not know."""
@@ -42,7 +42,7 @@ def write_model_file(
     Raises
     ------
     ParameterError, OSError
-        As :func:`~ccmtl_core.file_path.whole_file`.
+        As :func:`~ccmtl_core.base.file_path.whole_file`.
     """
     body = np.ascontiguousarray(weights, dtype="<f8")
     added = np.ascontiguousarray(intercept, dtype="<f8")

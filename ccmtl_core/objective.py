@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ccmtl_core._types import EPS, FloatArray, IntArray
-from ccmtl_core.arrays import is_real
-from ccmtl_core.exceptions import DataError, ParameterError
+from ccmtl_core.base.arrays import is_real
+from ccmtl_core.base.exceptions import DataError, ParameterError
+from ccmtl_core.base.types import EPS, FloatArray, IntArray
 from ccmtl_core.inputs import Statistics
 from ccmtl_core.knn_graph import TaskGraph
 from ccmtl_core.solver import edge_kernels

@@ -16,11 +16,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ccmtl_core._types import FloatArray
-from ccmtl_core.arguments import check_callback
+from ccmtl_core.base.arguments import check_callback
+from ccmtl_core.base.display import counted, shown, spread
+from ccmtl_core.base.exceptions import ParameterError
+from ccmtl_core.base.types import FloatArray
 from ccmtl_core.clusters import Clusters
-from ccmtl_core.display import counted, shown, spread
-from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.fusion_solver import FusionSolver, check_solver
 from ccmtl_core.inputs import Statistics, statistics_of
 from ccmtl_core.knn_graph import TaskGraph, check_graph, nearest_neighbour_graph

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ccmtl_core._types import FloatArray
-from ccmtl_core.arrays import distinct_moments
+from ccmtl_core.base.arrays import distinct_moments
+from ccmtl_core.base.types import FloatArray
 from ccmtl_core.inputs import check_data
 from ccmtl_core.random_coefficients import random_coefficients
 from ccmtl_core.statistics import SufficientStatistics

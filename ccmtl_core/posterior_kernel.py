@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ccmtl_core._types import FloatArray
+from ccmtl_core.base.types import FloatArray
 from ccmtl_core.compiled import kernel
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.arrays import read_only
+from ccmtl_core.base.arrays import read_only
+from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.compiled import kernel
 
 CHUNK = 128

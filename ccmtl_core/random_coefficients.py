@@ -16,14 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import rq
 
-from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.arrays import read_only
-from ccmtl_core.display import counted, shown
+from ccmtl_core.base.arrays import read_only
+from ccmtl_core.base.display import counted, shown
+from ccmtl_core.base.threads import WORTH_SHARING, sharing, slices
+from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.feature_basis import from_basis
 from ccmtl_core.inputs import Statistics, statistics_of
 from ccmtl_core.posterior_kernel import expect
 from ccmtl_core.single_task import pooled_weights
-from ccmtl_core.threads import WORTH_SHARING, sharing, slices
 
 MAX_STEPS = 1000
 PATIENCE = 5e-6

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ccmtl_core._types import FloatArray
-from ccmtl_core.arguments import check_kind
-from ccmtl_core.arrays import is_real
-from ccmtl_core.exceptions import DataError, ParameterError
+from ccmtl_core.base.arguments import check_kind
+from ccmtl_core.base.arrays import is_real
+from ccmtl_core.base.exceptions import DataError, ParameterError
+from ccmtl_core.base.types import FloatArray
 from ccmtl_core.fit import FitResult, fit
 from ccmtl_core.inputs import Statistics, statistics_of
 from ccmtl_core.knn_graph import TaskGraph

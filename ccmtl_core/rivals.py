@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from ccmtl_core._types import FloatArray
+from ccmtl_core.base.types import FloatArray
 from ccmtl_core.inputs import Statistics
 from ccmtl_core.scoring import Score
 from ccmtl_core.single_task import pooled_weights, shrunk_weights, single_task_weights

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.arguments import check_kind
-from ccmtl_core.arrays import (
+from ccmtl_core.base.arguments import check_kind
+from ccmtl_core.base.arrays import (
     all_finite,
     as_float64,
     as_integers,
@@ -23,7 +22,8 @@ from ccmtl_core.arrays import (
     is_whole,
     refuse_each,
 )
-from ccmtl_core.exceptions import DataError, ParameterError
+from ccmtl_core.base.exceptions import DataError, ParameterError
+from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.grouping import group_rows
 from ccmtl_core.task_dataset import TaskDataset
 

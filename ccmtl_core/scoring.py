@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.arrays import is_real
-from ccmtl_core.exceptions import DataError, ParameterError
+from ccmtl_core.base.arrays import is_real
+from ccmtl_core.base.exceptions import DataError, ParameterError
+from ccmtl_core.base.types import FloatArray, IntArray
 
 Score = Callable[[FloatArray, IntArray], float]
 """From ‖X_t w_t − y_t‖² (T,) and the numbers of rows (T,) of the held-out part; the smaller, the better."""

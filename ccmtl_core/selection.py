@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
-from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.arguments import check_callback, check_kind
-from ccmtl_core.display import counted, named, shown
-from ccmtl_core.exceptions import DataError, ParameterError
+from ccmtl_core.base.arguments import check_callback, check_kind
+from ccmtl_core.base.display import counted, named, shown
+from ccmtl_core.base.exceptions import DataError, ParameterError
+from ccmtl_core.base.threads import check_workers
+from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.fit import FitResult, fit
 from ccmtl_core.fold_paths import FoldPaths, SelectionProgress
 from ccmtl_core.folds import check_number, contiguous_folds, random_folds, rolling_origins, training_folds
@@ -32,7 +33,6 @@ from ccmtl_core.scoring import Score, check_rule, choose, finite_score, mean_of_
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.strength import strength_grid
 from ccmtl_core.task_dataset import TaskDataset
-from ccmtl_core.threads import check_workers
 
 FOLDS = ("random", "contiguous", "rolling")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ccmtl_core._types import FloatArray
-from ccmtl_core.arrays import is_real
-from ccmtl_core.exceptions import ParameterError
+from ccmtl_core.base.arrays import is_real
+from ccmtl_core.base.exceptions import ParameterError
+from ccmtl_core.base.types import FloatArray
 from ccmtl_core.inputs import Statistics, statistics_of
 
 

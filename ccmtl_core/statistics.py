@@ -15,9 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.arguments import check_kind
-from ccmtl_core.arrays import as_counts, as_shape, checked_names, ids_or_default, locked
+from ccmtl_core.base.arguments import check_kind
+from ccmtl_core.base.arrays import as_counts, as_shape, checked_names, ids_or_default, locked
+from ccmtl_core.base.display import counted, named, shown
+from ccmtl_core.base.exceptions import DataError
+from ccmtl_core.base.threads import WORTH_SHARING, sharing, slices
+from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.block_products import quadratic
 from ccmtl_core.centring import (
     Means,
@@ -27,8 +30,6 @@ from ccmtl_core.centring import (
     means_of,
     refuse_unequal_sums,
 )
-from ccmtl_core.display import counted, named, shown
-from ccmtl_core.exceptions import DataError
 from ccmtl_core.gram_checks import refuse_impossible, refuse_impossible_sums
 from ccmtl_core.gram_kernel import accumulate_gram
 from ccmtl_core.gram_totals import Totals, sum_of_tasks, weighted_totals, zeros
@@ -36,7 +37,6 @@ from ccmtl_core.least_squares import LeastSquares, least_squares_from_gram
 from ccmtl_core.loss import GramLoss
 from ccmtl_core.row_blocks import IN_PLACE, Block, BlockNames, check_sizes, group_by_fold, group_by_task
 from ccmtl_core.task_dataset import TaskDataset
-from ccmtl_core.threads import WORTH_SHARING, sharing, slices
 from ccmtl_core.weighted_rows import weighted_rows
 
 

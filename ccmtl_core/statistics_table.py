@@ -32,13 +32,13 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
-from ccmtl_core._types import IntArray
-from ccmtl_core.arguments import check_kind
-from ccmtl_core.arrays import MAX_FAULTS, Faults, checked_names, locked, refuse_each
+from ccmtl_core.base.arguments import check_kind
+from ccmtl_core.base.arrays import MAX_FAULTS, Faults, checked_names, locked, refuse_each
+from ccmtl_core.base.exceptions import DataError
+from ccmtl_core.base.file_path import checked_path
+from ccmtl_core.base.id_codes import id_codes
+from ccmtl_core.base.types import IntArray
 from ccmtl_core.columns import ColumnReader
-from ccmtl_core.exceptions import DataError
-from ccmtl_core.file_path import checked_path
-from ccmtl_core.id_codes import id_codes
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.table_file import read_table, refuse_missing
 

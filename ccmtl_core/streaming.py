@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 from joblib import Parallel, delayed
 
-from ccmtl_core.arrays import Faults, as_sequence, checked_names, is_whole
+from ccmtl_core.base.arrays import Faults, as_sequence, checked_names, is_whole
+from ccmtl_core.base.exceptions import ParameterError
+from ccmtl_core.base.file_path import checked_path
+from ccmtl_core.base.id_codes import id_codes
+from ccmtl_core.base.threads import check_workers
 from ccmtl_core.columns import ColumnReader, check_roles
-from ccmtl_core.exceptions import ParameterError
-from ccmtl_core.file_path import checked_path
 from ccmtl_core.grouping import group_rows
-from ccmtl_core.id_codes import id_codes
 from ccmtl_core.merging import StatisticsSum, merge_statistics
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.table_file import table_batches
-from ccmtl_core.threads import check_workers
 
 BATCH_ROWS = 2**17
 

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ccmtl_core._types import EPS, FloatArray, IntArray
-from ccmtl_core.arguments import check_kind
-from ccmtl_core.arrays import is_real, is_whole
+from ccmtl_core.base.arguments import check_kind
+from ccmtl_core.base.arrays import is_real, is_whole
+from ccmtl_core.base.display import counted, shown
+from ccmtl_core.base.exceptions import ParameterError
+from ccmtl_core.base.types import EPS, FloatArray, IntArray
 from ccmtl_core.block_products import times
-from ccmtl_core.display import counted, shown
-from ccmtl_core.exceptions import ParameterError
 from ccmtl_core.forest import send_to_roots, spanning_forest
 from ccmtl_core.grouping import group_sums
 from ccmtl_core.inputs import Statistics, statistics_of

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.exceptions import ParameterError
+from ccmtl_core.base.exceptions import ParameterError
+from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.task_dataset import TaskDataset
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from ccmtl_core.arrays import refuse
-from ccmtl_core.display import quoted
-from ccmtl_core.exceptions import DataError
-from ccmtl_core.near_matches import NearMatches
+from ccmtl_core.base.arrays import refuse
+from ccmtl_core.base.display import quoted
+from ccmtl_core.base.exceptions import DataError
+from ccmtl_core.base.near_matches import NearMatches
 
 _UNREADABLE = (PolarsError, PanicException, UnicodeError, OSError)
 """What polars raises for damaged files; a panic is no ``Exception`` and would end the process."""

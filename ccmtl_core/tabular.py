@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ccmtl_core.arrays import Faults, checked_names
+from ccmtl_core.base.arrays import Faults, checked_names
+from ccmtl_core.base.file_path import checked_path
+from ccmtl_core.base.id_codes import id_codes
 from ccmtl_core.columns import ColumnReader, check_roles
-from ccmtl_core.file_path import checked_path
-from ccmtl_core.id_codes import id_codes
 from ccmtl_core.table_file import read_table
 from ccmtl_core.task_dataset import TaskDataset
 

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.arrays import (
+from ccmtl_core.base.arrays import (
     MAX_FAULTS,
     all_finite,
     as_float64,
@@ -31,8 +30,9 @@ from ccmtl_core.arrays import (
     read_only,
     refuse,
 )
-from ccmtl_core.display import counted, named, quoted, shown, spread
-from ccmtl_core.exceptions import DataError
+from ccmtl_core.base.display import counted, named, quoted, shown, spread
+from ccmtl_core.base.exceptions import DataError
+from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.grouping import group_rows
 
 

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.arguments import check_kind
-from ccmtl_core.arrays import (
+from ccmtl_core.base.arguments import check_kind
+from ccmtl_core.base.arrays import (
     all_finite,
     as_counts,
     as_shape,
@@ -26,6 +25,9 @@ from ccmtl_core.arrays import (
     locked,
     refuse_each,
 )
+from ccmtl_core.base.display import counted, named, shown
+from ccmtl_core.base.exceptions import DataError
+from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.centring import (
     Means,
     centred_factor,
@@ -34,8 +36,6 @@ from ccmtl_core.centring import (
     means_of,
     refuse_unequal_sums,
 )
-from ccmtl_core.display import counted, named, shown
-from ccmtl_core.exceptions import DataError
 from ccmtl_core.least_squares import LeastSquares, column_lengths, least_squares_from_factor
 from ccmtl_core.loss import FactorLoss
 from ccmtl_core.qr_kernel import accumulate_factor

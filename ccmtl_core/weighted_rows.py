@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.arrays import as_float64, refuse_each
-from ccmtl_core.exceptions import DataError
+from ccmtl_core.base.arrays import as_float64, refuse_each
+from ccmtl_core.base.exceptions import DataError
+from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.task_dataset import TaskDataset
 
 

@@ -15,11 +15,11 @@ CORE_MAY_USE = {"joblib", "llvmlite", "numba", "numpy", "polars", "pyamg", "scip
 CORE_DOORS = {
     "ccmtl_core",
     "ccmtl_core.compiled",
-    "ccmtl_core.file_path",
+    "ccmtl_core.base.file_path",
     "ccmtl_core.forecasting",
     "ccmtl_core.model",
-    "ccmtl_core.near_matches",
-    "ccmtl_core.number_hint",
+    "ccmtl_core.base.near_matches",
+    "ccmtl_core.base.number_hint",
     "ccmtl_core.statistics_table",
     "ccmtl_core.tabular",
 }

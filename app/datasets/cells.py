@@ -16,7 +16,7 @@ from app.datasets.header import Kind, Role
 from app.datasets.timestamps import FIRST_YEAR, LAST_YEAR, TimeFormat
 from app.datasets.uploaded_table import UploadedTable
 from app.errors import MAX_ERRORS, Fault
-from ccmtl_core.number_hint import number_hint
+from ccmtl_core.base.number_hint import number_hint
 
 MAX_ID_BYTES = 512
 ROW = "row"

@@ -23,8 +23,8 @@ from app.predictions.wire import ModelRef
 from app.registry import service as registry
 from app.registry.publication import History
 from app.registry.service import StoredModel
+from ccmtl_core.base.near_matches import NearMatches
 from ccmtl_core.forecasting import Frequency
-from ccmtl_core.near_matches import NearMatches
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.report import Bar, Row, Section
 from benchmarks.scale.many_tasks import SHARES, SPREADS, TOLERANCE, load_kernels
 from ccmtl_core import SufficientStatistics, fit
-from ccmtl_core._types import FloatArray, IntArray
+from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.synthetic import scale_syn
 
 TASKS, BLOCK_TASKS, N_FEATURES = 1_000_000, 10_000, 10

@@ -27,7 +27,7 @@ from ccmtl_core import (
     fusing_strength,
     nearest_neighbour_graph,
 )
-from ccmtl_core._types import FloatArray
+from ccmtl_core.base.types import FloatArray
 from ccmtl_core.objective import FusionProblem
 from ccmtl_core.single_task import start_weights
 from ccmtl_core.synthetic import scale_syn

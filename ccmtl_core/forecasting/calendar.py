@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from ccmtl_core._types import IntArray
-from ccmtl_core.arrays import as_array, as_integers
-from ccmtl_core.exceptions import DataError, ParameterError
+from ccmtl_core.base.arrays import as_array, as_integers
+from ccmtl_core.base.exceptions import DataError, ParameterError
+from ccmtl_core.base.types import IntArray
 
 DAYS_FROM_MONDAY_TO_EPOCH = 3  # 1970-01-01 was a Thursday
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.arrays import is_real, is_whole
-from ccmtl_core.display import shown
-from ccmtl_core.exceptions import ParameterError
+from ccmtl_core.base.arrays import is_real, is_whole
+from ccmtl_core.base.display import shown
+from ccmtl_core.base.exceptions import ParameterError
+from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.forecasting.panel import SeriesPanel
 from ccmtl_core.task_dataset import TaskDataset
 

@@ -8,8 +8,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.arrays import (
+from ccmtl_core.base.arrays import (
     all_finite,
     as_float64,
     as_integers,
@@ -19,10 +18,11 @@ from ccmtl_core.arrays import (
     refuse,
     refuse_each,
 )
-from ccmtl_core.display import counted, shown
-from ccmtl_core.exceptions import DataError, ParameterError
+from ccmtl_core.base.display import counted, shown
+from ccmtl_core.base.exceptions import DataError, ParameterError
+from ccmtl_core.base.id_codes import id_codes
+from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.forecasting.calendar import Frequency
-from ccmtl_core.id_codes import id_codes
 
 MAX_DENSE_ROWS = 2**28
 """Rows that filling may create: one mistyped year in hourly data would ask for billions."""

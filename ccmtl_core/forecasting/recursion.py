@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ccmtl_core._types import FloatArray
-from ccmtl_core.arrays import as_float64, as_shape, is_whole
-from ccmtl_core.exceptions import DataError, ParameterError
+from ccmtl_core.base.arrays import as_float64, as_shape, is_whole
+from ccmtl_core.base.exceptions import DataError, ParameterError
+from ccmtl_core.base.types import FloatArray
 from ccmtl_core.model import predict_rows
 
 MAX_PERIODS_AHEAD = 2**20

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ccmtl_core._types import FloatArray
+from ccmtl_core.base.types import FloatArray
 from ccmtl_core.certificate import Certifier
 from ccmtl_core.objective import FusionProblem
 from ccmtl_core.solver.cg import flexible_cg

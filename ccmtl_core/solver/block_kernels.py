@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ccmtl_core._types import FloatArray
+from ccmtl_core.base.types import FloatArray
 from ccmtl_core.compiled import kernel
 from ccmtl_core.least_squares_kernels import SAFE_PIVOT
 from ccmtl_core.vectors import Lanes, width

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ccmtl_core._types import FloatArray
+from ccmtl_core.base.types import FloatArray
 
 Operator = Callable[[FloatArray], FloatArray]
 

@@ -16,7 +16,8 @@ from functools import partial
 
 import numpy as np
 
-from ccmtl_core._types import FloatArray
+from ccmtl_core.base.threads import WORTH_SHARING, sharing, slices
+from ccmtl_core.base.types import FloatArray
 from ccmtl_core.certificate import Certificate, rounding_of
 from ccmtl_core.clusters import Clusters, MergedProblem, Neighbourhood
 from ccmtl_core.objective import FusionProblem, row_norms
@@ -24,7 +25,6 @@ from ccmtl_core.solver import block_kernels, dual_kernels, edge_kernels
 from ccmtl_core.solver.fusing import Candidate, fuse
 from ccmtl_core.solver.outcome import Recorder
 from ccmtl_core.solver.report import SolveStatus
-from ccmtl_core.threads import WORTH_SHARING, sharing, slices
 
 _CHECK = 5  # steps from one certificate to the next, at first
 _PATIENCE = 40  # steps, after which those still to come are foretold

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ccmtl_core._types import FloatArray, IndexArray
+from ccmtl_core.base.types import FloatArray, IndexArray
 from ccmtl_core.compiled import kernel
 from ccmtl_core.vectors import Lanes, Pointer, Vector, later, load, pointer, store, total, width
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ccmtl_core._types import FloatArray
+from ccmtl_core.base.types import FloatArray
 from ccmtl_core.certificate import Certifier
 from ccmtl_core.clusters import Clusters, MergedProblem
 from ccmtl_core.objective import FusionProblem

@@ -1,6 +1,6 @@
 """Loops over tasks and their neighbours, compiled once and cached; one thread each, without the GIL.
 
-Letters as in ``_types``. Adjacency is in compressed rows: the neighbours of task i are
+Letters as in ``base.types``. Adjacency is in compressed rows: the neighbours of task i are
 ``nbr[ptr[i]:ptr[i + 1]]``, those with a smaller number first, up to ``split[i]``; ``eid`` names the edge of
 each entry. Rows of P numbers are taken in vectors (``vectors.py``), so all arrays of floats are contiguous.
 Blocks are symmetric, and read by columns. What rows of neighbours hold is read by pointers: for an array,
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ccmtl_core._types import FloatArray, IndexArray
+from ccmtl_core.base.types import FloatArray, IndexArray
 from ccmtl_core.compiled import kernel
 from ccmtl_core.vectors import Lanes, Pointer, later, load, number, pointer, store, width, zeros
 

@@ -16,7 +16,7 @@ from pyamg import amg_core
 from scipy.linalg import LinAlgError, cho_factor, eigh
 from scipy.linalg.lapack import dpotrs
 
-from ccmtl_core._types import FloatArray, IndexArray
+from ccmtl_core.base.types import FloatArray, IndexArray
 from ccmtl_core.solver import block_kernels, kernels
 from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
 from ccmtl_core.vectors import Lanes, lanes_for

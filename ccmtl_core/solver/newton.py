@@ -9,7 +9,7 @@ small enough, and then the steps are solved ever more exactly until the flows ba
 
 from __future__ import annotations
 
-from ccmtl_core._types import FloatArray
+from ccmtl_core.base.types import FloatArray
 from ccmtl_core.certificate import Certifier
 from ccmtl_core.clusters import Clusters
 from ccmtl_core.objective import FusionProblem

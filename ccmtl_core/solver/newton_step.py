@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ccmtl_core._types import FloatArray
+from ccmtl_core.base.types import FloatArray
 from ccmtl_core.objective import FusionProblem
 from ccmtl_core.solver import edge_kernels
 from ccmtl_core.solver.cg import CGResult, flexible_cg

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ccmtl_core._types import EPS, BoolArray, FloatArray, IntArray
+from ccmtl_core.base.types import EPS, BoolArray, FloatArray, IntArray
 from ccmtl_core.grouping import group_sums
 from ccmtl_core.least_squares import SURE
 from ccmtl_core.solver import kernels

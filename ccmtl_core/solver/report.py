@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ccmtl_core.display import counted, shown
+from ccmtl_core.base.display import counted, shown
 
 
 class SolveStatus(StrEnum):

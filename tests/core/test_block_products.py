@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ccmtl_core.arrays import read_only
+from ccmtl_core.base.arrays import read_only
 from ccmtl_core.block_products import absolute_quadratic, quadratic, times
 from ccmtl_core.vectors import LARGE
 

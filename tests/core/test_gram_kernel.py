@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ccmtl_core import SufficientStatistics, TaskDataset
-from ccmtl_core._types import EPS
-from ccmtl_core.exceptions import DataError
+from ccmtl_core.base.exceptions import DataError
+from ccmtl_core.base.types import EPS
 from ccmtl_core.gram_blocks import ROWS
 from ccmtl_core.gram_kernel import PIECE, accumulate_gram
 from ccmtl_core.gram_totals import Totals, zeros

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from ccmtl_core.near_matches import NearMatches
+from ccmtl_core.base.near_matches import NearMatches
 
 PRODUCTS = [f"{4710000000000 + 37 * i}" for i in range(23_812)]
 

@@ -18,12 +18,12 @@ from ccmtl_core import (
     SufficientStatistics,
     TaskDataset,
     TriangularStatistics,
-    arrays,
     merge_statistics,
     read_statistics,
     statistics_frame,
     training_folds,
 )
+from ccmtl_core.base import arrays
 from tests.core.problems import datasets, exact_residual
 
 Form: TypeAlias = type[SufficientStatistics] | type[TriangularStatistics]

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numba import config
 
 from ccmtl_core import SufficientStatistics, statistics
+from ccmtl_core.base.threads import sharing, slices
 from ccmtl_core.solver import dual_ascent
 from ccmtl_core.solver.dual_ascent import DualAscent, Inverse
-from ccmtl_core.threads import sharing, slices
 from tests.core.fusion_problems import random_graph, regular
 
 

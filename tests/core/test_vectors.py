@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba.core.errors import TypingError
 
-from ccmtl_core._types import FloatArray
+from ccmtl_core.base.types import FloatArray
 from ccmtl_core.compiled import kernel
 from ccmtl_core.vectors import (
     LARGE,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from benchmarks.stopwatch import Seconds
-from ccmtl_core._types import FloatArray
+from ccmtl_core.base.types import FloatArray
 
 Reaches = Callable[[FloatArray], bool]
 

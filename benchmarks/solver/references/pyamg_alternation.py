@@ -16,7 +16,7 @@ import pyamg
 from scipy import sparse
 
 from benchmarks.stopwatch import Seconds, Stopwatch
-from ccmtl_core._types import FloatArray
+from ccmtl_core.base.types import FloatArray
 from ccmtl_core.certificate import Certifier
 from ccmtl_core.objective import FusionProblem, row_norms
 from ccmtl_core.solver.cg import Operator, flexible_cg

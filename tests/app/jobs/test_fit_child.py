@@ -17,7 +17,7 @@ from app.models import JobState
 from app.settings import Settings
 from app.storage import Storage
 from app.training import pipeline
-from ccmtl_core.exceptions import DataError
+from ccmtl_core.base.exceptions import DataError
 from tests.app.jobs.conftest import AddJob, let_lease_run_out, read_job
 
 Pipeline = Callable[[Database, Storage, ClaimedJob, Callable[[dict[str, Any]], None]], None]

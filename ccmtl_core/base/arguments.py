@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ccmtl_core.exceptions import ParameterError
+from ccmtl_core.base.exceptions import ParameterError
 
 
 def check_kind(value: object, what: str, *kinds: type, hint: str = "") -> None:
@@ -13,7 +13,7 @@ def check_kind(value: object, what: str, *kinds: type, hint: str = "") -> None:
     >>> check_kind(5, "graph", list, tuple)
     Traceback (most recent call last):
         ...
-    ccmtl_core.exceptions.ParameterError: graph must be list or tuple, not int
+    ccmtl_core.base.exceptions.ParameterError: graph must be list or tuple, not int
     """
     if not isinstance(value, kinds):
         wanted = " or ".join(kind.__name__ for kind in kinds)

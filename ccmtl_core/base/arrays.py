@@ -11,9 +11,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ccmtl_core._types import FloatArray, IntArray
-from ccmtl_core.display import quoted
-from ccmtl_core.exceptions import DataError
+from ccmtl_core.base.display import quoted
+from ccmtl_core.base.exceptions import DataError
+from ccmtl_core.base.types import FloatArray, IntArray
 
 MAX_FAULTS = 20
 """Faults that are written out; the rest are counted."""

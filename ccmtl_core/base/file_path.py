@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from ccmtl_core.exceptions import ParameterError
+from ccmtl_core.base.exceptions import ParameterError
 
 
 def checked_path(path: object) -> Path:

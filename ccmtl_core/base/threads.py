@@ -15,8 +15,8 @@ from typing import Any
 
 from numba import config
 
-from ccmtl_core.arrays import is_whole
-from ccmtl_core.exceptions import ParameterError
+from ccmtl_core.base.arrays import is_whole
+from ccmtl_core.base.exceptions import ParameterError
 
 Share = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 

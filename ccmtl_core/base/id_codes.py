@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from ccmtl_core._types import IntArray
+from ccmtl_core.base.types import IntArray
 
 
 def id_codes(ids: pl.Series, *, ordered: bool) -> tuple[tuple[str, ...], IntArray]:

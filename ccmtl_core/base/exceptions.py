@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ccmtl_core.display import quoted
+from ccmtl_core.base.display import quoted
 
 MAX_FAULTS_IN_MESSAGE = 10
 
