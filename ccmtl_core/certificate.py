@@ -27,12 +27,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ccmtl_core.base.types import EPS, BoolArray, FloatArray, IntArray
-from ccmtl_core.components import components
 from ccmtl_core.forest import spanning_forest
 from ccmtl_core.inputs import Statistics
+from ccmtl_core.kernels.components import components
+from ccmtl_core.kernels.solver import edge_kernels
 from ccmtl_core.loss import Rounding
 from ccmtl_core.objective import FusionProblem, row_norms
-from ccmtl_core.solver import edge_kernels
 from ccmtl_core.solver.cg import flexible_cg
 from ccmtl_core.solver.multigrid import Multigrid
 from ccmtl_core.solver.pooled_spectrum import PooledSpectrum

@@ -12,8 +12,8 @@ import numpy as np
 
 from ccmtl_core.base.arrays import locked, read_only
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.compiled import kernel
 from ccmtl_core.inputs import Statistics
+from ccmtl_core.kernels.compiled import kernel
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.triangular_statistics import TriangularStatistics
 

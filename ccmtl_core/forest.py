@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from ccmtl_core.base.types import BoolArray, FloatArray, IndexArray
-from ccmtl_core.compiled import kernel
+from ccmtl_core.kernels.compiled import kernel
 from ccmtl_core.knn_graph import TaskGraph
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ccmtl_core.base.types import FloatArray, IntArray
-from ccmtl_core.gram_kernel import accumulate_gram
+from ccmtl_core.kernels.statistics.gram_kernel import accumulate_gram
 from ccmtl_core.weighted_rows import WeightedRows
 
 Totals = tuple[FloatArray, ...]

@@ -20,7 +20,7 @@ from ccmtl_core.base.arrays import as_float64, as_integers, frozen, is_whole
 from ccmtl_core.base.display import counted, shown
 from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.types import FloatArray, IntArray
-from ccmtl_core.components import components
+from ccmtl_core.kernels.components import components
 from ccmtl_core.leaf_search import nearest_by_leaves
 
 TIE_RULE = (

@@ -6,7 +6,7 @@ import numpy as np
 
 from ccmtl_core.base.arrays import read_only
 from ccmtl_core.base.types import FloatArray, IntArray
-from ccmtl_core.compiled import kernel
+from ccmtl_core.kernels.compiled import kernel
 
 
 def leaf_order(points: FloatArray, leaf: int, block: int) -> IntArray:

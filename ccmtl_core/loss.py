@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ccmtl_core.base.types import EPS, FloatArray
-from ccmtl_core.block_products import absolute_quadratic, quadratic, times
+from ccmtl_core.kernels.block_products import absolute_quadratic, quadratic, times
 
 
 class Rounding(NamedTuple):

@@ -14,7 +14,7 @@ from ccmtl_core.base.arguments import check_kind
 from ccmtl_core.base.arrays import locked
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.types import FloatArray, IntArray
-from ccmtl_core.gram_kernel import accumulate_gram
+from ccmtl_core.kernels.statistics.gram_kernel import accumulate_gram
 from ccmtl_core.statistics import SufficientStatistics
 
 Array = TypeVar("Array", FloatArray, IntArray)
@@ -97,7 +97,7 @@ class StatisticsSum:
     def add_rows(
         self, X: FloatArray, y: FloatArray, order: IntArray, offsets: IntArray, task: IntArray
     ) -> None:
-        """Add rows that are grouped by task, as :func:`~ccmtl_core.gram_kernel.accumulate_gram` takes them.
+        """Add rows that are grouped by task, as :func:`~ccmtl_core.kernels.statistics.gram_kernel.accumulate_gram` takes them.
 
         Parameters
         ----------

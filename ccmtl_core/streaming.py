@@ -15,7 +15,7 @@ from ccmtl_core.base.file_path import checked_path
 from ccmtl_core.base.id_codes import id_codes
 from ccmtl_core.base.threads import check_workers
 from ccmtl_core.columns import ColumnReader, check_roles
-from ccmtl_core.grouping import group_rows
+from ccmtl_core.kernels.grouping import group_rows
 from ccmtl_core.merging import StatisticsSum, merge_statistics
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.table_file import table_batches

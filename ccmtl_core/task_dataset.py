@@ -33,7 +33,7 @@ from ccmtl_core.base.arrays import (
 from ccmtl_core.base.display import counted, named, quoted, shown, spread
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.types import FloatArray, IntArray
-from ccmtl_core.grouping import group_rows
+from ccmtl_core.kernels.grouping import group_rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 CORE_MAY_USE = {"joblib", "llvmlite", "numba", "numpy", "polars", "pyamg", "scipy", "threadpoolctl"}
 CORE_DOORS = {
     "ccmtl_core",
-    "ccmtl_core.compiled",
+    "ccmtl_core.kernels.compiled",
     "ccmtl_core.base.file_path",
     "ccmtl_core.forecasting",
     "ccmtl_core.model",

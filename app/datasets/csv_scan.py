@@ -12,7 +12,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from ccmtl_core.compiled import kernel
+from ccmtl_core.kernels.compiled import kernel
 
 MAX_IRREGULARITIES = 10_000
 

@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.compiled import kernel
+from ccmtl_core.kernels.compiled import kernel
 
 SIZES = {"16 kB": 1 << 14, "256 kB": 1 << 18, "8 MB": 1 << 23, "512 MB": 1 << 29}
 """Together, both arrays of a copy: in the first, second and third cache of usual machines, and in memory."""

@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from ccmtl_core.base.types import FloatArray
+from ccmtl_core.kernels.solver import edge_kernels
 from ccmtl_core.objective import FusionProblem
-from ccmtl_core.solver import edge_kernels
 from ccmtl_core.solver.cg import CGResult, flexible_cg
 from ccmtl_core.solver.multigrid import Multigrid
 from ccmtl_core.solver.pooled_spectrum import PooledSpectrum

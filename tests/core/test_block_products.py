@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ccmtl_core.base.arrays import read_only
-from ccmtl_core.block_products import absolute_quadratic, quadratic, times
-from ccmtl_core.vectors import LARGE
+from ccmtl_core.kernels.block_products import absolute_quadratic, quadratic, times
+from ccmtl_core.kernels.vectors import LARGE
 
 sizes = pytest.mark.parametrize(
     ("T", "P"), [(0, 3), (1, 1), (40, 2), (LARGE // 5, 5), (30, 8), (30, 11)], ids="{0}".format

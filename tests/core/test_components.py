@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from ccmtl_core.components import components, equal_ends
+from ccmtl_core.kernels.components import components, equal_ends
 from tests.core.fusion_problems import GRAPHS, random_graph
 
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from ccmtl_core import SufficientStatistics, TaskDataset
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.types import EPS
-from ccmtl_core.gram_blocks import ROWS
-from ccmtl_core.gram_kernel import PIECE, accumulate_gram
 from ccmtl_core.gram_totals import Totals, zeros
+from ccmtl_core.kernels.statistics.gram_blocks import ROWS
+from ccmtl_core.kernels.statistics.gram_kernel import PIECE, accumulate_gram
 from ccmtl_core.row_blocks import IN_PLACE
 
 WIDTHS = [*range(1, 19), 28, 31, 200]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ccmtl_core.grouping import group_rows, group_sums
+from ccmtl_core.kernels.grouping import group_rows, group_sums
 
 
 def test_rows_keep_their_order_within_a_group() -> None:

@@ -7,8 +7,8 @@ import pytest
 from numba.core.errors import TypingError
 
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.compiled import kernel
-from ccmtl_core.vectors import (
+from ccmtl_core.kernels.compiled import kernel
+from ccmtl_core.kernels.vectors import (
     LARGE,
     MOST_LANES,
     Lanes,

@@ -19,7 +19,7 @@ from scipy.sparse.linalg import splu
 from benchmarks.solver.references.attempt import Attempt
 from benchmarks.stopwatch import Stopwatch
 from ccmtl_core.base.types import FloatArray, IndexArray
-from ccmtl_core.compiled import kernel
+from ccmtl_core.kernels.compiled import kernel
 from ccmtl_core.objective import FusionProblem, row_norms
 
 RELAXATION = 1.6

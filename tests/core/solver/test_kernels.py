@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ccmtl_core.solver import edge_kernels, kernels
+from ccmtl_core.kernels.solver import edge_kernels
+from ccmtl_core.kernels.solver import system_kernels as kernels
 from tests.core.fusion_problems import GRAPHS, random_graph
 
 close = pytest.approx

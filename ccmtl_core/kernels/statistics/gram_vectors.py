@@ -11,7 +11,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from ccmtl_core.vectors import (
+from ccmtl_core.kernels.vectors import (
     FUSED,
     PLACE,
     Lanes,

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from ccmtl_core.base.types import FloatArray, IndexArray
-from ccmtl_core.compiled import kernel
-from ccmtl_core.vectors import Lanes, Pointer, Vector, later, load, pointer, store, total, width
+from ccmtl_core.kernels.compiled import kernel
+from ccmtl_core.kernels.vectors import Lanes, Pointer, Vector, later, load, pointer, store, total, width
 
 
 @kernel

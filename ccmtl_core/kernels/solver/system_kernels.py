@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from ccmtl_core.base.types import FloatArray, IndexArray
-from ccmtl_core.compiled import kernel
-from ccmtl_core.vectors import Lanes, Pointer, later, load, number, pointer, store, width, zeros
+from ccmtl_core.kernels.compiled import kernel
+from ccmtl_core.kernels.vectors import Lanes, Pointer, later, load, number, pointer, store, width, zeros
 
 
 @kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ccmtl_core.base.types import BoolArray, FloatArray
-from ccmtl_core.compiled import kernel
+from ccmtl_core.kernels.compiled import kernel
 
 SAFE_PIVOT = 1e-6
 """Squared sine of a column's angle to those before it, above which it counts as independent."""

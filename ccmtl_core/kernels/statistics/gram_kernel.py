@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from ccmtl_core.base.arrays import read_only
 from ccmtl_core.base.types import FloatArray, IntArray
-from ccmtl_core.compiled import kernel
-from ccmtl_core.gram_blocks import ROWS, Rows, Target, add_rows
-from ccmtl_core.gram_vectors import LANES
-from ccmtl_core.vectors import pointer
+from ccmtl_core.kernels.compiled import kernel
+from ccmtl_core.kernels.statistics.gram_blocks import ROWS, Rows, Target, add_rows
+from ccmtl_core.kernels.statistics.gram_vectors import LANES
+from ccmtl_core.kernels.vectors import pointer
 
 PIECE = 16 * ROWS
 CACHED = 2048

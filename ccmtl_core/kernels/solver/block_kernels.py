@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.compiled import kernel
-from ccmtl_core.least_squares_kernels import SAFE_PIVOT
-from ccmtl_core.vectors import Lanes, width
+from ccmtl_core.kernels.compiled import kernel
+from ccmtl_core.kernels.statistics.least_squares_kernels import SAFE_PIVOT
+from ccmtl_core.kernels.vectors import Lanes, width
 
 
 @kernel

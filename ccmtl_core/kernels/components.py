@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
-from ccmtl_core.compiled import kernel
+from ccmtl_core.kernels.compiled import kernel
 
 
 @kernel

@@ -9,8 +9,19 @@ from __future__ import annotations
 import numpy as np
 
 from ccmtl_core.base.types import FloatArray, IndexArray
-from ccmtl_core.compiled import kernel
-from ccmtl_core.vectors import Lanes, absolute, later, load, pointer, replaced, store, total, width, zeros
+from ccmtl_core.kernels.compiled import kernel
+from ccmtl_core.kernels.vectors import (
+    Lanes,
+    absolute,
+    later,
+    load,
+    pointer,
+    replaced,
+    store,
+    total,
+    width,
+    zeros,
+)
 
 
 @kernel

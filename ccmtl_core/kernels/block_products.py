@@ -6,8 +6,19 @@ import numpy as np
 
 from ccmtl_core.base.arrays import read_only
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.compiled import kernel
-from ccmtl_core.vectors import Lanes, absolute, lanes_for, later, load, pointer, store, total, width, zeros
+from ccmtl_core.kernels.compiled import kernel
+from ccmtl_core.kernels.vectors import (
+    Lanes,
+    absolute,
+    lanes_for,
+    later,
+    load,
+    pointer,
+    store,
+    total,
+    width,
+    zeros,
+)
 
 
 def times(A: FloatArray, v: FloatArray) -> FloatArray:

@@ -7,9 +7,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ccmtl_core.compiled import kernel
-from ccmtl_core.gram_vectors import BLOCK, LANES, add_products, add_to, no_products, replace_two, vector
-from ccmtl_core.vectors import Pointer, load, number
+from ccmtl_core.kernels.compiled import kernel
+from ccmtl_core.kernels.statistics.gram_vectors import (
+    BLOCK,
+    LANES,
+    add_products,
+    add_to,
+    no_products,
+    replace_two,
+    vector,
+)
+from ccmtl_core.kernels.vectors import Pointer, load, number
 
 ROWS = 12
 

@@ -1,0 +1,1 @@
+"""Loops compiled by numba, and the vectors in registers that they are written in."""

@@ -1,0 +1,1 @@
+"""Loops of the solvers over tasks and edges."""

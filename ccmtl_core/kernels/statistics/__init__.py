@@ -1,0 +1,1 @@
+"""Loops over rows and blocks of statistics."""
