@@ -12,7 +12,7 @@ from ccmtl_core.fit import FitResult, fit
 from ccmtl_core.inputs import Statistics, statistics_of
 from ccmtl_core.knn_graph import TaskGraph
 from ccmtl_core.merging import merge_statistics
-from ccmtl_core.model import CCMTLModel
+from ccmtl_core.model.ccmtl_model import CCMTLModel
 from ccmtl_core.single_task import start_weights
 from ccmtl_core.solver.report import ProgressCallback
 from ccmtl_core.statistics import SufficientStatistics

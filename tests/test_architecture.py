@@ -17,7 +17,7 @@ CORE_DOORS = {
     "ccmtl_core.kernels.compiled",
     "ccmtl_core.base.file_path",
     "ccmtl_core.forecasting",
-    "ccmtl_core.model",
+    "ccmtl_core.model.ccmtl_model",
     "ccmtl_core.base.near_matches",
     "ccmtl_core.base.number_hint",
     "ccmtl_core.statistics_table",

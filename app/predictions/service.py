@@ -1,6 +1,6 @@
 """A body and a model in memory go in, the answer's bytes come out; predictions are ``Σ_p W_tp x_p``.
 
-The arithmetic is :func:`ccmtl_core.model.predict_rows`, the same as ``CCMTLModel.predict``, so that the
+The arithmetic is :func:`ccmtl_core.model.ccmtl_model.predict_rows`, the same as ``CCMTLModel.predict``, so that the
 numbers over HTTP are those of the library to the last bit.
 """
 
@@ -32,7 +32,7 @@ from app.predictions.wire import (
 )
 from app.request_body import EXPLAINED_BYTES, explain, first_fault, parse_json_object
 from ccmtl_core.forecasting import Frequency, recursive_forecast
-from ccmtl_core.model import predict_rows
+from ccmtl_core.model.ccmtl_model import predict_rows
 
 MAX_ID_BYTES = 512
 

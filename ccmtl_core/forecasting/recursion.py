@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from ccmtl_core.base.arrays import as_float64, as_shape, is_whole
 from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.model import predict_rows
+from ccmtl_core.model.ccmtl_model import predict_rows
 
 MAX_PERIODS_AHEAD = 2**20
 """More than the hours of a century: a larger horizon is a mistake."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ccmtl_core import CCMTLModel, DataError, TaskDataset, UnknownTaskError, fit
-from ccmtl_core.model import ROWS_PER_STEP, predict_rows
+from ccmtl_core.model.ccmtl_model import ROWS_PER_STEP, predict_rows
 
 IDS = ("0471", "471", "a/b")
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ccmtl_core import CCMTLModel, ModelFileError, ParameterError
-from ccmtl_core.model_file import write_model_file
+from ccmtl_core.model.model_file import write_model_file
 
 IDS = ("0471", "471", "a/b", "  ", "北京", "\ud800", "line\nbreak")
 

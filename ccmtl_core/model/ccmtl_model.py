@@ -27,7 +27,7 @@ from ccmtl_core.base.display import counted, named, shown
 from ccmtl_core.base.exceptions import DataError, ModelFileError, UnknownTaskError
 from ccmtl_core.base.near_matches import NearMatches
 from ccmtl_core.base.types import FloatArray, IntArray
-from ccmtl_core.model_file import read_model_file, write_model_file
+from ccmtl_core.model.model_file import read_model_file, write_model_file
 
 ROWS_PER_STEP = 16_384
 _NO_INTERCEPT = np.empty(0)

@@ -1,0 +1,1 @@
+"""The fitted model: weights per task, predictions, and the file that keeps them."""
