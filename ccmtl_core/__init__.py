@@ -8,6 +8,7 @@ from ccmtl_core.base.exceptions import (
     ParameterError,
     UnknownTaskError,
 )
+from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.fit import FitResult, fit
 from ccmtl_core.fold_paths import SelectionProgress
 from ccmtl_core.folds import contiguous_folds, random_folds, rolling_origins, training_folds
@@ -26,7 +27,6 @@ from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.statistics_table import read_statistics, read_statistics_folds, statistics_frame
 from ccmtl_core.streaming import statistics_from_files
 from ccmtl_core.strength import FusingStrength, fused_weights, fusing_strength, strength_grid
-from ccmtl_core.task_dataset import TaskDataset
 from ccmtl_core.triangular_statistics import TriangularStatistics
 
 __all__ = [

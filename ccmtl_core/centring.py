@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 from ccmtl_core.base.arrays import as_float64
 from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.types import EPS, BoolArray, FloatArray, IntArray
+from ccmtl_core.data.row_blocks import IN_PLACE
 from ccmtl_core.kernels.compiled import kernel
 from ccmtl_core.kernels.statistics.qr_kernel import CHUNK, accumulate_factor
 from ccmtl_core.least_squares import SURE, column_lengths
-from ccmtl_core.row_blocks import IN_PLACE
 
 SLACK = 1e-9
 """By how much, relatively, rounding may have moved sums beyond what rows can have."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ccmtl_core.base.types import FloatArray, IntArray
+from ccmtl_core.data.weighted_rows import WeightedRows
 from ccmtl_core.kernels.statistics.gram_kernel import accumulate_gram
-from ccmtl_core.weighted_rows import WeightedRows
 
 Totals = tuple[FloatArray, ...]
 """gram, xty, yty, x_sum, y_sum: what the pass adds to."""

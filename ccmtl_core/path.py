@@ -21,6 +21,7 @@ from ccmtl_core.base.display import counted, shown, spread
 from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.clusters import Clusters
+from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.fusion_solver import FusionSolver, check_solver
 from ccmtl_core.inputs import Statistics, statistics_of
 from ccmtl_core.knn_graph import TaskGraph, check_graph, nearest_neighbour_graph
@@ -30,7 +31,6 @@ from ccmtl_core.objective import STRENGTHS, check_strength
 from ccmtl_core.solver.outcome import Outcome
 from ccmtl_core.solver.report import SolveStatus
 from ccmtl_core.strength import FusingStrength, fusing_strength, single_task_cuts, strength_grid
-from ccmtl_core.task_dataset import TaskDataset
 
 
 @dataclass(frozen=True, eq=False)

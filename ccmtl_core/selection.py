@@ -20,6 +20,7 @@ from ccmtl_core.base.display import counted, named, shown
 from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.threads import check_workers
 from ccmtl_core.base.types import FloatArray, IntArray
+from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.fit import FitResult, fit
 from ccmtl_core.fold_paths import FoldPaths, SelectionProgress
 from ccmtl_core.folds import check_number, contiguous_folds, random_folds, rolling_origins, training_folds
@@ -32,7 +33,6 @@ from ccmtl_core.rivals import rival_errors
 from ccmtl_core.scoring import Score, check_rule, choose, finite_score, mean_of_task_rmse, standard_error
 from ccmtl_core.statistics import SufficientStatistics
 from ccmtl_core.strength import strength_grid
-from ccmtl_core.task_dataset import TaskDataset
 
 FOLDS = ("random", "contiguous", "rolling")
 
@@ -165,7 +165,7 @@ def select(
 
     Examples
     --------
-    >>> from ccmtl_core.synthetic import syn
+    >>> from ccmtl_core.data.synthetic import syn
     >>> data = syn(np.random.default_rng(0), n_tasks=12, n_features=2, n_samples=20).dataset
     >>> selection = select(data, [0.0, 1.0, 1e4], n_folds=3, n_neighbors=3)
     >>> selection.fusion_strength, selection.fold_errors.shape

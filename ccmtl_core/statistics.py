@@ -29,15 +29,15 @@ from ccmtl_core.centring import (
     means_of,
     refuse_unequal_sums,
 )
+from ccmtl_core.data.row_blocks import IN_PLACE, Block, BlockNames, check_sizes, group_by_fold, group_by_task
+from ccmtl_core.data.task_dataset import TaskDataset
+from ccmtl_core.data.weighted_rows import weighted_rows
 from ccmtl_core.gram_checks import refuse_impossible, refuse_impossible_sums
 from ccmtl_core.gram_totals import Totals, sum_of_tasks, weighted_totals, zeros
 from ccmtl_core.kernels.block_products import quadratic
 from ccmtl_core.kernels.statistics.gram_kernel import accumulate_gram
 from ccmtl_core.least_squares import LeastSquares, least_squares_from_gram
 from ccmtl_core.loss import GramLoss
-from ccmtl_core.row_blocks import IN_PLACE, Block, BlockNames, check_sizes, group_by_fold, group_by_task
-from ccmtl_core.task_dataset import TaskDataset
-from ccmtl_core.weighted_rows import weighted_rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,12 +36,12 @@ from ccmtl_core.centring import (
     means_of,
     refuse_unequal_sums,
 )
+from ccmtl_core.data.row_blocks import IN_PLACE, Block, BlockNames, check_sizes, group_by_fold, group_by_task
+from ccmtl_core.data.task_dataset import TaskDataset
+from ccmtl_core.data.weighted_rows import weighted_rows
 from ccmtl_core.kernels.statistics.qr_kernel import accumulate_factor
 from ccmtl_core.least_squares import LeastSquares, column_lengths, least_squares_from_factor
 from ccmtl_core.loss import FactorLoss
-from ccmtl_core.row_blocks import IN_PLACE, Block, BlockNames, check_sizes, group_by_fold, group_by_task
-from ccmtl_core.task_dataset import TaskDataset
-from ccmtl_core.weighted_rows import weighted_rows
 
 
 @dataclass(frozen=True, eq=False)

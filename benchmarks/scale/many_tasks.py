@@ -27,8 +27,8 @@ from ccmtl_core import (
     nearest_neighbour_graph,
     single_task_weights,
 )
+from ccmtl_core.data.synthetic import scale_syn
 from ccmtl_core.leaf_search import nearest_by_leaves
-from ccmtl_core.synthetic import scale_syn
 
 SIZES = (5_000, 10_000, 20_000, 40_000, 80_000, 160_000)
 SHARES = (1e-3, 1e-2, 1e-1)

@@ -21,7 +21,7 @@ from benchmarks.report import Bar, Row, Section
 from benchmarks.scale.many_tasks import SHARES, SPREADS, TOLERANCE, load_kernels
 from ccmtl_core import SufficientStatistics, fit
 from ccmtl_core.base.types import FloatArray, IntArray
-from ccmtl_core.synthetic import scale_syn
+from ccmtl_core.data.synthetic import scale_syn
 
 TASKS, BLOCK_TASKS, N_FEATURES = 1_000_000, 10_000, 10
 FUSING = 25.0  # about where clusters of this kind are wholly fused; many_tasks.py bounds it

@@ -10,7 +10,7 @@ from benchmarks.report import Bar, Section
 from benchmarks.stopwatch import Stopwatch
 from benchmarks.ta_feng import lagged_panel, transactions
 from ccmtl_core import TaskDataset, select
-from ccmtl_core.synthetic import syn
+from ccmtl_core.data.synthetic import syn
 from examples.ta_feng import NotToBeHad
 
 SEED = 0

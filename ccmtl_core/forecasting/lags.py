@@ -15,8 +15,8 @@ from ccmtl_core.base.arrays import is_real, is_whole
 from ccmtl_core.base.display import shown
 from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import FloatArray, IntArray
+from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.forecasting.panel import SeriesPanel
-from ccmtl_core.task_dataset import TaskDataset
 
 NO_PERIOD = np.iinfo(np.int64).min
 """Last period of a series that has no entries."""

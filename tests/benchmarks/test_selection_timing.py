@@ -11,7 +11,7 @@ from benchmarks import ta_feng
 from benchmarks.scale import appended
 from benchmarks.selection import data, models, timing
 from ccmtl_core import select
-from ccmtl_core.synthetic import syn
+from ccmtl_core.data.synthetic import syn
 from examples.ta_feng import NotToBeHad
 
 

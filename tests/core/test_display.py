@@ -16,8 +16,8 @@ from ccmtl_core import (
     random_coefficients,
     select,
 )
+from ccmtl_core.data.synthetic import syn
 from ccmtl_core.forecasting import SeriesPanel, lag_dataset
-from ccmtl_core.synthetic import syn
 
 DATA = syn(np.random.default_rng(0), n_tasks=200, n_features=40, n_samples=90).dataset
 SELECTION = select(DATA, [0.0, 1.0, 1e4], n_folds=3)

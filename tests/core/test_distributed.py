@@ -18,7 +18,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from ccmtl_core import SufficientStatistics, select, statistics_from_files
-from ccmtl_core.synthetic import syn
+from ccmtl_core.data.synthetic import syn
 
 FEATURES = ["x_1", "x_2", "x_3"]
 N_FILES, N_ROWS, N_WORKERS = 24, 60_000, 3

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ccmtl_core import DataError, SufficientStatistics, TaskDataset, fit, merge_statistics
-from ccmtl_core.synthetic import syn
+from ccmtl_core.data.synthetic import syn
 
 SUMS = ("gram", "xty", "yty", "n_samples", "weight", "x_sum", "y_sum")
 

@@ -16,7 +16,7 @@ from ccmtl_core import (
     fit,
     refit,
 )
-from ccmtl_core.synthetic import syn
+from ccmtl_core.data.synthetic import syn
 
 STRENGTH, TOLERANCE = 3.0, 1e-6
 

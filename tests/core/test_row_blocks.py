@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from ccmtl_core import DataError, ParameterError, SufficientStatistics, TaskDataset, TriangularStatistics
-from ccmtl_core.row_blocks import check_sizes
+from ccmtl_core.data.row_blocks import check_sizes
 
 KINDS = (SufficientStatistics, TriangularStatistics)
 DATA = TaskDataset.from_arrays([np.ones((4, 1))], [np.arange(4.0)])

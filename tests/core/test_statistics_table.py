@@ -19,7 +19,7 @@ from ccmtl_core import (
     read_statistics_folds,
     statistics_frame,
 )
-from ccmtl_core.synthetic import syn
+from ccmtl_core.data.synthetic import syn
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ccmtl_core import ParameterError, TriangularStatistics
-from ccmtl_core.synthetic import scale_syn, syn
+from ccmtl_core.data.synthetic import scale_syn, syn
 
 
 def test_the_same_seed_gives_the_same_bits() -> None:

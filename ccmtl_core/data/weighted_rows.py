@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from ccmtl_core.base.arrays import as_float64, refuse_each
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.types import FloatArray, IntArray
-from ccmtl_core.task_dataset import TaskDataset
+from ccmtl_core.data.task_dataset import TaskDataset
 
 
 @dataclass(frozen=True, eq=False)

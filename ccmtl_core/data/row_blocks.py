@@ -24,8 +24,8 @@ from ccmtl_core.base.arrays import (
 )
 from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.types import FloatArray, IntArray
+from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.kernels.grouping import group_rows
-from ccmtl_core.task_dataset import TaskDataset
 
 Block = tuple[ArrayLike, ArrayLike, ArrayLike]
 """X (b, P), y (b,), task_index (b,) integers."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import FloatArray, IntArray
-from ccmtl_core.task_dataset import TaskDataset
+from ccmtl_core.data.task_dataset import TaskDataset
 
 
 @dataclass(frozen=True, eq=False)
