@@ -12,7 +12,7 @@ from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.fit import FitResult, fit
 from ccmtl_core.fold_paths import SelectionProgress
 from ccmtl_core.folds import contiguous_folds, random_folds, rolling_origins, training_folds
-from ccmtl_core.knn_graph import TaskGraph, nearest_neighbour_graph
+from ccmtl_core.graph.knn_graph import TaskGraph, nearest_neighbour_graph
 from ccmtl_core.merging import merge_statistics
 from ccmtl_core.model.ccmtl_model import CCMTLModel
 from ccmtl_core.model_choices import ModelChoices

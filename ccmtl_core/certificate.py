@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ccmtl_core.base.types import EPS, BoolArray, FloatArray, IntArray
-from ccmtl_core.forest import spanning_forest
+from ccmtl_core.graph.forest import spanning_forest
 from ccmtl_core.inputs import Statistics
 from ccmtl_core.kernels.components import components
 from ccmtl_core.kernels.solver import edge_kernels

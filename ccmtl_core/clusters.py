@@ -13,11 +13,11 @@ import numpy as np
 
 from ccmtl_core.base.arrays import locked, read_only
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
+from ccmtl_core.graph.knn_graph import TaskGraph
 from ccmtl_core.kernels.components import components, equal_ends
 from ccmtl_core.kernels.grouping import group_sums
 from ccmtl_core.kernels.solver import edge_kernels
 from ccmtl_core.kernels.solver import system_kernels as kernels
-from ccmtl_core.knn_graph import TaskGraph
 from ccmtl_core.objective import FusionProblem
 from ccmtl_core.statistics import SufficientStatistics
 

@@ -18,9 +18,9 @@ from ccmtl_core.base.arrays import is_real
 from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import EPS, FloatArray
 from ccmtl_core.certificate import Certifier
+from ccmtl_core.graph.knn_graph import TaskGraph
 from ccmtl_core.inputs import Statistics
 from ccmtl_core.kernels.block_products import times
-from ccmtl_core.knn_graph import TaskGraph
 from ccmtl_core.least_squares import SURE
 from ccmtl_core.objective import FusionProblem
 from ccmtl_core.solver.alternating import alternate

@@ -9,8 +9,8 @@ from ccmtl_core.base.arrays import is_real
 from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.fit import FitResult, fit
+from ccmtl_core.graph.knn_graph import TaskGraph
 from ccmtl_core.inputs import Statistics, statistics_of
-from ccmtl_core.knn_graph import TaskGraph
 from ccmtl_core.merging import merge_statistics
 from ccmtl_core.model.ccmtl_model import CCMTLModel
 from ccmtl_core.single_task import start_weights

@@ -22,12 +22,12 @@ from ccmtl_core.base.arrays import is_real, is_whole
 from ccmtl_core.base.display import counted, shown
 from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import EPS, FloatArray, IntArray
-from ccmtl_core.forest import send_to_roots, spanning_forest
+from ccmtl_core.graph.forest import send_to_roots, spanning_forest
+from ccmtl_core.graph.knn_graph import TaskGraph
 from ccmtl_core.inputs import Statistics, statistics_of
 from ccmtl_core.kernels.block_products import times
 from ccmtl_core.kernels.grouping import group_sums
 from ccmtl_core.kernels.solver import system_kernels as kernels
-from ccmtl_core.knn_graph import TaskGraph
 from ccmtl_core.least_squares import least_squares_from_gram
 from ccmtl_core.objective import MIN_STRENGTH, FusionProblem, row_norms
 from ccmtl_core.solver.cg import flexible_cg

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 FIRST_JOB = """
 import numpy as np
 from ccmtl_core import SufficientStatistics, TaskDataset, fit, select
-from ccmtl_core.leaf_search import nearest_by_leaves
+from ccmtl_core.graph.leaf_search import nearest_by_leaves
 points = np.random.default_rng(0).normal(size=(100, 5))
 for scale in (1.0, 1e15):
     points[-1] *= scale

@@ -28,7 +28,7 @@ from ccmtl_core import (
     single_task_weights,
 )
 from ccmtl_core.data.synthetic import scale_syn
-from ccmtl_core.leaf_search import nearest_by_leaves
+from ccmtl_core.graph.leaf_search import nearest_by_leaves
 
 SIZES = (5_000, 10_000, 20_000, 40_000, 80_000, 160_000)
 SHARES = (1e-3, 1e-2, 1e-1)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ccmtl_core.forest import send_to_roots, spanning_forest
+from ccmtl_core.graph.forest import send_to_roots, spanning_forest
 from ccmtl_core.objective import FusionProblem
 
 from .fusion_problems import GRAPHS, random_graph, regular

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ccmtl_core import DataError, ParameterError, TaskGraph, nearest_neighbour_graph
-from ccmtl_core.knn_graph import TIE_RULE
+from ccmtl_core.graph.knn_graph import TIE_RULE
 
 property_test = settings(derandomize=True, max_examples=60)
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial import KDTree
 
-from ccmtl_core.knn_graph import nearest_neighbour_graph
-from ccmtl_core.leaf_search import nearest_by_leaves
+from ccmtl_core.graph.knn_graph import nearest_neighbour_graph
+from ccmtl_core.graph.leaf_search import nearest_by_leaves
 
 
 def by_all_distances(points: np.ndarray, k: int) -> np.ndarray:
@@ -78,7 +78,7 @@ def test_the_graph_of_many_tasks_is_that_of_a_tree(monkeypatch: pytest.MonkeyPat
     weights = np.random.default_rng(0).normal(size=(4000, 6))
     weights[:50] = 0.0
     expected = nearest_neighbour_graph(weights, 8)
-    monkeypatch.setattr("ccmtl_core.knn_graph._MANY_POINTS", 1000)
+    monkeypatch.setattr("ccmtl_core.graph.knn_graph._MANY_POINTS", 1000)
     found = nearest_neighbour_graph(weights, 8)
     np.testing.assert_array_equal(found.edges, expected.edges)
     np.testing.assert_array_equal(found.multiplicity, expected.multiplicity)

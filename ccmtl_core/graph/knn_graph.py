@@ -20,8 +20,8 @@ from ccmtl_core.base.arrays import as_float64, as_integers, frozen, is_whole
 from ccmtl_core.base.display import counted, shown
 from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.types import FloatArray, IntArray
+from ccmtl_core.graph.leaf_search import nearest_by_leaves
 from ccmtl_core.kernels.components import components
-from ccmtl_core.leaf_search import nearest_by_leaves
 
 TIE_RULE = (
     "Tasks with identical weights form a group. In a group of at most k tasks each task takes all the "

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from ccmtl_core.base.threads import sharing, slices
 from ccmtl_core.base.types import FloatArray, IntArray
+from ccmtl_core.graph.leaf_order import leaf_order
 from ccmtl_core.kernels.compiled import kernel
 from ccmtl_core.kernels.vectors import Lanes
-from ccmtl_core.leaf_order import leaf_order
 
 _LEAF = 32  # points
 _LEAVES = 16  # of a block; a number below 2²⁴ says which of them

@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from ccmtl_core.base.types import BoolArray, FloatArray, IndexArray
+from ccmtl_core.graph.knn_graph import TaskGraph
 from ccmtl_core.kernels.compiled import kernel
-from ccmtl_core.knn_graph import TaskGraph
 
 
 class Forest(NamedTuple):

@@ -1,0 +1,1 @@
+"""The nearest-neighbour graph of the tasks."""
