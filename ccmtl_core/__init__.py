@@ -11,9 +11,7 @@ from ccmtl_core.base.exceptions import (
 from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.fit import FitResult, fit
 from ccmtl_core.fold_paths import SelectionProgress
-from ccmtl_core.folds import contiguous_folds, random_folds, rolling_origins, training_folds
 from ccmtl_core.graph.knn_graph import TaskGraph, nearest_neighbour_graph
-from ccmtl_core.merging import merge_statistics
 from ccmtl_core.model.ccmtl_model import CCMTLModel
 from ccmtl_core.model_choices import ModelChoices
 from ccmtl_core.path import FusionPath, PathPoint, fit_path
@@ -23,11 +21,13 @@ from ccmtl_core.refit import append_statistics, refit
 from ccmtl_core.selection import Selection, select
 from ccmtl_core.single_task import pooled_weights, shrunk_weights, single_task_weights
 from ccmtl_core.solver.report import Progress, SolveReport, SolveStatus
-from ccmtl_core.statistics import SufficientStatistics
+from ccmtl_core.statistics.folds import contiguous_folds, random_folds, rolling_origins, training_folds
+from ccmtl_core.statistics.merging import merge_statistics
+from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
+from ccmtl_core.statistics.triangular_statistics import TriangularStatistics
 from ccmtl_core.statistics_table import read_statistics, read_statistics_folds, statistics_frame
 from ccmtl_core.streaming import statistics_from_files
 from ccmtl_core.strength import FusingStrength, fused_weights, fusing_strength, strength_grid
-from ccmtl_core.triangular_statistics import TriangularStatistics
 
 __all__ = [
     "CCMTLError",

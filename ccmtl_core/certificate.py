@@ -28,14 +28,14 @@ import numpy as np
 
 from ccmtl_core.base.types import EPS, BoolArray, FloatArray, IntArray
 from ccmtl_core.graph.forest import spanning_forest
-from ccmtl_core.inputs import Statistics
 from ccmtl_core.kernels.components import components
 from ccmtl_core.kernels.solver import edge_kernels
-from ccmtl_core.loss import Rounding
 from ccmtl_core.objective import FusionProblem, row_norms
 from ccmtl_core.solver.cg import flexible_cg
 from ccmtl_core.solver.multigrid import Multigrid
 from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
+from ccmtl_core.statistics.inputs import Statistics
+from ccmtl_core.statistics.loss import Rounding
 
 _SHARE = 0.2  # of the tolerated gap that residuals may cost
 _UNEVEN = 1e4  # ratio of a task's longest column to its shortest, from which they are scaled

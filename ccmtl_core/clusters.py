@@ -19,7 +19,7 @@ from ccmtl_core.kernels.grouping import group_sums
 from ccmtl_core.kernels.solver import edge_kernels
 from ccmtl_core.kernels.solver import system_kernels as kernels
 from ccmtl_core.objective import FusionProblem
-from ccmtl_core.statistics import SufficientStatistics
+from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 
 
 @dataclass(frozen=True, eq=False)

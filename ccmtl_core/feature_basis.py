@@ -12,10 +12,10 @@ import numpy as np
 
 from ccmtl_core.base.arrays import locked, read_only
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.inputs import Statistics
 from ccmtl_core.kernels.compiled import kernel
-from ccmtl_core.statistics import SufficientStatistics
-from ccmtl_core.triangular_statistics import TriangularStatistics
+from ccmtl_core.statistics.inputs import Statistics
+from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
+from ccmtl_core.statistics.triangular_statistics import TriangularStatistics
 
 
 def in_basis(statistics: Statistics, L: FloatArray) -> Statistics:

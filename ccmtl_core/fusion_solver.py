@@ -19,9 +19,7 @@ from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import EPS, FloatArray
 from ccmtl_core.certificate import Certifier
 from ccmtl_core.graph.knn_graph import TaskGraph
-from ccmtl_core.inputs import Statistics
 from ccmtl_core.kernels.block_products import times
-from ccmtl_core.least_squares import SURE
 from ccmtl_core.objective import FusionProblem
 from ccmtl_core.solver.alternating import alternate
 from ccmtl_core.solver.dual_ascent import Inverse, dual_ascent
@@ -29,6 +27,8 @@ from ccmtl_core.solver.multigrid import Multigrid
 from ccmtl_core.solver.newton import newton
 from ccmtl_core.solver.outcome import Outcome, Recorder, RoundCallback
 from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
+from ccmtl_core.statistics.inputs import Statistics
+from ccmtl_core.statistics.least_squares import SURE
 
 SOLVERS = ("auto", "dual", "alternating", "newton")
 _ALTERNATE_FROM = 1e-6  # tolerance; the alternation is the faster of the two above it, Newton's method below

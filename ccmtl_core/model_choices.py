@@ -18,12 +18,12 @@ import numpy as np
 
 from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import FloatArray, IntArray
-from ccmtl_core.centring import Means
 from ccmtl_core.feature_basis import from_basis, in_basis, to_basis
-from ccmtl_core.gram_checks import refuse_huge
-from ccmtl_core.inputs import Statistics
 from ccmtl_core.random_coefficients import random_coefficients
 from ccmtl_core.single_task import shrunk_weights, start_weights
+from ccmtl_core.statistics.centring import Means
+from ccmtl_core.statistics.gram_checks import refuse_huge
+from ccmtl_core.statistics.inputs import Statistics
 
 LOSS_SCALINGS = ("none", "spread", "residual")
 STARTS = ("least_squares", "shrunk")

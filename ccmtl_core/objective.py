@@ -19,9 +19,9 @@ from ccmtl_core.base.arrays import is_real
 from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.types import EPS, FloatArray, IntArray
 from ccmtl_core.graph.knn_graph import TaskGraph
-from ccmtl_core.inputs import Statistics
 from ccmtl_core.kernels.solver import edge_kernels
 from ccmtl_core.kernels.vectors import Lanes, lanes_for
+from ccmtl_core.statistics.inputs import Statistics
 
 MIN_STRENGTH, MAX_STRENGTH = 1e-100, 1e100
 STRENGTHS = "0, or from 1e-100 to 1e100"

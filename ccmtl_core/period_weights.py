@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from ccmtl_core.base.arrays import distinct_moments
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.data.task_dataset import TaskDataset
-from ccmtl_core.inputs import check_data
 from ccmtl_core.random_coefficients import random_coefficients
-from ccmtl_core.statistics import SufficientStatistics
+from ccmtl_core.statistics.inputs import check_data
+from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 
 LEAST_NOISE = 0.1
 """Of the median period's: a quiet period counts at most ten times as much as a typical one."""

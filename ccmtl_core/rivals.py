@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.inputs import Statistics
 from ccmtl_core.scoring import Score
 from ccmtl_core.single_task import pooled_weights, shrunk_weights, single_task_weights
+from ccmtl_core.statistics.inputs import Statistics
 
 SHRINKAGES = tuple(10.0**power for power in range(-3, 4))
 """Tried for the rival that is shrunk to the pooled weights."""

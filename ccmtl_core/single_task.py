@@ -7,7 +7,7 @@ import numpy as np
 from ccmtl_core.base.arrays import is_real
 from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.inputs import Statistics, statistics_of
+from ccmtl_core.statistics.inputs import Statistics, statistics_of
 
 
 def single_task_weights(statistics: Statistics) -> FloatArray:

@@ -39,7 +39,7 @@ from ccmtl_core.base.file_path import checked_path
 from ccmtl_core.base.id_codes import id_codes
 from ccmtl_core.base.types import IntArray
 from ccmtl_core.columns import ColumnReader
-from ccmtl_core.statistics import SufficientStatistics
+from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 from ccmtl_core.table_file import read_table, refuse_missing
 
 TASK, FOLD, FEATURES, N_SAMPLES, N_NULL = "task_id", "fold", "features", "n_samples", "n_null"

@@ -16,8 +16,8 @@ from ccmtl_core.base.id_codes import id_codes
 from ccmtl_core.base.threads import check_workers
 from ccmtl_core.columns import ColumnReader, check_roles
 from ccmtl_core.kernels.grouping import group_rows
-from ccmtl_core.merging import StatisticsSum, merge_statistics
-from ccmtl_core.statistics import SufficientStatistics
+from ccmtl_core.statistics.merging import StatisticsSum, merge_statistics
+from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 from ccmtl_core.table_file import table_batches
 
 BATCH_ROWS = 2**17

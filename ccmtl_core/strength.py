@@ -24,15 +24,15 @@ from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import EPS, FloatArray, IntArray
 from ccmtl_core.graph.forest import send_to_roots, spanning_forest
 from ccmtl_core.graph.knn_graph import TaskGraph
-from ccmtl_core.inputs import Statistics, statistics_of
 from ccmtl_core.kernels.block_products import times
 from ccmtl_core.kernels.grouping import group_sums
 from ccmtl_core.kernels.solver import system_kernels as kernels
-from ccmtl_core.least_squares import least_squares_from_gram
 from ccmtl_core.objective import MIN_STRENGTH, FusionProblem, row_norms
 from ccmtl_core.solver.cg import flexible_cg
 from ccmtl_core.solver.multigrid import Multigrid
 from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
+from ccmtl_core.statistics.inputs import Statistics, statistics_of
+from ccmtl_core.statistics.least_squares import least_squares_from_gram
 
 RATIO = 1.1
 _MOST_STEPS = 100

@@ -16,7 +16,7 @@ import numpy as np
 from ccmtl_core.base.types import EPS, BoolArray, FloatArray, IntArray
 from ccmtl_core.kernels.grouping import group_sums
 from ccmtl_core.kernels.solver import system_kernels as kernels
-from ccmtl_core.least_squares import SURE
+from ccmtl_core.statistics.least_squares import SURE
 
 _STILL = 1e-13  # of the largest eigenvalue, columns scaled to length one: the solver does not move along it
 _ROUNDING = 8.0 * np.finfo(float).eps  # times P: below it, an eigenvalue cannot be told from zero

@@ -14,9 +14,9 @@ from ccmtl_core import SufficientStatistics, TaskDataset
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.types import EPS
 from ccmtl_core.data.row_blocks import IN_PLACE
-from ccmtl_core.gram_totals import Totals, zeros
 from ccmtl_core.kernels.statistics.gram_blocks import ROWS
 from ccmtl_core.kernels.statistics.gram_kernel import PIECE, accumulate_gram
+from ccmtl_core.statistics.gram_totals import Totals, zeros
 
 WIDTHS = [*range(1, 19), 28, 31, 200]
 LENGTHS = [0, 1, 2, 3, 5, ROWS - 1, ROWS, ROWS + 1, 100, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE + 20]

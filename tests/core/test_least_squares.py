@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ccmtl_core import SufficientStatistics, TaskDataset, TriangularStatistics
-from ccmtl_core.least_squares import MAX_DIGITS, LeastSquares
+from ccmtl_core.statistics.least_squares import MAX_DIGITS, LeastSquares
 from tests.core.problems import datasets, exact_residual
 
 Form: TypeAlias = type[SufficientStatistics] | type[TriangularStatistics]

@@ -15,7 +15,7 @@ from ccmtl_core.base.arrays import locked
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.kernels.statistics.gram_kernel import accumulate_gram
-from ccmtl_core.statistics import SufficientStatistics
+from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 
 Array = TypeVar("Array", FloatArray, IntArray)
 

@@ -28,7 +28,11 @@ from ccmtl_core.base.arrays import (
 from ccmtl_core.base.display import counted, named, shown
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.types import FloatArray, IntArray
-from ccmtl_core.centring import (
+from ccmtl_core.data.row_blocks import IN_PLACE, Block, BlockNames, check_sizes, group_by_fold, group_by_task
+from ccmtl_core.data.task_dataset import TaskDataset
+from ccmtl_core.data.weighted_rows import weighted_rows
+from ccmtl_core.kernels.statistics.qr_kernel import accumulate_factor
+from ccmtl_core.statistics.centring import (
     Means,
     centred_factor,
     checked_factor,
@@ -36,12 +40,8 @@ from ccmtl_core.centring import (
     means_of,
     refuse_unequal_sums,
 )
-from ccmtl_core.data.row_blocks import IN_PLACE, Block, BlockNames, check_sizes, group_by_fold, group_by_task
-from ccmtl_core.data.task_dataset import TaskDataset
-from ccmtl_core.data.weighted_rows import weighted_rows
-from ccmtl_core.kernels.statistics.qr_kernel import accumulate_factor
-from ccmtl_core.least_squares import LeastSquares, column_lengths, least_squares_from_factor
-from ccmtl_core.loss import FactorLoss
+from ccmtl_core.statistics.least_squares import LeastSquares, column_lengths, least_squares_from_factor
+from ccmtl_core.statistics.loss import FactorLoss
 
 
 @dataclass(frozen=True, eq=False)

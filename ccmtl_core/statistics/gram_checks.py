@@ -8,7 +8,7 @@ import numpy as np
 
 from ccmtl_core.base.arrays import all_finite, refuse_each
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
-from ccmtl_core.centring import impossible_sums
+from ccmtl_core.statistics.centring import impossible_sums
 
 MAX_SQUARES = 1e90
 LEAST_SQUARES = float(np.finfo(np.float64).tiny)

@@ -20,7 +20,7 @@ from ccmtl_core.base.types import EPS, BoolArray, FloatArray, IntArray
 from ccmtl_core.data.row_blocks import IN_PLACE
 from ccmtl_core.kernels.compiled import kernel
 from ccmtl_core.kernels.statistics.qr_kernel import CHUNK, accumulate_factor
-from ccmtl_core.least_squares import SURE, column_lengths
+from ccmtl_core.statistics.least_squares import SURE, column_lengths
 
 SLACK = 1e-9
 """By how much, relatively, rounding may have moved sums beyond what rows can have."""

@@ -19,9 +19,9 @@ from ccmtl_core.base.arrays import as_array, distinct_moments, is_whole
 from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.types import IntArray
 from ccmtl_core.data.task_dataset import TaskDataset
-from ccmtl_core.inputs import check_data
-from ccmtl_core.statistics import SufficientStatistics
-from ccmtl_core.triangular_statistics import TriangularStatistics
+from ccmtl_core.statistics.inputs import check_data
+from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
+from ccmtl_core.statistics.triangular_statistics import TriangularStatistics
 
 Statistics = TypeVar("Statistics", SufficientStatistics, TriangularStatistics)
 

@@ -21,7 +21,12 @@ from ccmtl_core.base.display import counted, named, shown
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.threads import WORTH_SHARING, sharing, slices
 from ccmtl_core.base.types import FloatArray, IntArray
-from ccmtl_core.centring import (
+from ccmtl_core.data.row_blocks import IN_PLACE, Block, BlockNames, check_sizes, group_by_fold, group_by_task
+from ccmtl_core.data.task_dataset import TaskDataset
+from ccmtl_core.data.weighted_rows import weighted_rows
+from ccmtl_core.kernels.block_products import quadratic
+from ccmtl_core.kernels.statistics.gram_kernel import accumulate_gram
+from ccmtl_core.statistics.centring import (
     Means,
     centred_gram,
     checked_factor,
@@ -29,15 +34,10 @@ from ccmtl_core.centring import (
     means_of,
     refuse_unequal_sums,
 )
-from ccmtl_core.data.row_blocks import IN_PLACE, Block, BlockNames, check_sizes, group_by_fold, group_by_task
-from ccmtl_core.data.task_dataset import TaskDataset
-from ccmtl_core.data.weighted_rows import weighted_rows
-from ccmtl_core.gram_checks import refuse_impossible, refuse_impossible_sums
-from ccmtl_core.gram_totals import Totals, sum_of_tasks, weighted_totals, zeros
-from ccmtl_core.kernels.block_products import quadratic
-from ccmtl_core.kernels.statistics.gram_kernel import accumulate_gram
-from ccmtl_core.least_squares import LeastSquares, least_squares_from_gram
-from ccmtl_core.loss import GramLoss
+from ccmtl_core.statistics.gram_checks import refuse_impossible, refuse_impossible_sums
+from ccmtl_core.statistics.gram_totals import Totals, sum_of_tasks, weighted_totals, zeros
+from ccmtl_core.statistics.least_squares import LeastSquares, least_squares_from_gram
+from ccmtl_core.statistics.loss import GramLoss
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from ccmtl_core.base.arguments import check_kind
 from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.data.task_dataset import TaskDataset
-from ccmtl_core.statistics import SufficientStatistics
-from ccmtl_core.triangular_statistics import TriangularStatistics
+from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
+from ccmtl_core.statistics.triangular_statistics import TriangularStatistics
 
 Statistics = SufficientStatistics | TriangularStatistics
 
