@@ -37,7 +37,7 @@ from ccmtl_core import (
     statistics_from_files,
 )
 from ccmtl_core.base.file_path import checked_output
-from ccmtl_core.tabular import read_task_dataset
+from ccmtl_core.tables.tabular import read_task_dataset
 
 
 class ExitCode(IntEnum):

@@ -18,7 +18,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from ccmtl_core import ParameterError
-from ccmtl_core import statistics_table as layout
+from ccmtl_core.tables import statistics_table as layout
 
 _SAMPLES, _Y = "samples", "y"
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")

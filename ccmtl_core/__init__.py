@@ -25,9 +25,9 @@ from ccmtl_core.statistics.folds import contiguous_folds, random_folds, rolling_
 from ccmtl_core.statistics.merging import merge_statistics
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 from ccmtl_core.statistics.triangular_statistics import TriangularStatistics
-from ccmtl_core.statistics_table import read_statistics, read_statistics_folds, statistics_frame
-from ccmtl_core.streaming import statistics_from_files
 from ccmtl_core.strength import FusingStrength, fused_weights, fusing_strength, strength_grid
+from ccmtl_core.tables.statistics_table import read_statistics, read_statistics_folds, statistics_frame
+from ccmtl_core.tables.streaming import statistics_from_files
 
 __all__ = [
     "CCMTLError",

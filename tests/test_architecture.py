@@ -20,8 +20,8 @@ CORE_DOORS = {
     "ccmtl_core.model.ccmtl_model",
     "ccmtl_core.base.near_matches",
     "ccmtl_core.base.number_hint",
-    "ccmtl_core.statistics_table",
-    "ccmtl_core.tabular",
+    "ccmtl_core.tables.statistics_table",
+    "ccmtl_core.tables.tabular",
 }
 SLICES_MAY_USE = {
     "app.datasets": set(),

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ccmtl_core import DataError, ParameterError, TaskDataset
-from ccmtl_core.tabular import read_task_dataset
+from ccmtl_core.tables.tabular import read_task_dataset
 
 
 def read(path: Path, features: Sequence[str] = ("a", "b")) -> TaskDataset:

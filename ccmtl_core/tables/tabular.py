@@ -13,9 +13,9 @@ import numpy as np
 from ccmtl_core.base.arrays import Faults, checked_names
 from ccmtl_core.base.file_path import checked_path
 from ccmtl_core.base.id_codes import id_codes
-from ccmtl_core.columns import ColumnReader, check_roles
 from ccmtl_core.data.task_dataset import TaskDataset
-from ccmtl_core.table_file import read_table
+from ccmtl_core.tables.columns import ColumnReader, check_roles
+from ccmtl_core.tables.table_file import read_table
 
 
 def read_task_dataset(path: str | Path, *, task: str, target: str, features: Sequence[str]) -> TaskDataset:

@@ -14,11 +14,11 @@ from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.file_path import checked_path
 from ccmtl_core.base.id_codes import id_codes
 from ccmtl_core.base.threads import check_workers
-from ccmtl_core.columns import ColumnReader, check_roles
 from ccmtl_core.kernels.grouping import group_rows
 from ccmtl_core.statistics.merging import StatisticsSum, merge_statistics
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
-from ccmtl_core.table_file import table_batches
+from ccmtl_core.tables.columns import ColumnReader, check_roles
+from ccmtl_core.tables.table_file import table_batches
 
 BATCH_ROWS = 2**17
 

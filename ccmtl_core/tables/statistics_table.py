@@ -38,9 +38,9 @@ from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.file_path import checked_path
 from ccmtl_core.base.id_codes import id_codes
 from ccmtl_core.base.types import IntArray
-from ccmtl_core.columns import ColumnReader
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
-from ccmtl_core.table_file import read_table, refuse_missing
+from ccmtl_core.tables.columns import ColumnReader
+from ccmtl_core.tables.table_file import read_table, refuse_missing
 
 TASK, FOLD, FEATURES, N_SAMPLES, N_NULL = "task_id", "fold", "features", "n_samples", "n_null"
 WEIGHT, YTY, Y_SUM = "weight", "yty", "y_sum"

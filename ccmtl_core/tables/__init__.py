@@ -1,0 +1,1 @@
+"""Tables in files and databases, read into datasets and statistics."""
