@@ -8,18 +8,18 @@ from ccmtl_core.base.exceptions import (
     ParameterError,
     UnknownTaskError,
 )
+from ccmtl_core.choices.model_choices import ModelChoices
+from ccmtl_core.choices.period_weights import period_weights
+from ccmtl_core.choices.random_coefficients import RandomCoefficients, random_coefficients
+from ccmtl_core.choices.single_task import pooled_weights, shrunk_weights, single_task_weights
 from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.fit import FitResult, fit
 from ccmtl_core.fold_paths import SelectionProgress
 from ccmtl_core.graph.knn_graph import TaskGraph, nearest_neighbour_graph
 from ccmtl_core.model.ccmtl_model import CCMTLModel
-from ccmtl_core.model_choices import ModelChoices
 from ccmtl_core.path import FusionPath, PathPoint, fit_path
-from ccmtl_core.period_weights import period_weights
-from ccmtl_core.random_coefficients import RandomCoefficients, random_coefficients
 from ccmtl_core.refit import append_statistics, refit
 from ccmtl_core.selection import Selection, select
-from ccmtl_core.single_task import pooled_weights, shrunk_weights, single_task_weights
 from ccmtl_core.solver.report import Progress, SolveReport, SolveStatus
 from ccmtl_core.statistics.folds import contiguous_folds, random_folds, rolling_origins, training_folds
 from ccmtl_core.statistics.merging import merge_statistics

@@ -15,8 +15,8 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from ccmtl_core.base.types import FloatArray
+from ccmtl_core.choices.model_choices import ModelChoices, Prepared
 from ccmtl_core.graph.knn_graph import TaskGraph, nearest_neighbour_graph
-from ccmtl_core.model_choices import ModelChoices, Prepared
 from ccmtl_core.path import walk
 from ccmtl_core.scoring import Score
 from ccmtl_core.statistics.inputs import Statistics

@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 
 from ccmtl_core.base.types import FloatArray
+from ccmtl_core.choices.single_task import pooled_weights, shrunk_weights, single_task_weights
 from ccmtl_core.scoring import Score
-from ccmtl_core.single_task import pooled_weights, shrunk_weights, single_task_weights
 from ccmtl_core.statistics.inputs import Statistics
 
 SHRINKAGES = tuple(10.0**power for power in range(-3, 4))

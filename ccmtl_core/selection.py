@@ -20,12 +20,12 @@ from ccmtl_core.base.display import counted, named, shown
 from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.threads import check_workers
 from ccmtl_core.base.types import FloatArray, IntArray
+from ccmtl_core.choices.model_choices import ModelChoices
 from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.fit import FitResult, fit
 from ccmtl_core.fold_paths import FoldPaths, SelectionProgress
 from ccmtl_core.fusion_solver import check_solver
 from ccmtl_core.graph.knn_graph import check_neighbors, nearest_neighbour_graph
-from ccmtl_core.model_choices import ModelChoices
 from ccmtl_core.path import checked_strengths
 from ccmtl_core.rivals import rival_errors
 from ccmtl_core.scoring import Score, check_rule, choose, finite_score, mean_of_task_rmse, standard_error

@@ -28,9 +28,9 @@ from ccmtl_core import (
     nearest_neighbour_graph,
 )
 from ccmtl_core.base.types import FloatArray
+from ccmtl_core.choices.single_task import start_weights
 from ccmtl_core.data.synthetic import scale_syn
 from ccmtl_core.objective import FusionProblem
-from ccmtl_core.single_task import start_weights
 
 KINDS = {"ten components": (5.0, 0.1), "one component": (0.3, 0.3)}
 """Standard deviations of the clusters' centres, and of the tasks around them."""

@@ -31,9 +31,9 @@ from ccmtl_core import (
     fit,
     statistics_frame,
 )
+from ccmtl_core.choices.model_choices import LOSS_SCALINGS, METRICS, STARTS
 from ccmtl_core.data.synthetic import syn
 from ccmtl_core.fusion_solver import SOLVERS
-from ccmtl_core.model_choices import LOSS_SCALINGS, METRICS, STARTS
 from ccmtl_core.scoring import RULES
 from ccmtl_core.selection import FOLDS
 

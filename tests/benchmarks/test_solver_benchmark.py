@@ -16,11 +16,11 @@ from benchmarks.solver.references.pyamg_alternation import alternate_with_pyamg
 from benchmarks.stopwatch import Seconds
 from benchmarks.ta_feng import lagged_panel
 from ccmtl_core import SufficientStatistics, fit, nearest_neighbour_graph
+from ccmtl_core.choices.single_task import start_weights
 from ccmtl_core.data.synthetic import syn
 from ccmtl_core.forecasting import SeriesPanel, lag_dataset
 from ccmtl_core.kernels.solver import system_kernels as kernels
 from ccmtl_core.objective import FusionProblem
-from ccmtl_core.single_task import start_weights
 from examples.ta_feng import generate
 
 

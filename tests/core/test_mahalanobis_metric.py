@@ -21,7 +21,7 @@ from ccmtl_core import (
     refit,
     single_task_weights,
 )
-from ccmtl_core.feature_basis import from_basis, in_basis, to_basis
+from ccmtl_core.choices.feature_basis import from_basis, in_basis, to_basis
 from tests.core.problems import datasets
 
 every_form = pytest.mark.parametrize("form", [SufficientStatistics, TriangularStatistics])

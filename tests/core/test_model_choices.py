@@ -20,7 +20,7 @@ from ccmtl_core import (
     shrunk_weights,
     single_task_weights,
 )
-from ccmtl_core.model_choices import inverse_spread
+from ccmtl_core.choices.model_choices import inverse_spread
 
 every_form = pytest.mark.parametrize("form", [SufficientStatistics, TriangularStatistics])
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
 from ccmtl_core import SufficientStatistics, TaskDataset, TriangularStatistics, pooled_weights
-from ccmtl_core.random_coefficients import LEAST_VARIANCE, RandomCoefficients, random_coefficients
+from ccmtl_core.choices.random_coefficients import LEAST_VARIANCE, RandomCoefficients, random_coefficients
 
 every_form = pytest.mark.parametrize("form", [SufficientStatistics, TriangularStatistics])
 

@@ -13,7 +13,7 @@ from ccmtl_core import (
     pooled_weights,
     single_task_weights,
 )
-from ccmtl_core.single_task import start_weights
+from ccmtl_core.choices.single_task import start_weights
 from tests.core.problems import datasets
 
 property_test = settings(derandomize=True, max_examples=60)

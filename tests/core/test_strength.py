@@ -27,8 +27,8 @@ from ccmtl_core import (
     pooled_weights,
     strength_grid,
 )
+from ccmtl_core.choices.single_task import start_weights
 from ccmtl_core.objective import FusionProblem, row_norms
-from ccmtl_core.single_task import start_weights
 from ccmtl_core.strength import RATIO, single_task_cuts
 
 from .fusion_problems import Instance, disconnected, instances, random_graph, regular

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from ccmtl_core.base.arrays import distinct_moments
 from ccmtl_core.base.types import FloatArray
+from ccmtl_core.choices.random_coefficients import random_coefficients
 from ccmtl_core.data.task_dataset import TaskDataset
-from ccmtl_core.random_coefficients import random_coefficients
 from ccmtl_core.statistics.inputs import check_data
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 

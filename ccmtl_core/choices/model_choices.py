@@ -18,9 +18,9 @@ import numpy as np
 
 from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import FloatArray, IntArray
-from ccmtl_core.feature_basis import from_basis, in_basis, to_basis
-from ccmtl_core.random_coefficients import random_coefficients
-from ccmtl_core.single_task import shrunk_weights, start_weights
+from ccmtl_core.choices.feature_basis import from_basis, in_basis, to_basis
+from ccmtl_core.choices.random_coefficients import random_coefficients
+from ccmtl_core.choices.single_task import shrunk_weights, start_weights
 from ccmtl_core.statistics.centring import Means
 from ccmtl_core.statistics.gram_checks import refuse_huge
 from ccmtl_core.statistics.inputs import Statistics
@@ -48,7 +48,7 @@ class ModelChoices:
         "shrunk": start and graph from each task shrunk to the pooled weights.
     metric : {"euclidean", "mahalanobis"}
         "mahalanobis": distances between weights, in graph and penalty, are √((w_i − w_j)ᵀ S⁻¹ (w_i − w_j)),
-        S the covariance of random coefficients (:mod:`ccmtl_core.random_coefficients`); start and graph are
+        S the covariance of random coefficients (:mod:`ccmtl_core.choices.random_coefficients`); start and graph are
         made of their posterior means, whatever ``start`` says.
 
     Raises

@@ -20,9 +20,9 @@ from ccmtl_core.base.arrays import read_only
 from ccmtl_core.base.display import counted, shown
 from ccmtl_core.base.threads import WORTH_SHARING, sharing, slices
 from ccmtl_core.base.types import FloatArray, IntArray
-from ccmtl_core.feature_basis import from_basis
+from ccmtl_core.choices.feature_basis import from_basis
+from ccmtl_core.choices.single_task import pooled_weights
 from ccmtl_core.kernels.statistics.posterior_kernel import expect
-from ccmtl_core.single_task import pooled_weights
 from ccmtl_core.statistics.inputs import Statistics, statistics_of
 
 MAX_STEPS = 1000

@@ -1,0 +1,1 @@
+"""What a user may choose about a model: start, metric, intercept, scaling."""
