@@ -21,11 +21,11 @@ from ccmtl_core.path import FusionPath, PathPoint, fit_path
 from ccmtl_core.refit import append_statistics, refit
 from ccmtl_core.selection import Selection, select
 from ccmtl_core.solver.report import Progress, SolveReport, SolveStatus
+from ccmtl_core.solver.strength import FusingStrength, fused_weights, fusing_strength, strength_grid
 from ccmtl_core.statistics.folds import contiguous_folds, random_folds, rolling_origins, training_folds
 from ccmtl_core.statistics.merging import merge_statistics
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 from ccmtl_core.statistics.triangular_statistics import TriangularStatistics
-from ccmtl_core.strength import FusingStrength, fused_weights, fusing_strength, strength_grid
 from ccmtl_core.tables.statistics_table import read_statistics, read_statistics_folds, statistics_frame
 from ccmtl_core.tables.streaming import statistics_from_files
 

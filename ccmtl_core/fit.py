@@ -15,12 +15,12 @@ from ccmtl_core.base.display import counted, named, shown
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.choices.model_choices import ModelChoices, Prepared
-from ccmtl_core.clusters import Clusters
 from ccmtl_core.data.task_dataset import TaskDataset
-from ccmtl_core.fusion_solver import FusionSolver, check_solver
 from ccmtl_core.graph.knn_graph import TaskGraph, check_graph, nearest_neighbour_graph
 from ccmtl_core.model.ccmtl_model import CCMTLModel
-from ccmtl_core.objective import check_strength
+from ccmtl_core.solver.clusters import Clusters
+from ccmtl_core.solver.fusion_solver import FusionSolver, check_solver
+from ccmtl_core.solver.objective import check_strength
 from ccmtl_core.solver.outcome import Outcome
 from ccmtl_core.solver.report import Progress, ProgressCallback, Round, SolveReport
 from ccmtl_core.statistics.inputs import Statistics, statistics_of

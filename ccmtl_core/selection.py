@@ -24,11 +24,12 @@ from ccmtl_core.choices.model_choices import ModelChoices
 from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.fit import FitResult, fit
 from ccmtl_core.fold_paths import FoldPaths, SelectionProgress
-from ccmtl_core.fusion_solver import check_solver
 from ccmtl_core.graph.knn_graph import check_neighbors, nearest_neighbour_graph
 from ccmtl_core.path import checked_strengths
 from ccmtl_core.rivals import rival_errors
 from ccmtl_core.scoring import Score, check_rule, choose, finite_score, mean_of_task_rmse, standard_error
+from ccmtl_core.solver.fusion_solver import check_solver
+from ccmtl_core.solver.strength import strength_grid
 from ccmtl_core.statistics.folds import (
     check_number,
     contiguous_folds,
@@ -38,7 +39,6 @@ from ccmtl_core.statistics.folds import (
 )
 from ccmtl_core.statistics.inputs import Statistics, check_folds
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
-from ccmtl_core.strength import strength_grid
 
 FOLDS = ("random", "contiguous", "rolling")
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from app.datasets.csv_scan import scan_csv
 from ccmtl_core import SufficientStatistics, TaskDataset, fit, fusing_strength
-from ccmtl_core.clusters import Clusters
 from ccmtl_core.graph.leaf_search import nearest_by_leaves
+from ccmtl_core.solver.clusters import Clusters
 
 # Kernels for few features of few tasks, for many features, and for the demo's five of many tasks.
 SIZES = ((1000, 3), (1000, 9), (5000, 5))

@@ -13,7 +13,7 @@ from benchmarks.report import Bar, Row, Section
 from benchmarks.solver.references import admm
 from benchmarks.stopwatch import best
 from ccmtl_core import FitResult, SufficientStatistics, TaskDataset, fit
-from ccmtl_core.objective import FusionProblem
+from ccmtl_core.solver.objective import FusionProblem
 
 FILE = Path("school") / "school.mat"
 # Two independent solvers agree on these; He et al. (AAAI 2019) print the whole part in their table.

@@ -30,7 +30,7 @@ from ccmtl_core import (
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.choices.single_task import start_weights
 from ccmtl_core.data.synthetic import scale_syn
-from ccmtl_core.objective import FusionProblem
+from ccmtl_core.solver.objective import FusionProblem
 
 KINDS = {"ten components": (5.0, 0.1), "one component": (0.3, 0.3)}
 """Standard deviations of the clusters' centres, and of the tasks around them."""

@@ -20,7 +20,7 @@ from benchmarks.ta_feng import lagged_panel, transactions
 from ccmtl_core import FitResult, SolveReport, SufficientStatistics, fit, fused_weights
 from ccmtl_core.choices.single_task import start_weights
 from ccmtl_core.forecasting import LaggedPanel
-from ccmtl_core.objective import FusionProblem
+from ccmtl_core.solver.objective import FusionProblem
 from examples.ta_feng import NotToBeHad
 
 N_DROPPED = 10

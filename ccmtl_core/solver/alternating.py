@@ -13,12 +13,12 @@ from __future__ import annotations
 import numpy as np
 
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.certificate import Certifier
-from ccmtl_core.objective import FusionProblem
-from ccmtl_core.solver.cg import flexible_cg
+from ccmtl_core.solver.certificate import Certifier
 from ccmtl_core.solver.fusing import Candidate, try_to_certify
-from ccmtl_core.solver.multigrid import Multigrid
+from ccmtl_core.solver.objective import FusionProblem
 from ccmtl_core.solver.outcome import Outcome, Recorder, typical_length
+from ccmtl_core.solver.systems.cg import flexible_cg
+from ccmtl_core.solver.systems.multigrid import Multigrid
 
 _FIRST_SMOOTHING = 1e-2  # of the typical edge length of least squares
 _SHRINK = 0.3

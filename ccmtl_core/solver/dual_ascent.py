@@ -18,11 +18,11 @@ import numpy as np
 
 from ccmtl_core.base.threads import WORTH_SHARING, sharing, slices
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.certificate import Certificate, rounding_of
-from ccmtl_core.clusters import Clusters, MergedProblem, Neighbourhood
 from ccmtl_core.kernels.solver import block_kernels, dual_kernels, edge_kernels
-from ccmtl_core.objective import FusionProblem, row_norms
+from ccmtl_core.solver.certificate import Certificate, rounding_of
+from ccmtl_core.solver.clusters import Clusters, MergedProblem, Neighbourhood
 from ccmtl_core.solver.fusing import Candidate, fuse
+from ccmtl_core.solver.objective import FusionProblem, row_norms
 from ccmtl_core.solver.outcome import Recorder
 from ccmtl_core.solver.report import SolveStatus
 

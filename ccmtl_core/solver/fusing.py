@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.certificate import Certifier
-from ccmtl_core.clusters import Clusters, MergedProblem
-from ccmtl_core.objective import FusionProblem
+from ccmtl_core.solver.certificate import Certifier
+from ccmtl_core.solver.clusters import Clusters, MergedProblem
 from ccmtl_core.solver.newton_step import FUSED, NewtonState
+from ccmtl_core.solver.objective import FusionProblem
 from ccmtl_core.solver.outcome import Recorder
-from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
+from ccmtl_core.solver.systems.pooled_spectrum import PooledSpectrum
 
 _STEPS = 3  # at most, where the tolerance is loose: groups that are still wrong are not worth more
 _TIGHT, _TIGHT_STEPS = 1e-6, 6  # and below this tolerance

@@ -10,14 +10,14 @@ small enough, and then the steps are solved ever more exactly until the flows ba
 from __future__ import annotations
 
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.certificate import Certifier
-from ccmtl_core.clusters import Clusters
-from ccmtl_core.objective import FusionProblem
+from ccmtl_core.solver.certificate import Certifier
+from ccmtl_core.solver.clusters import Clusters
 from ccmtl_core.solver.fusing import Candidate, fuse_further, fused_groups, try_to_certify
-from ccmtl_core.solver.multigrid import Multigrid
 from ccmtl_core.solver.newton_step import NewtonState
+from ccmtl_core.solver.objective import FusionProblem
 from ccmtl_core.solver.outcome import Outcome, Recorder, typical_length
 from ccmtl_core.solver.report import SolveStatus
+from ccmtl_core.solver.systems.multigrid import Multigrid
 
 _FIRST_SMOOTHING = 0.1  # of the typical edge length of least squares
 _SHRINK = 0.2  # of ε, from round to round

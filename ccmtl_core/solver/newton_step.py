@@ -17,10 +17,10 @@ import numpy as np
 
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.kernels.solver import edge_kernels
-from ccmtl_core.objective import FusionProblem
-from ccmtl_core.solver.cg import CGResult, flexible_cg
-from ccmtl_core.solver.multigrid import Multigrid
-from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
+from ccmtl_core.solver.objective import FusionProblem
+from ccmtl_core.solver.systems.cg import CGResult, flexible_cg
+from ccmtl_core.solver.systems.multigrid import Multigrid
+from ccmtl_core.solver.systems.pooled_spectrum import PooledSpectrum
 
 FUSED = 3.0  # times ε: the two tasks of a shorter edge count as fused
 _MOST_HALVINGS = 8  # of a step that overshoots; the dual variable takes it whole

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.certificate import Certificate, relative
-from ccmtl_core.objective import FusionProblem
+from ccmtl_core.solver.certificate import Certificate, relative
+from ccmtl_core.solver.objective import FusionProblem
 from ccmtl_core.solver.report import Round, SolveStatus
 
 RoundCallback = Callable[[Round, int], None]

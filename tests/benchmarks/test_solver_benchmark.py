@@ -20,7 +20,7 @@ from ccmtl_core.choices.single_task import start_weights
 from ccmtl_core.data.synthetic import syn
 from ccmtl_core.forecasting import SeriesPanel, lag_dataset
 from ccmtl_core.kernels.solver import system_kernels as kernels
-from ccmtl_core.objective import FusionProblem
+from ccmtl_core.solver.objective import FusionProblem
 from examples.ta_feng import generate
 
 

@@ -9,10 +9,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 from ccmtl_core import SufficientStatistics, TaskDataset, TaskGraph, TriangularStatistics
-from ccmtl_core.certificate import Certifier
-from ccmtl_core.objective import FusionProblem
-from ccmtl_core.solver.multigrid import Multigrid
-from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
+from ccmtl_core.solver.certificate import Certifier
+from ccmtl_core.solver.objective import FusionProblem
+from ccmtl_core.solver.systems.multigrid import Multigrid
+from ccmtl_core.solver.systems.pooled_spectrum import PooledSpectrum
 
 Statistics = SufficientStatistics | TriangularStatistics
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ccmtl_core import SufficientStatistics, TaskDataset, TaskGraph, TriangularStatistics, fit
-from ccmtl_core.certificate import Certificate, ScaledEigen, relative
-from ccmtl_core.objective import row_norms
-from ccmtl_core.solver.cg import flexible_cg
+from ccmtl_core.solver.certificate import Certificate, ScaledEigen, relative
+from ccmtl_core.solver.objective import row_norms
+from ccmtl_core.solver.systems.cg import flexible_cg
 from tests.core.fusion_problems import Instance, complete, disconnected, instances, random_graph, regular
 from tests.core.oracle import optimum
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ccmtl_core import TaskGraph
-from ccmtl_core.clusters import Clusters, MergedProblem
+from ccmtl_core.solver.clusters import Clusters, MergedProblem
 from tests.core.fusion_problems import Instance, instances
 
 property_test = settings(derandomize=True, max_examples=80)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ccmtl_core.graph.forest import send_to_roots, spanning_forest
-from ccmtl_core.objective import FusionProblem
+from ccmtl_core.solver.objective import FusionProblem
 
 from .fusion_problems import GRAPHS, random_graph, regular
 

@@ -7,7 +7,7 @@ import pytest
 
 from ccmtl_core import ParameterError, SolveStatus, fit, fused_weights, fusing_strength
 from ccmtl_core.choices.single_task import start_weights
-from ccmtl_core.fusion_solver import FusionSolver
+from ccmtl_core.solver.fusion_solver import FusionSolver
 
 from .fusion_problems import random_graph, regular
 

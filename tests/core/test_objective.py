@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ccmtl_core import DataError, ParameterError, SufficientStatistics, TaskGraph, TriangularStatistics
-from ccmtl_core.objective import FusionProblem, row_norms
+from ccmtl_core.solver.objective import FusionProblem, row_norms
 from tests.core.fusion_problems import Instance, complete, instances, regular
 
 property_test = settings(derandomize=True, max_examples=60)

@@ -20,7 +20,7 @@ from benchmarks.solver.references.attempt import Attempt
 from benchmarks.stopwatch import Stopwatch
 from ccmtl_core.base.types import FloatArray, IndexArray
 from ccmtl_core.kernels.compiled import kernel
-from ccmtl_core.objective import FusionProblem, row_norms
+from ccmtl_core.solver.objective import FusionProblem, row_norms
 
 RELAXATION = 1.6
 STEPS_PER_CHECK = 5

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.objective import FusionProblem
+from ccmtl_core.solver.objective import FusionProblem
 
 
 @dataclass(frozen=True, eq=False)

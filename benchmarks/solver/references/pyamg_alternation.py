@@ -17,12 +17,12 @@ from scipy import sparse
 
 from benchmarks.stopwatch import Seconds, Stopwatch
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.certificate import Certifier
-from ccmtl_core.objective import FusionProblem, row_norms
-from ccmtl_core.solver.cg import Operator, flexible_cg
-from ccmtl_core.solver.multigrid import Level, Multigrid
+from ccmtl_core.solver.certificate import Certifier
+from ccmtl_core.solver.objective import FusionProblem, row_norms
 from ccmtl_core.solver.outcome import typical_length
-from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
+from ccmtl_core.solver.systems.cg import Operator, flexible_cg
+from ccmtl_core.solver.systems.multigrid import Level, Multigrid
+from ccmtl_core.solver.systems.pooled_spectrum import PooledSpectrum
 
 FIRST_SMOOTHING = 1e-2  # of the typical edge length of the start
 SHRINK = 0.3

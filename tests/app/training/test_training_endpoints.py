@@ -17,7 +17,7 @@ from app.jobs import queue
 from app.models import JobState, TrainingJob
 from app.request_body import MAX_FORM_BYTES
 from app.training import schemas, service
-from ccmtl_core import objective
+from ccmtl_core.solver import objective
 from tests.support.training import add_regression, add_series, job, series_csv, upload
 
 JSON = "application/json"

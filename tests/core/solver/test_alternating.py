@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from ccmtl_core.certificate import Certificate
 from ccmtl_core.choices.single_task import start_weights
-from ccmtl_core.objective import row_norms
 from ccmtl_core.solver.alternating import alternate
+from ccmtl_core.solver.certificate import Certificate
+from ccmtl_core.solver.objective import row_norms
 from ccmtl_core.solver.outcome import Recorder
 from tests.core.fusion_problems import Instance, chain, disconnected, hubs, instances, regular
 

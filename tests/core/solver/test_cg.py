@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ccmtl_core.solver.cg import flexible_cg
+from ccmtl_core.solver.systems.cg import flexible_cg
 
 
 def spd(rng: np.random.Generator, values: np.ndarray) -> np.ndarray:

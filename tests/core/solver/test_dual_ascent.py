@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ccmtl_core import SolveStatus, fit
-from ccmtl_core.clusters import Clusters, Neighbourhood
+from ccmtl_core.solver.clusters import Clusters, Neighbourhood
 from ccmtl_core.solver.dual_ascent import DualAscent, Inverse, dual_ascent
 from ccmtl_core.solver.outcome import Recorder
 from tests.core.fusion_problems import Instance, chain, hubs, random_graph, regular

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ccmtl_core.objective import row_norms
 from ccmtl_core.solver.fusing import Candidate, fuse, fused_groups, try_to_certify
 from ccmtl_core.solver.newton_step import NewtonState
+from ccmtl_core.solver.objective import row_norms
 from ccmtl_core.solver.outcome import Recorder
 from tests.core.fusion_problems import Instance, random_graph, regular
 from tests.core.oracle import optimum

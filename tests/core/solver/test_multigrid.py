@@ -9,9 +9,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from ccmtl_core import TaskGraph, nearest_neighbour_graph
-from ccmtl_core.solver.cg import flexible_cg
-from ccmtl_core.solver.multigrid import Multigrid
-from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
+from ccmtl_core.solver.systems.cg import flexible_cg
+from ccmtl_core.solver.systems.multigrid import Multigrid
+from ccmtl_core.solver.systems.pooled_spectrum import PooledSpectrum
 from tests.core.fusion_problems import GRAPHS
 
 every_graph = pytest.mark.parametrize("graph_name", [*GRAPHS, "neighbours"])

@@ -7,8 +7,8 @@ import pytest
 
 from ccmtl_core import SolveStatus
 from ccmtl_core.choices.single_task import start_weights
-from ccmtl_core.objective import row_norms
 from ccmtl_core.solver.newton import newton
+from ccmtl_core.solver.objective import row_norms
 from ccmtl_core.solver.outcome import Outcome, Recorder
 from tests.core.fusion_problems import GRAPHS, Instance, regular
 

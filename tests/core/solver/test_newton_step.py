@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ccmtl_core.objective import row_norms
 from ccmtl_core.solver.newton_step import NewtonState
+from ccmtl_core.solver.objective import row_norms
 from ccmtl_core.solver.outcome import typical_length
 from tests.core.fusion_problems import Instance, chain, complete, random_graph, regular
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ccmtl_core import SolveStatus
-from ccmtl_core.certificate import Certificate
-from ccmtl_core.objective import FusionProblem
+from ccmtl_core.solver.certificate import Certificate
+from ccmtl_core.solver.objective import FusionProblem
 from ccmtl_core.solver.outcome import Recorder, typical_length
 from ccmtl_core.solver.report import Round
 from tests.core.fusion_problems import chain, regular

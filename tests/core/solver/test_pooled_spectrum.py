@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from ccmtl_core import TaskGraph
-from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
+from ccmtl_core.solver.systems.pooled_spectrum import PooledSpectrum
 from tests.core.fusion_problems import Instance, instances
 
 property_test = settings(derandomize=True, max_examples=80)

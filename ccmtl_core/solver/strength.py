@@ -27,10 +27,10 @@ from ccmtl_core.graph.knn_graph import TaskGraph
 from ccmtl_core.kernels.block_products import times
 from ccmtl_core.kernels.grouping import group_sums
 from ccmtl_core.kernels.solver import system_kernels as kernels
-from ccmtl_core.objective import MIN_STRENGTH, FusionProblem, row_norms
-from ccmtl_core.solver.cg import flexible_cg
-from ccmtl_core.solver.multigrid import Multigrid
-from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
+from ccmtl_core.solver.objective import MIN_STRENGTH, FusionProblem, row_norms
+from ccmtl_core.solver.systems.cg import flexible_cg
+from ccmtl_core.solver.systems.multigrid import Multigrid
+from ccmtl_core.solver.systems.pooled_spectrum import PooledSpectrum
 from ccmtl_core.statistics.inputs import Statistics, statistics_of
 from ccmtl_core.statistics.least_squares import least_squares_from_gram
 

@@ -30,10 +30,10 @@ from ccmtl_core.base.types import EPS, BoolArray, FloatArray, IntArray
 from ccmtl_core.graph.forest import spanning_forest
 from ccmtl_core.kernels.components import components
 from ccmtl_core.kernels.solver import edge_kernels
-from ccmtl_core.objective import FusionProblem, row_norms
-from ccmtl_core.solver.cg import flexible_cg
-from ccmtl_core.solver.multigrid import Multigrid
-from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
+from ccmtl_core.solver.objective import FusionProblem, row_norms
+from ccmtl_core.solver.systems.cg import flexible_cg
+from ccmtl_core.solver.systems.multigrid import Multigrid
+from ccmtl_core.solver.systems.pooled_spectrum import PooledSpectrum
 from ccmtl_core.statistics.inputs import Statistics
 from ccmtl_core.statistics.loss import Rounding
 

@@ -20,7 +20,7 @@ from ccmtl_core.base.types import FloatArray, IndexArray
 from ccmtl_core.kernels.solver import block_kernels
 from ccmtl_core.kernels.solver import system_kernels as kernels
 from ccmtl_core.kernels.vectors import Lanes, lanes_for
-from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
+from ccmtl_core.solver.systems.pooled_spectrum import PooledSpectrum
 
 _DIRECT_UP_TO = 256  # unknowns of the coarsest level, solved by a dense factorisation
 _STRONG = 0.25  # a tie is strong from this share of the largest tie of the task

@@ -17,16 +17,16 @@ from threadpoolctl import threadpool_limits
 from ccmtl_core.base.arrays import is_real
 from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import EPS, FloatArray
-from ccmtl_core.certificate import Certifier
 from ccmtl_core.graph.knn_graph import TaskGraph
 from ccmtl_core.kernels.block_products import times
-from ccmtl_core.objective import FusionProblem
 from ccmtl_core.solver.alternating import alternate
+from ccmtl_core.solver.certificate import Certifier
 from ccmtl_core.solver.dual_ascent import Inverse, dual_ascent
-from ccmtl_core.solver.multigrid import Multigrid
 from ccmtl_core.solver.newton import newton
+from ccmtl_core.solver.objective import FusionProblem
 from ccmtl_core.solver.outcome import Outcome, Recorder, RoundCallback
-from ccmtl_core.solver.pooled_spectrum import PooledSpectrum
+from ccmtl_core.solver.systems.multigrid import Multigrid
+from ccmtl_core.solver.systems.pooled_spectrum import PooledSpectrum
 from ccmtl_core.statistics.inputs import Statistics
 from ccmtl_core.statistics.least_squares import SURE
 

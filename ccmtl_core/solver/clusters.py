@@ -18,7 +18,7 @@ from ccmtl_core.kernels.components import components, equal_ends
 from ccmtl_core.kernels.grouping import group_sums
 from ccmtl_core.kernels.solver import edge_kernels
 from ccmtl_core.kernels.solver import system_kernels as kernels
-from ccmtl_core.objective import FusionProblem
+from ccmtl_core.solver.objective import FusionProblem
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 
 

@@ -1,0 +1,1 @@
+"""The solvers' linear systems: conjugate gradients, preconditioned by multigrid."""
