@@ -13,13 +13,13 @@ from ccmtl_core.choices.period_weights import period_weights
 from ccmtl_core.choices.random_coefficients import RandomCoefficients, random_coefficients
 from ccmtl_core.choices.single_task import pooled_weights, shrunk_weights, single_task_weights
 from ccmtl_core.data.task_dataset import TaskDataset
-from ccmtl_core.fit import FitResult, fit
-from ccmtl_core.fold_paths import SelectionProgress
+from ccmtl_core.fitting.fit import FitResult, fit
+from ccmtl_core.fitting.fold_paths import SelectionProgress
+from ccmtl_core.fitting.path import FusionPath, PathPoint, fit_path
+from ccmtl_core.fitting.refit import append_statistics, refit
+from ccmtl_core.fitting.selection import Selection, select
 from ccmtl_core.graph.knn_graph import TaskGraph, nearest_neighbour_graph
 from ccmtl_core.model.ccmtl_model import CCMTLModel
-from ccmtl_core.path import FusionPath, PathPoint, fit_path
-from ccmtl_core.refit import append_statistics, refit
-from ccmtl_core.selection import Selection, select
 from ccmtl_core.solver.report import Progress, SolveReport, SolveStatus
 from ccmtl_core.solver.strength import FusingStrength, fused_weights, fusing_strength, strength_grid
 from ccmtl_core.statistics.folds import contiguous_folds, random_folds, rolling_origins, training_folds

@@ -33,7 +33,7 @@ from ccmtl_core import (
     strength_grid,
     training_folds,
 )
-from ccmtl_core.scoring import Score, mean_of_task_rmse, rmse_over_rows
+from ccmtl_core.fitting.scoring import Score, mean_of_task_rmse, rmse_over_rows
 from examples.ta_feng import NotToBeHad
 
 PLAIN = "CCMTL of the paper"

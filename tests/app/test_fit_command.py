@@ -33,8 +33,8 @@ from ccmtl_core import (
 )
 from ccmtl_core.choices.model_choices import LOSS_SCALINGS, METRICS, STARTS
 from ccmtl_core.data.synthetic import syn
-from ccmtl_core.scoring import RULES
-from ccmtl_core.selection import FOLDS
+from ccmtl_core.fitting.scoring import RULES
+from ccmtl_core.fitting.selection import FOLDS
 from ccmtl_core.solver.fusion_solver import SOLVERS
 
 COMMAND = [sys.executable, "-m", "app.cli", "fit"]

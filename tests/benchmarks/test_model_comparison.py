@@ -12,7 +12,7 @@ from benchmarks.selection import data
 from benchmarks.selection.data import PeriodRows, Split
 from benchmarks.selection.models import EXPECTED, PARTS, PLAIN, WEIGHED, Tried, bars_of, compare, rows_of
 from ccmtl_core import SufficientStatistics, TaskDataset
-from ccmtl_core.scoring import mean_of_task_rmse
+from ccmtl_core.fitting.scoring import mean_of_task_rmse
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason=f"{DATA} is not there")

@@ -15,7 +15,7 @@ from ccmtl_core import (
     single_task_weights,
     strength_grid,
 )
-from ccmtl_core.path import PathPoint
+from ccmtl_core.fitting.path import PathPoint
 from ccmtl_core.solver.report import SolveStatus
 
 from .fusion_problems import Instance, instances, random_graph, regular

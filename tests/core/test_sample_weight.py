@@ -20,7 +20,7 @@ from ccmtl_core import (
     select,
     training_folds,
 )
-from ccmtl_core.scoring import mean_of_task_rmse
+from ccmtl_core.fitting.scoring import mean_of_task_rmse
 from tests.core.problems import datasets
 
 every_form = pytest.mark.parametrize("form", [SufficientStatistics, TriangularStatistics])

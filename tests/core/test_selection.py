@@ -24,10 +24,10 @@ from ccmtl_core import (
     strength_grid,
     training_folds,
 )
-from ccmtl_core.fold_paths import SelectionProgress
-from ccmtl_core.rivals import SHRINKAGES
-from ccmtl_core.scoring import choose, mean_of_task_rmse, rmse_over_rows
-from ccmtl_core.selection import Selection
+from ccmtl_core.fitting.fold_paths import SelectionProgress
+from ccmtl_core.fitting.rivals import SHRINKAGES
+from ccmtl_core.fitting.scoring import choose, mean_of_task_rmse, rmse_over_rows
+from ccmtl_core.fitting.selection import Selection
 from ccmtl_core.statistics.folds import contiguous_folds, random_folds, rolling_origins
 
 STRENGTHS = [0.0, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0]

@@ -16,9 +16,9 @@ from joblib import Parallel, delayed
 
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.choices.model_choices import ModelChoices, Prepared
+from ccmtl_core.fitting.path import walk
+from ccmtl_core.fitting.scoring import Score
 from ccmtl_core.graph.knn_graph import TaskGraph, nearest_neighbour_graph
-from ccmtl_core.path import walk
-from ccmtl_core.scoring import Score
 from ccmtl_core.statistics.inputs import Statistics
 
 _STRETCH = 7  # strengths that one piece of work walks

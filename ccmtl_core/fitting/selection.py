@@ -22,12 +22,19 @@ from ccmtl_core.base.threads import check_workers
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.choices.model_choices import ModelChoices
 from ccmtl_core.data.task_dataset import TaskDataset
-from ccmtl_core.fit import FitResult, fit
-from ccmtl_core.fold_paths import FoldPaths, SelectionProgress
+from ccmtl_core.fitting.fit import FitResult, fit
+from ccmtl_core.fitting.fold_paths import FoldPaths, SelectionProgress
+from ccmtl_core.fitting.path import checked_strengths
+from ccmtl_core.fitting.rivals import rival_errors
+from ccmtl_core.fitting.scoring import (
+    Score,
+    check_rule,
+    choose,
+    finite_score,
+    mean_of_task_rmse,
+    standard_error,
+)
 from ccmtl_core.graph.knn_graph import check_neighbors, nearest_neighbour_graph
-from ccmtl_core.path import checked_strengths
-from ccmtl_core.rivals import rival_errors
-from ccmtl_core.scoring import Score, check_rule, choose, finite_score, mean_of_task_rmse, standard_error
 from ccmtl_core.solver.fusion_solver import check_solver
 from ccmtl_core.solver.strength import strength_grid
 from ccmtl_core.statistics.folds import (
@@ -146,7 +153,7 @@ def select(
     score : callable
         From squared errors (T,) and numbers of rows (T,) to the error of a fold; the smaller, the better.
     rule : str
-        "best" or "one_standard_error"; see :func:`ccmtl_core.scoring.choose`.
+        "best" or "one_standard_error"; see :func:`ccmtl_core.fitting.scoring.choose`.
     n_neighbors, solver, fit_intercept, loss_scaling, start, metric
         As in :func:`ccmtl_core.fit`.
     path_tolerance, tolerance : float

@@ -9,7 +9,7 @@ from ccmtl_core.base.arrays import is_real
 from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.choices.single_task import start_weights
-from ccmtl_core.fit import FitResult, fit
+from ccmtl_core.fitting.fit import FitResult, fit
 from ccmtl_core.graph.knn_graph import TaskGraph
 from ccmtl_core.model.ccmtl_model import CCMTLModel
 from ccmtl_core.solver.report import ProgressCallback

@@ -9,7 +9,7 @@ import numpy as np
 
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.choices.single_task import pooled_weights, shrunk_weights, single_task_weights
-from ccmtl_core.scoring import Score
+from ccmtl_core.fitting.scoring import Score
 from ccmtl_core.statistics.inputs import Statistics
 
 SHRINKAGES = tuple(10.0**power for power in range(-3, 4))

@@ -1,0 +1,1 @@
+"""Fits at one strength, along a path of strengths, and the choice of the strength."""
