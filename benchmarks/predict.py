@@ -52,7 +52,7 @@ def running_api(folder: Path) -> Iterator[int]:
         probe.bind((HOST, 0))
         port = int(probe.getsockname()[1])
     environment = {"PATH": os.environ["PATH"], "CCMTL_DATA_DIR": str(folder), "CCMTL_PORT": str(port)}
-    command = [sys.executable, "-m", "app.cli", "api"]
+    command = [sys.executable, "-m", "app.commands.cli", "api"]
     server = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:
         while True:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from app.cli import COMMANDS
+from app.commands.cli import COMMANDS
 from app.settings import Settings, variable
 
 ROOT = Path(__file__).parents[1]

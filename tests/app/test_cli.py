@@ -13,8 +13,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from app import entry
-from app.cli import COMMANDS, NamedCommand
+from app.commands import entry
+from app.commands.cli import COMMANDS, NamedCommand
 from app.database import Database
 from app.schema import require_current
 from app.settings import Settings
@@ -23,7 +23,7 @@ from tests.conftest import postgres_database
 
 def ccmtl(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "app.cli", *arguments],
+        [sys.executable, "-m", "app.commands.cli", *arguments],
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
@@ -50,7 +50,7 @@ def test_the_version_is_the_distribution_s() -> None:
 
 def imports_of(*arguments: str, **environment: str) -> set[str]:
     """The top packages that the command imports."""
-    command = [sys.executable, "-X", "importtime", "-m", "app.cli", *arguments]
+    command = [sys.executable, "-X", "importtime", "-m", "app.commands.cli", *arguments]
     done = subprocess.run(
         command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60
     )
@@ -207,7 +207,7 @@ def test_a_database_that_is_not_utf8_is_refused_with_the_remedy(
 def test_listening_is_said_once_callers_are_answered_and_a_stop_ends_well(
     command: list[str], stop: signal.Signals, tmp_path: Path
 ) -> None:
-    arguments = [sys.executable, "-m", "app.cli", *command, "--port", "0"]
+    arguments = [sys.executable, "-m", "app.commands.cli", *command, "--port", "0"]
     environment = {**os.environ, "CCMTL_DATA_DIR": str(tmp_path)}
     with subprocess.Popen(arguments, env=environment, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
@@ -236,7 +236,7 @@ def test_listening_is_said_once_callers_are_answered_and_a_stop_ends_well(
 def test_output_that_cannot_be_written_is_one_sentence(arguments: str) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "app.cli", *arguments.split()],
+            [sys.executable, "-m", "app.commands.cli", *arguments.split()],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
@@ -253,7 +253,7 @@ def test_an_interrupt_during_the_imports_ends_the_command_quietly(
     slow = "import pathlib, time\npathlib.Path('importing').touch()\ntime.sleep(60)\n"
     (tmp_path / f"{module}.py").write_text(slow)
     path = os.pathsep.join([str(tmp_path), str(Path.cwd())])
-    command = [sys.executable, "-m", "app.entry", *arguments]
+    command = [sys.executable, "-m", "app.commands.entry", *arguments]
     with subprocess.Popen(
         command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -267,7 +267,7 @@ def test_an_interrupt_during_the_imports_ends_the_command_quietly(
 
 def test_the_command_begins_where_it_is_said_to() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "app.entry", "--help"], capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "app.commands.entry", "--help"], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
     assert " statistics-sql " in done.stdout

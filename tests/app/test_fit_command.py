@@ -18,9 +18,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import ccmtl_core
-from app import fit_command, strength_option
-from app.cli import NamedCommand, cli
-from app.fit_command import _share_done
+from app.commands import fit_command, strength_option
+from app.commands.cli import NamedCommand, cli
+from app.commands.fit_command import _share_done
 from ccmtl_core import (
     CCMTLModel,
     DataError,
@@ -37,7 +37,7 @@ from ccmtl_core.fitting.scoring import RULES
 from ccmtl_core.fitting.selection import FOLDS
 from ccmtl_core.solver.fusion_solver import SOLVERS
 
-COMMAND = [sys.executable, "-m", "app.cli", "fit"]
+COMMAND = [sys.executable, "-m", "app.commands.cli", "fit"]
 COLUMNS = ["--task", "id", "--target", "y", "--features", "a,b"]
 
 

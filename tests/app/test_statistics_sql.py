@@ -17,8 +17,8 @@ from sqlalchemy import make_url
 from sqlglot import exp
 from typer.testing import CliRunner, Result
 
-from app.cli import cli
-from app.statistics_sql import Dialect, statistics_sql
+from app.commands.cli import cli
+from app.commands.statistics_sql import Dialect, statistics_sql
 from ccmtl_core import (
     DataError,
     ParameterError,

@@ -81,7 +81,7 @@ def running_service(folder: Path, **settings: Any) -> Iterator[Service]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CCMTL_")}
     environment |= chosen.environment()
     with log_file.open("wb") as log:
-        command = [sys.executable, "-m", "app.cli", "serve"]
+        command = [sys.executable, "-m", "app.commands.cli", "serve"]
         process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stderr=log)
     try:
         with httpx2.Client(base_url=_address(process, log_file), timeout=60) as client:

@@ -21,9 +21,9 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBar
 
-from app.name_list import listed
+from app.commands.name_list import listed
+from app.commands.strength_option import Strength, described, in_words
 from app.rival_notes import rival_notes
-from app.strength_option import Strength, described, in_words
 from ccmtl_core import (
     CCMTLError,
     FitResult,

@@ -26,17 +26,19 @@ class Place(NamedTuple):
 
 
 COMMANDS = {
-    "serve": Place("app.service_commands", "serve", "Run the API and the workers; restart what ends."),
-    "api": Place("app.service_commands", "api", "Run the API alone."),
-    "worker": Place("app.service_commands", "worker", "Run one worker alone."),
-    "migrate": Place("app.service_commands", "migrate", "Bring the database's tables up to date."),
+    "serve": Place(
+        "app.commands.service_commands", "serve", "Run the API and the workers; restart what ends."
+    ),
+    "api": Place("app.commands.service_commands", "api", "Run the API alone."),
+    "worker": Place("app.commands.service_commands", "worker", "Run one worker alone."),
+    "migrate": Place("app.commands.service_commands", "migrate", "Bring the database's tables up to date."),
     "fit": Place(
-        "app.fit_command",
+        "app.commands.fit_command",
         "fit_command",
         "Fit one linear model per task from a file, similar tasks pulled together; needs no server.",
     ),
     "statistics-sql": Place(
-        "app.statistics_sql_command",
+        "app.commands.statistics_sql_command",
         "statistics_sql_command",
         "Write the query that computes statistics for training in your own database.",
     ),

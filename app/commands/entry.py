@@ -19,7 +19,7 @@ def main() -> None:
     usual = signal.getsignal(signal.SIGINT)
     if usual is signal.default_int_handler:  # ignored, as behind ``nohup``, they stay ignored
         signal.signal(signal.SIGINT, _leave)
-    command_line = importlib.import_module("app.cli")
+    command_line = importlib.import_module("app.commands.cli")
     signal.signal(signal.SIGINT, usual)
     command_line.main()
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from app.name_list import listed
-from app.statistics_sql import Dialect, statistics_sql
+from app.commands.name_list import listed
+from app.commands.statistics_sql import Dialect, statistics_sql
 from ccmtl_core import ParameterError
 
 Table = Annotated[str, typer.Option(metavar="NAME", help="Table, as in shop.sales; capitals count.")]
