@@ -17,19 +17,19 @@ from types import FrameType
 import uvicorn
 from fastapi import Depends, FastAPI
 
-from app import health
 from app.database import Database
 from app.datasets import endpoints as datasets
 from app.datasets.segments import sweep
-from app.errors import install_error_handlers
+from app.http import health
+from app.http.errors import install_error_handlers
+from app.http.openapi import DocumentedAPI
+from app.http.parameters import check_queries
+from app.http.reference import add_reference
 from app.lifeline import end_with_standard_input
 from app.listener import listen
 from app.logs import configure_logging
-from app.openapi import DocumentedAPI
-from app.parameters import check_queries
 from app.predictions import endpoints as predictions
 from app.predictions.cache import ModelCache
-from app.reference import add_reference
 from app.registry import endpoints as registry
 from app.schema import prepare
 from app.settings import Settings

@@ -15,7 +15,7 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
 from app.cannot_start import CannotStart
-from app.unknown_names import hint
+from app.http.unknown_names import hint
 
 PREFIX = "CCMTL_"
 _OF_THE_TESTS = "test_"

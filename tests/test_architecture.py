@@ -91,7 +91,7 @@ def slice_of(module: str) -> str | None:
 
 
 def test_there_is_something_to_read() -> None:
-    assert "app.health" in IMPORTS["app.main"]
+    assert "app.http.health" in IMPORTS["app.main"]
     assert "app.registry.service" in IMPORTS["app.registry.endpoints"]
     assert len(IMPORTS) > 40
 

@@ -9,7 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from app.datasets.decoding import Decoder, cut_off
-from app.errors import BadRequest, PayloadTooLarge
+from app.http.errors import BadRequest, PayloadTooLarge
 
 BATCH_BYTES = 1 << 20
 

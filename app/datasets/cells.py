@@ -15,7 +15,7 @@ from app.datasets.faults import MAX_VALUE_CHARACTERS, FaultList
 from app.datasets.header import Kind, Role
 from app.datasets.timestamps import FIRST_YEAR, LAST_YEAR, TimeFormat
 from app.datasets.uploaded_table import UploadedTable
-from app.errors import MAX_ERRORS, Fault
+from app.http.errors import MAX_ERRORS, Fault
 from ccmtl_core.base.number_hint import number_hint
 
 MAX_ID_BYTES = 512

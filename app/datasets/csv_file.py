@@ -17,7 +17,7 @@ from app.datasets.faults import FaultList, refuse
 from app.datasets.first_line import refuse_other_formats, refuse_without_line_breaks
 from app.datasets.header import refuse_too_many
 from app.datasets.uploaded_table import UploadedTable, recognised, refuse_empty
-from app.errors import Fault
+from app.http.errors import Fault
 
 MAX_HEADER_BYTES = 1 << 20
 BLOCK_BYTES = 1 << 22

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import zstandard
 
-from app.errors import BadRequest, UnsupportedMediaType
+from app.http.errors import BadRequest, UnsupportedMediaType
 
 PIECE_BYTES = 1 << 20
 # A zstd block of four bytes can hold 128 KiB: one slice of this size makes at most 32 MiB.

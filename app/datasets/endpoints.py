@@ -27,11 +27,11 @@ from app.datasets.schemas import (
     VersionPage,
 )
 from app.datasets.upload import Upload, add_version
-from app.dependencies import DatabaseDep, SettingsDep, StorageDep, read_form
-from app.errors import Fault, InvalidContent, Problem, UnsupportedMediaType, faults_of
-from app.parameters import Limit, NameCursor, NumberCursor, VersionNumber
-from app.patterns import NO_NUL
-from app.request_body import documented_body, parse_json_object, refusal_of
+from app.http.dependencies import DatabaseDep, SettingsDep, StorageDep, read_form
+from app.http.errors import Fault, InvalidContent, Problem, UnsupportedMediaType, faults_of
+from app.http.parameters import Limit, NameCursor, NumberCursor, VersionNumber
+from app.http.patterns import NO_NUL
+from app.http.request_body import documented_body, parse_json_object, refusal_of
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
 

@@ -14,7 +14,7 @@ from app.datasets.isolation import isolated_periods
 from app.datasets.overlap import Overlap, overlap_of_rows, overlap_of_series, taken_periods
 from app.datasets.period_values import PeriodValues, by_period, period_text
 from app.datasets.schemas import SeriesDefinition, Totals, Warned
-from app.errors import MAX_ERRORS, Fault
+from app.http.errors import MAX_ERRORS, Fault
 from ccmtl_core.forecasting import MAX_DENSE_ROWS
 
 _TIMES = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from app.errors import MAX_ERRORS, Fault, InvalidContent
+from app.http.errors import MAX_ERRORS, Fault, InvalidContent
 
 MAX_VALUE_CHARACTERS = 200
 

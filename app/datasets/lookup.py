@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from app.datasets import repository
 from app.datasets.repository import DatasetRow
-from app.errors import NotFound
+from app.http.errors import NotFound
 from app.models import Dataset
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from app.datasets.cells import ROW
 from app.datasets.period_values import COUNT, PeriodValues, period_text
 from app.datasets.schemas import Aggregation, Warned
-from app.errors import Conflict, Fault
+from app.http.errors import Conflict, Fault
 
 _MERGED = {Aggregation.SUM: "added to the values there", Aggregation.MEAN: "averaged with the values there"}
 

@@ -10,7 +10,7 @@ import polars as pl
 from app.database import Database
 from app.datasets import repository
 from app.datasets.system_errors import naming_system_errors
-from app.errors import AppError, NotFound
+from app.http.errors import AppError, NotFound
 from app.storage import SegmentDamaged, Storage
 
 

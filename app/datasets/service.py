@@ -24,9 +24,9 @@ from app.datasets.schemas import (
     VersionPage,
 )
 from app.datasets.segments import discard
-from app.errors import Conflict, NotFound
+from app.http.errors import Conflict, NotFound
+from app.http.parameters import cursor_after, name_before
 from app.models import Dataset, DatasetVersion
-from app.parameters import cursor_after, name_before
 from app.storage import Storage
 
 MAX_LISTED = 5

@@ -15,7 +15,7 @@ from app.datasets.ingest import FileType, Ingested, ingest
 from app.datasets.lookup import lock, require
 from app.datasets.schemas import Definition, OverlapPolicy, UploadMode, UploadOutcome, UploadReport
 from app.datasets.segments import discard, read_segments, unreadable, write_segment
-from app.errors import Conflict
+from app.http.errors import Conflict
 from app.models import DatasetVersion, Segment
 from app.storage import SegmentDamaged, Storage, StoredSegment, file_sha256
 

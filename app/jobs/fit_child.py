@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy.exc import DBAPIError
 
 from app.database import Database
-from app.errors import AppError
+from app.http.errors import AppError
 from app.jobs import queue
 from app.jobs.queue import ClaimedJob, StaleAttempt
 from app.lifeline import end_with_standard_input

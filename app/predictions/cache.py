@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sqlalchemy.exc import OperationalError
 
 from app.database import Database
-from app.errors import NotFound
+from app.http.errors import NotFound
 from app.predictions.wire import ModelRef
 from app.registry import service as registry
 from app.registry.publication import History

@@ -13,8 +13,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from app.errors import Problem
-from app.parameters import ModelName, VersionNumber
+from app.http.errors import Problem
+from app.http.parameters import ModelName, VersionNumber
+from app.http.request_body import documented_body, read_json_body
 from app.predictions import service
 from app.predictions.cache import ModelCache, ServedModel
 from app.predictions.schemas import (
@@ -26,7 +27,6 @@ from app.predictions.schemas import (
     Predictions,
     PredictRows,
 )
-from app.request_body import documented_body, read_json_body
 
 router = APIRouter(prefix="/v1/models/{name}", tags=["predictions"])
 

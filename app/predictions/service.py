@@ -15,7 +15,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from app.errors import MAX_ERRORS, AppError, Conflict, Fault, InvalidContent, NotFound
+from app.http.errors import MAX_ERRORS, AppError, Conflict, Fault, InvalidContent, NotFound
+from app.http.request_body import EXPLAINED_BYTES, explain, first_fault, parse_json_object
 from app.predictions.cache import ServedModel
 from app.predictions.schemas import MAX_FORECASTS, MAX_HORIZON, ForecastBatch, PredictColumns, PredictRows
 from app.predictions.wire import (
@@ -30,7 +31,6 @@ from app.predictions.wire import (
     decode_predict,
     encode,
 )
-from app.request_body import EXPLAINED_BYTES, explain, first_fault, parse_json_object
 from ccmtl_core.forecasting import Frequency, recursive_forecast
 from ccmtl_core.model.ccmtl_model import predict_rows
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from app.dependencies import DatabaseDep, ModelsDep
-from app.errors import Problem
-from app.parameters import Limit, ModelName, NameCursor, NumberCursor, VersionNumber
+from app.http.dependencies import DatabaseDep, ModelsDep
+from app.http.errors import Problem
+from app.http.parameters import Limit, ModelName, NameCursor, NumberCursor, VersionNumber
 from app.registry import service
 from app.registry.schemas import ModelDetail, ModelPage, ModelVersionDetail, ModelVersionPage
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from app.errors import AppError
+from app.http.errors import AppError
 from app.models import MatrixChunk, MatrixName, TaskRow
 
 ROWS_PER_CHUNK = 256

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from app.errors import Conflict, NotFound
+from app.http.errors import Conflict, NotFound
+from app.http.parameters import cursor_after, name_before
 from app.models import MatrixName, Model
-from app.parameters import cursor_after, name_before
 from app.registry import repository
 from app.registry.matrix_store import CorruptModel, load_matrix, load_task_rows
 from app.registry.publication import History, has_intercept

@@ -11,12 +11,12 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import EventSourceResponse
 
 from app.database import Database
-from app.dependencies import DatabaseDep, StorageDep, read_form
-from app.errors import Problem
+from app.http.dependencies import DatabaseDep, StorageDep, read_form
+from app.http.errors import Problem
+from app.http.parameters import JobCursor, Limit
+from app.http.patterns import NO_NUL
+from app.http.request_body import documented_body, parse_json_object
 from app.models import JobState
-from app.parameters import JobCursor, Limit
-from app.patterns import NO_NUL
-from app.request_body import documented_body, parse_json_object
 from app.training import service
 from app.training.schemas import FINAL_STATES, TrainingJobDetail, TrainingJobPage, TrainingJobRequest
 

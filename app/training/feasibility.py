@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.datasets.frames import LoadedPanel
-from app.errors import Fault
+from app.http.errors import Fault
 from app.training.schemas import MIN_FOLDS, TrainingJobRequest
 from app.training.strength_choice import ROW_FOLDS, SERIES_FOLDS, chooses, folds_of, n_blocks
 from app.training.task_data import held_out_sizes, n_lags

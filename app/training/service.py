@@ -14,11 +14,11 @@ from app.database import Database
 from app.datasets import service as datasets
 from app.datasets.frames import load
 from app.datasets.segments import deleted
-from app.errors import Conflict, Fault, InvalidContent, NotFound
+from app.http.errors import Conflict, Fault, InvalidContent, NotFound
+from app.http.request_body import faults_in_body
 from app.jobs import queue
 from app.models import DatasetVersion, JobState, TrainingJob
 from app.registry.schemas import DataUsed
-from app.request_body import faults_in_body
 from app.storage import Storage
 from app.training import repository
 from app.training.feasibility import find_faults

@@ -12,9 +12,9 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from app.datasets import endpoints as datasets
-from app.errors import MEDIA_TYPE
+from app.http.errors import MEDIA_TYPE
+from app.http.openapi import _SUMMARIES, PROBLEM
 from app.main import create_app
-from app.openapi import _SUMMARIES, PROBLEM
 from app.predictions import endpoints as predictions
 from app.predictions.wire import decode_forecast, decode_predict
 from app.settings import Settings

@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from app.parameters import MAX_QUERY_BYTES
+from app.http.parameters import MAX_QUERY_BYTES
 
 ROWS = "unique_id,ds,y\na,2024-01-01,1\n"
 

@@ -10,9 +10,9 @@ import pytest
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict
 
-from app import request_body
-from app.errors import MAX_ERRORS, BadRequest, InvalidContent, PayloadTooLarge, UnsupportedMediaType
-from app.request_body import (
+from app.http import request_body
+from app.http.errors import MAX_ERRORS, BadRequest, InvalidContent, PayloadTooLarge, UnsupportedMediaType
+from app.http.request_body import (
     EXPLAINED_BYTES,
     documented_body,
     explain,
@@ -20,7 +20,7 @@ from app.request_body import (
     parse_json_object,
     read_json_body,
 )
-from app.unknown_names import hint
+from app.http.unknown_names import hint
 
 
 class Leaf(BaseModel):

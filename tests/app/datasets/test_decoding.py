@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.datasets.decoding import PIECE_BYTES, decoder_for
-from app.errors import BadRequest
+from app.http.errors import BadRequest
 
 ENCODE = {"gzip": gzip.compress, "zstd": zstandard.compress}
 

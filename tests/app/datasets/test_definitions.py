@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.request_body import MAX_FORM_BYTES
+from app.http.request_body import MAX_FORM_BYTES
 from tests.app.datasets.conftest import Shop
 
 SALES = {"name": "sales", "kind": "series", "frequency": "D"}

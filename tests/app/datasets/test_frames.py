@@ -15,7 +15,7 @@ from sqlalchemy import select
 from app.datasets import frames
 from app.datasets.frames import LoadedPanel, load
 from app.datasets.segments import read_segments
-from app.errors import AppError, NotFound
+from app.http.errors import AppError, NotFound
 from app.models import Dataset, DatasetVersion
 from ccmtl_core import TaskDataset
 from ccmtl_core.forecasting import Frequency

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from app.database import Database
-from app.errors import InvalidContent
+from app.http.errors import InvalidContent
 from app.jobs import fit_child, queue
 from app.jobs.queue import ClaimedJob, StaleAttempt
 from app.models import JobState

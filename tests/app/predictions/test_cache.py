@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from app.database import Database
-from app.errors import NotFound
+from app.http.errors import NotFound
 from app.predictions.cache import REFRESH_SECONDS, ModelCache
 from app.registry import service as registry
 from app.registry.publication import History

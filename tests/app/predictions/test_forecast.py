@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.errors import AppError, Conflict, InvalidContent
+from app.http.errors import AppError, Conflict, InvalidContent
 from app.predictions import service
 from app.predictions.cache import ServedModel
 from app.predictions.schemas import MAX_FORECASTS, Forecasts

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from app.errors import MAX_ERRORS, Fault, InvalidContent
+from app.http.errors import MAX_ERRORS, Fault, InvalidContent
+from app.http.request_body import EXPLAINED_BYTES
 from app.predictions import service
 from app.predictions.cache import ServedModel
 from app.predictions.schemas import PredictColumns, PredictionColumns, Predictions, PredictRows
 from app.predictions.wire import ModelRef, decode_predict
-from app.request_body import EXPLAINED_BYTES
 from ccmtl_core import CCMTLModel
 
 NAMES = ("lag_1", "price in €", "a.b")

@@ -15,7 +15,7 @@ from sqlalchemy import func, select, update
 
 import ccmtl_core
 from app.database import Database
-from app.errors import AppError
+from app.http.errors import AppError
 from app.jobs import queue
 from app.jobs.queue import ClaimedJob, StaleAttempt
 from app.models import MatrixChunk, ModelVersion, TaskRow, TrainingJob

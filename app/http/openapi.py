@@ -1,7 +1,7 @@
 """FastAPI's description of the routes goes in; one that tells the truth about errors comes out.
 
 FastAPI documents every error body as ``application/json`` and invents its own for faulty parameters; the
-service answers all of them as ``application/problem+json`` (see ``app.errors``).
+service answers all of them as ``application/problem+json`` (see ``app.http.errors``).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from app.errors import MEDIA_TYPE
+from app.http.errors import MEDIA_TYPE
 
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
 FASTAPI_ERROR = {"$ref": "#/components/schemas/HTTPValidationError"}

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from fastapi import Path, Query, Request
 
-from app.errors import MAX_ERRORS, BadRequest, Fault, InvalidContent
-from app.patterns import AFTER, NAME_CURSOR, NO_NUL
-from app.unknown_names import hint
+from app.http.errors import MAX_ERRORS, BadRequest, Fault, InvalidContent
+from app.http.patterns import AFTER, NAME_CURSOR, NO_NUL
+from app.http.unknown_names import hint
 
 MAX_QUERY_BYTES = 16 * 1024
 

@@ -30,7 +30,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from app.patterns import IN_WORDS
+from app.http.patterns import IN_WORDS
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from fastapi import Request
 from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect
 
-from app.errors import (
+from app.http.errors import (
     MAX_ERRORS,
     AppError,
     BadRequest,
@@ -25,7 +25,7 @@ from app.errors import (
     UnsupportedMediaType,
     faults_of,
 )
-from app.unknown_names import hint
+from app.http.unknown_names import hint
 
 MAX_FORM_BYTES = 1024**2
 """The longest body of a request that brings no data: a definition, or what to train."""

@@ -7,7 +7,7 @@ from typing import Annotated, Protocol
 from fastapi import Depends, Request
 
 from app.database import Database
-from app.request_body import MAX_FORM_BYTES, read_json_body
+from app.http.request_body import MAX_FORM_BYTES, read_json_body
 from app.settings import Settings
 from app.storage import Storage
 

@@ -6,8 +6,8 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.dependencies import DatabaseDep
-from app.errors import Problem, ServiceUnavailable
+from app.http.dependencies import DatabaseDep
+from app.http.errors import Problem, ServiceUnavailable
 from app.schema import SchemaOutOfDate, require_current
 
 router = APIRouter(tags=["health"])

@@ -1,0 +1,1 @@
+"""What all endpoints share: errors, bodies, parameters, the description of the API."""
