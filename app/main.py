@@ -17,7 +17,6 @@ from types import FrameType
 import uvicorn
 from fastapi import Depends, FastAPI
 
-from app.database import Database
 from app.datasets import endpoints as datasets
 from app.datasets.segments import sweep
 from app.http import health
@@ -28,12 +27,13 @@ from app.http.reference import add_reference
 from app.lifeline import end_with_standard_input
 from app.listener import listen
 from app.logs import configure_logging
+from app.persistence.database import Database
+from app.persistence.schema import prepare
+from app.persistence.storage import Storage
 from app.predictions import endpoints as predictions
 from app.predictions.cache import ModelCache
 from app.registry import endpoints as registry
-from app.schema import prepare
 from app.settings import Settings
-from app.storage import Storage
 from app.training import endpoints as training
 
 logger = logging.getLogger("app.main")  # not "__main__", which this module is when it runs

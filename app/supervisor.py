@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from app.database import Database
 from app.lifeline import Signals, kill, spawn_module
 from app.listener import listen
 from app.logs import configure_logging
-from app.schema import prepare
+from app.persistence.database import Database
+from app.persistence.schema import prepare
 from app.settings import Settings
 
 logger = logging.getLogger(__name__)

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from app.database import Database
+from app.persistence.database import Database
+from app.persistence.schema import prepare
 from app.registry.publication import History
-from app.schema import prepare
 from app.settings import Settings
 from benchmarks.load import N_CLIENTS, N_CONNECTIONS, SECONDS, ask
 from tests.support.models import add_version, trained

@@ -1,12 +1,12 @@
-"""What alembic runs: the migrations, on the connection from `app.schema` or on the settings' database."""
+"""What alembic runs: the migrations, on the connection from `app.persistence.schema` or on the settings' database."""
 
 from __future__ import annotations
 
 from alembic import context
 from sqlalchemy import Connection
 
-from app.database import Database
-from app.models import Base
+from app.persistence.database import Database
+from app.persistence.models import Base
 from app.settings import Settings
 
 

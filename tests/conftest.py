@@ -13,8 +13,8 @@ import hypothesis
 import pytest
 from sqlalchemy import create_engine, make_url, text
 
-from app.database import Database
-from app.schema import upgrade
+from app.persistence.database import Database
+from app.persistence.schema import upgrade
 from app.settings import Settings
 from tests.support.postgres import postgres_server
 

@@ -38,7 +38,7 @@ def worker() -> None:
 
 def migrate() -> None:
     """Bring the database's tables up to date."""
-    _run("app.schema", "run_migrations")
+    _run("app.persistence.schema", "run_migrations")
     typer.echo("The database is up to date.")
 
 

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import ValidationError
 
-from app.database import Database
 from app.datasets import lookup, service
 from app.datasets.body import receive
 from app.datasets.decoding import decoder_for
@@ -32,6 +31,7 @@ from app.http.errors import Fault, InvalidContent, Problem, UnsupportedMediaType
 from app.http.parameters import Limit, NameCursor, NumberCursor, VersionNumber
 from app.http.patterns import NO_NUL
 from app.http.request_body import documented_body, parse_json_object, refusal_of
+from app.persistence.database import Database
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
 

@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from app.database import Database
 from app.datasets import repository
 from app.datasets.period_values import by_period
 from app.datasets.schemas import DEFINITION, Definition, RegressionDefinition, SeriesDefinition
 from app.datasets.segments import deleted, read_segments, unreadable
-from app.models import Dataset
-from app.storage import SegmentDamaged, Storage
+from app.persistence.database import Database
+from app.persistence.models import Dataset
+from app.persistence.storage import SegmentDamaged, Storage
 from ccmtl_core import TaskDataset
 from ccmtl_core.forecasting import SeriesPanel
 

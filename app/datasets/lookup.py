@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from app.datasets import repository
 from app.datasets.repository import DatasetRow
 from app.http.errors import NotFound
-from app.models import Dataset
+from app.persistence.models import Dataset
 
 
 def require(session: Session, name: str) -> DatasetRow:

@@ -8,7 +8,15 @@ from typing import NamedTuple
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, joinedload, selectinload
 
-from app.models import Dataset, DatasetVersion, JobState, Model, ModelVersion, Segment, TrainingJob
+from app.persistence.models import (
+    Dataset,
+    DatasetVersion,
+    JobState,
+    Model,
+    ModelVersion,
+    Segment,
+    TrainingJob,
+)
 
 
 class DatasetRow(NamedTuple):

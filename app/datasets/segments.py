@@ -7,11 +7,11 @@ from pathlib import Path
 
 import polars as pl
 
-from app.database import Database
 from app.datasets import repository
 from app.datasets.system_errors import naming_system_errors
 from app.http.errors import AppError, NotFound
-from app.storage import SegmentDamaged, Storage
+from app.persistence.database import Database
+from app.persistence.storage import SegmentDamaged, Storage
 
 
 def read_segments(storage: Storage, digests: Sequence[str]) -> pl.DataFrame:

@@ -8,7 +8,6 @@ from sqlalchemy import delete
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from app.database import Database
 from app.datasets import repository
 from app.datasets.lookup import lock, require
 from app.datasets.repository import DatasetRow
@@ -26,8 +25,9 @@ from app.datasets.schemas import (
 from app.datasets.segments import discard
 from app.http.errors import Conflict, NotFound
 from app.http.parameters import cursor_after, name_before
-from app.models import Dataset, DatasetVersion
-from app.storage import Storage
+from app.persistence.database import Database
+from app.persistence.models import Dataset, DatasetVersion
+from app.persistence.storage import Storage
 
 MAX_LISTED = 5
 """Names of what stands in the way of a deletion."""

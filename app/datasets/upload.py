@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from app.database import Database
 from app.datasets import repository
 from app.datasets.extent import Base
 from app.datasets.frames import definition_of
@@ -16,8 +15,9 @@ from app.datasets.lookup import lock, require
 from app.datasets.schemas import Definition, OverlapPolicy, UploadMode, UploadOutcome, UploadReport
 from app.datasets.segments import discard, read_segments, unreadable, write_segment
 from app.http.errors import Conflict
-from app.models import DatasetVersion, Segment
-from app.storage import SegmentDamaged, Storage, StoredSegment, file_sha256
+from app.persistence.database import Database
+from app.persistence.models import DatasetVersion, Segment
+from app.persistence.storage import SegmentDamaged, Storage, StoredSegment, file_sha256
 
 
 class Upload(NamedTuple):

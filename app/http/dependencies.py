@@ -6,10 +6,10 @@ from typing import Annotated, Protocol
 
 from fastapi import Depends, Request
 
-from app.database import Database
 from app.http.request_body import MAX_FORM_BYTES, read_json_body
+from app.persistence.database import Database
+from app.persistence.storage import Storage
 from app.settings import Settings
-from app.storage import Storage
 
 
 class ModelsInMemory(Protocol):

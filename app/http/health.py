@@ -8,7 +8,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.http.dependencies import DatabaseDep
 from app.http.errors import Problem, ServiceUnavailable
-from app.schema import SchemaOutOfDate, require_current
+from app.persistence.schema import SchemaOutOfDate, require_current
 
 router = APIRouter(tags=["health"])
 

@@ -14,14 +14,14 @@ from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 
-from app.database import Database
 from app.http.errors import AppError
 from app.jobs import queue
 from app.jobs.queue import ClaimedJob, StaleAttempt
 from app.lifeline import end_with_standard_input
 from app.logs import configure_logging
+from app.persistence.database import Database
+from app.persistence.storage import Storage
 from app.settings import Settings
-from app.storage import Storage
 from app.training import pipeline
 from ccmtl_core import CCMTLError
 

@@ -14,8 +14,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, case, or_, select, update
 from sqlalchemy.orm import Session
 
-from app.database import DatabaseNow
-from app.models import JobState, TrainingJob, utc_now
+from app.persistence.database import DatabaseNow
+from app.persistence.models import JobState, TrainingJob, utc_now
 
 _FELL_SILENT = "its worker was silent for longer than its lease"
 

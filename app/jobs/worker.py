@@ -17,13 +17,13 @@ from collections.abc import Callable
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from app.database import Database
 from app.jobs import queue
 from app.jobs.queue import ClaimedJob, StaleAttempt
 from app.lifeline import Signals, end_with_standard_input, is_stopped, kill, spawn_module
 from app.logs import configure_logging
-from app.models import TrainingJob
-from app.schema import prepare
+from app.persistence.database import Database
+from app.persistence.models import TrainingJob
+from app.persistence.schema import prepare
 from app.settings import Settings
 
 logger = logging.getLogger("app.jobs.worker")  # not "__main__", which this module is when it runs

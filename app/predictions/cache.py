@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.exc import OperationalError
 
-from app.database import Database
 from app.http.errors import NotFound
+from app.persistence.database import Database
 from app.predictions.wire import ModelRef
 from app.registry import service as registry
 from app.registry.publication import History

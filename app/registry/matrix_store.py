@@ -12,7 +12,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from app.http.errors import AppError
-from app.models import MatrixChunk, MatrixName, TaskRow
+from app.persistence.models import MatrixChunk, MatrixName, TaskRow
 
 ROWS_PER_CHUNK = 256
 STORED_DTYPE = np.dtype("<f8")

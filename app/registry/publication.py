@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from app.models import MatrixName, Model, ModelVersion, utc_now
+from app.persistence.models import MatrixName, Model, ModelVersion, utc_now
 from app.registry import repository
 from app.registry.matrix_store import save_matrix, save_task_ids
 

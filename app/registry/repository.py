@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from app.models import Dataset, DatasetVersion, JobState, Model, ModelVersion, TrainingJob
+from app.persistence.models import Dataset, DatasetVersion, JobState, Model, ModelVersion, TrainingJob
 
 
 class VersionRow(NamedTuple):

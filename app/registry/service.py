@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.http.errors import Conflict, NotFound
 from app.http.parameters import cursor_after, name_before
-from app.models import MatrixName, Model
+from app.persistence.models import MatrixName, Model
 from app.registry import repository
 from app.registry.matrix_store import CorruptModel, load_matrix, load_task_rows
 from app.registry.publication import History, has_intercept

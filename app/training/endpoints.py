@@ -10,13 +10,13 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import EventSourceResponse
 
-from app.database import Database
 from app.http.dependencies import DatabaseDep, StorageDep, read_form
 from app.http.errors import Problem
 from app.http.parameters import JobCursor, Limit
 from app.http.patterns import NO_NUL
 from app.http.request_body import documented_body, parse_json_object
-from app.models import JobState
+from app.persistence.database import Database
+from app.persistence.models import JobState
 from app.training import service
 from app.training.schemas import FINAL_STATES, TrainingJobDetail, TrainingJobPage, TrainingJobRequest
 

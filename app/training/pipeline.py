@@ -13,14 +13,14 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from app.database import Database
 from app.datasets.frames import LoadedPanel, load
 from app.jobs import queue
 from app.jobs.queue import ClaimedJob
-from app.models import new_id
+from app.persistence.database import Database
+from app.persistence.models import new_id
+from app.persistence.storage import Storage
 from app.registry.publication import TrainedModel, publish
 from app.rival_notes import rival_notes
-from app.storage import Storage
 from app.training import repository, strength_choice
 from app.training.evaluation import evaluate
 from app.training.progress import ProgressLog, Send, finite

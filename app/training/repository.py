@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import and_, case, func, or_, select, tuple_, update
 from sqlalchemy.orm import Session, aliased
 
-from app.models import Dataset, DatasetVersion, JobState, ModelVersion, TrainingJob
+from app.persistence.models import Dataset, DatasetVersion, JobState, ModelVersion, TrainingJob
 
 
 class JobRow(NamedTuple):

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidat
 from pydantic_core import PydanticCustomError
 
 from app.http.patterns import NAME, NO_NUL
-from app.models import JobState
+from app.persistence.models import JobState
 from app.registry.schemas import DataUsed
 
 FINAL_STATES = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})

@@ -10,16 +10,16 @@ from pydantic import ValidationError
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from app.database import Database
 from app.datasets import service as datasets
 from app.datasets.frames import load
 from app.datasets.segments import deleted
 from app.http.errors import Conflict, Fault, InvalidContent, NotFound
 from app.http.request_body import faults_in_body
 from app.jobs import queue
-from app.models import DatasetVersion, JobState, TrainingJob
+from app.persistence.database import Database
+from app.persistence.models import DatasetVersion, JobState, TrainingJob
+from app.persistence.storage import Storage
 from app.registry.schemas import DataUsed
-from app.storage import Storage
 from app.training import repository
 from app.training.feasibility import find_faults
 from app.training.repository import JobRow

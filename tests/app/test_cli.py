@@ -15,8 +15,8 @@ import pytest
 
 from app.commands import entry
 from app.commands.cli import COMMANDS, NamedCommand
-from app.database import Database
-from app.schema import require_current
+from app.persistence.database import Database
+from app.persistence.schema import require_current
 from app.settings import Settings
 from tests.conftest import postgres_database
 

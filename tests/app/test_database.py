@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, text
 
-from app.database import Database
-from app.models import Dataset
+from app.persistence.database import Database
+from app.persistence.models import Dataset
 from app.settings import Settings
 
 

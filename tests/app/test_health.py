@@ -5,8 +5,8 @@ from pathlib import Path
 from fastapi.testclient import TestClient
 from sqlalchemy import text
 
-from app.database import Database
 from app.main import create_app
+from app.persistence.database import Database
 from app.settings import Settings
 from tests.conftest import postgres_database
 

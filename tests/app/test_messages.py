@@ -10,9 +10,9 @@ from fastapi.testclient import TestClient
 from pydantic import ValidationError
 
 from app.cannot_start import CannotStart
-from app.database import Database
+from app.persistence.database import Database
+from app.persistence.storage import Storage
 from app.settings import Settings, explained
-from app.storage import Storage
 from tests.support.training import add_series, job
 
 

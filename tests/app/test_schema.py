@@ -13,9 +13,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import inspect, text
 
-from app.database import Database
-from app.models import Base
-from app.schema import SchemaOutOfDate, migration_config, prepare, require_current, upgrade
+from app.persistence.database import Database
+from app.persistence.models import Base
+from app.persistence.schema import SchemaOutOfDate, migration_config, prepare, require_current, upgrade
 from app.settings import Settings
 
 FIRST_SCHEMA_ROWS = [

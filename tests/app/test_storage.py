@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from app.storage import SegmentDamaged, Storage
+from app.persistence.storage import SegmentDamaged, Storage
 
 STUCK = """
 import sys, time
 from pathlib import Path
-from app.storage import Storage
+from app.persistence.storage import Storage
 
 storage = Storage(Path(sys.argv[1]))
 with storage.incoming() as path:

@@ -6,8 +6,8 @@ import os
 import sys
 import time
 
-from app.database import Database
 from app.jobs import queue
+from app.persistence.database import Database
 from app.settings import Settings
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
-from app.database import Database
-from app.schema import prepare
+from app.persistence.database import Database
+from app.persistence.schema import prepare
 from app.settings import Settings
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from app.database import Database
+from app.persistence.database import Database
 from app.registry import service
 from app.settings import Settings
 

@@ -8,9 +8,9 @@ import sys
 import time
 from pathlib import Path
 
-from app.database import Database
 from app.jobs import queue
 from app.lifeline import end_with_standard_input
+from app.persistence.database import Database
 from app.settings import Settings
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from app.database import Database
 from app.jobs.worker import Worker
 from app.lifeline import Signals
 from app.logs import configure_logging
+from app.persistence.database import Database
 from app.settings import Settings
 
 if __name__ == "__main__":

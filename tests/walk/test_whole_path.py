@@ -11,7 +11,7 @@ from urllib.parse import quote
 import httpx2
 import numpy as np
 
-from app.database import Database
+from app.persistence.database import Database
 from app.registry import service as registry
 from app.settings import Settings
 from ccmtl_core import CCMTLModel

@@ -12,13 +12,13 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import select, update
 
-from app.database import Database
 from app.datasets import upload
 from app.datasets.frames import LoadedPanel, load
 from app.main import create_app
-from app.models import Dataset, DatasetVersion, JobState, ModelVersion, TrainingJob
+from app.persistence.database import Database
+from app.persistence.models import Dataset, DatasetVersion, JobState, ModelVersion, TrainingJob
+from app.persistence.storage import Storage
 from app.settings import Settings
-from app.storage import Storage
 from ccmtl_core.forecasting import SeriesPanel
 from tests.support.models import add_version, trained
 

@@ -12,7 +12,7 @@ import pytest
 from app.datasets.repository import segments_of
 from app.datasets.segments import write_segment
 from app.datasets.system_errors import naming_system_errors
-from app.storage import Storage
+from app.persistence.storage import Storage
 from tests.app.datasets.conftest import Shop
 
 ROWS = "unique_id,ds,y\na,2024-01-01,1\na,2024-01-02,2\n"

@@ -16,7 +16,7 @@ from app.datasets import frames
 from app.datasets.frames import LoadedPanel, load
 from app.datasets.segments import read_segments
 from app.http.errors import AppError, NotFound
-from app.models import Dataset, DatasetVersion
+from app.persistence.models import Dataset, DatasetVersion
 from ccmtl_core import TaskDataset
 from ccmtl_core.forecasting import Frequency
 from tests.app.datasets.conftest import Shop

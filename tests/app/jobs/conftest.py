@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from app.database import Database
-from app.models import Dataset, DatasetVersion, TrainingJob
+from app.persistence.database import Database
+from app.persistence.models import Dataset, DatasetVersion, TrainingJob
 
 AddJob = Callable[..., str]
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from app.database import Database
 from app.http.errors import InvalidContent
 from app.jobs import fit_child, queue
 from app.jobs.queue import ClaimedJob, StaleAttempt
-from app.models import JobState
+from app.persistence.database import Database
+from app.persistence.models import JobState
+from app.persistence.storage import Storage
 from app.settings import Settings
-from app.storage import Storage
 from app.training import pipeline
 from ccmtl_core.base.exceptions import DataError
 from tests.app.jobs.conftest import AddJob, let_lease_run_out, read_job

@@ -12,10 +12,10 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.database import Database, DatabaseNow
 from app.jobs import queue
 from app.jobs.queue import ClaimedJob, StaleAttempt
-from app.models import JobState
+from app.persistence.database import Database, DatabaseNow
+from app.persistence.models import JobState
 from app.settings import Settings
 from tests.app.jobs.conftest import AddJob, let_lease_run_out, read_job
 

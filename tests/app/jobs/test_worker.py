@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from app.database import Database
 from app.jobs import queue
-from app.models import JobState
+from app.persistence.database import Database
+from app.persistence.models import JobState
 from app.settings import Settings
 from tests.app.jobs.conftest import AddJob, read_job
 from tests.support.processes import is_running, wait_until

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from app.database import Database
 from app.http.errors import NotFound
+from app.persistence.database import Database
 from app.predictions.cache import REFRESH_SECONDS, ModelCache
 from app.registry import service as registry
 from app.registry.publication import History

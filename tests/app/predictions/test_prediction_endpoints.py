@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from app.database import Database
 from app.main import create_app
+from app.persistence.database import Database
 from app.registry.publication import History
 from app.settings import Settings
 from ccmtl_core import CCMTLModel

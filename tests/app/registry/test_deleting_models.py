@@ -12,9 +12,9 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import func, select, update
 
-from app.database import Database
 from app.main import create_app
-from app.models import JobState, MatrixChunk, ModelVersion, TaskRow, TrainingJob
+from app.persistence.database import Database
+from app.persistence.models import JobState, MatrixChunk, ModelVersion, TaskRow, TrainingJob
 from app.predictions.cache import REFRESH_SECONDS
 from app.registry import service
 from app.settings import Settings

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from sqlalchemy import delete, select, update
 
-from app.database import Database
-from app.models import MatrixChunk, MatrixName, ModelVersion, TaskRow
+from app.persistence.database import Database
+from app.persistence.models import MatrixChunk, MatrixName, ModelVersion, TaskRow
 from app.registry.matrix_store import ROWS_PER_CHUNK, CorruptModel, load_matrix, load_task_rows, save_matrix
 from tests.support.models import add_version, trained
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sqlalchemy import delete, func, select
 
-from app.database import Database
-from app.models import MatrixChunk, MatrixName, Model, ModelVersion, TaskRow
+from app.persistence.database import Database
+from app.persistence.models import MatrixChunk, MatrixName, Model, ModelVersion, TaskRow
 from app.registry import service
 from app.registry.matrix_store import CorruptModel
 from app.registry.publication import History

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi.testclient import TestClient
 
-from app.database import Database
+from app.persistence.database import Database
 from tests.support.models import add_version, trained
 
 MODEL = trained([[1.0, 2.0]], ["a"])

@@ -8,8 +8,8 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from app.database import Database
 from app.jobs import queue
+from app.persistence.database import Database
 from app.training import pipeline
 from tests.support.training import add_series, job, series_csv
 

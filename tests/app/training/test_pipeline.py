@@ -14,13 +14,13 @@ from fastapi.testclient import TestClient
 from sqlalchemy import func, select, update
 
 import ccmtl_core
-from app.database import Database
 from app.http.errors import AppError
 from app.jobs import queue
 from app.jobs.queue import ClaimedJob, StaleAttempt
-from app.models import MatrixChunk, ModelVersion, TaskRow, TrainingJob
+from app.persistence.database import Database
+from app.persistence.models import MatrixChunk, ModelVersion, TaskRow, TrainingJob
+from app.persistence.storage import Storage
 from app.settings import Settings
-from app.storage import Storage
 from app.training import pipeline, progress
 from app.training.pipeline import plain
 from ccmtl_core import CCMTLModel, DataError, SolveStatus, SufficientStatistics, TaskDataset, fit

@@ -10,12 +10,12 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import func, select, update
 
-from app.database import Database
 from app.datasets import frames
 from app.http.errors import Fault
 from app.http.request_body import MAX_FORM_BYTES
 from app.jobs import queue
-from app.models import JobState, TrainingJob
+from app.persistence.database import Database
+from app.persistence.models import JobState, TrainingJob
 from app.training import schemas, service
 from ccmtl_core.solver import objective
 from tests.support.training import add_regression, add_series, job, series_csv, upload

@@ -15,8 +15,8 @@ from sqlalchemy import text
 
 import migrations
 from app.cannot_start import CannotStart
-from app.database import Database
 from app.logs import configure_logging
+from app.persistence.database import Database
 from app.settings import Settings
 
 _LOCK_KEY = 0x63636D746C  # "ccmtl": any fixed number that only this program locks

@@ -7,7 +7,7 @@ from enum import StrEnum
 from sqlalchemy import ForeignKey, LargeBinary, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.models.base import Base
+from app.persistence.models.base import Base
 
 
 class MatrixName(StrEnum):

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Float, ForeignKey, Index, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.models.base import Base, new_id, utc_now
+from app.persistence.models.base import Base, new_id, utc_now
 
 
 class JobState(StrEnum):

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import BigInteger, ForeignKey, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from app.models.base import Base, new_id, utc_now
+from app.persistence.models.base import Base, new_id, utc_now
 
 
 class Dataset(Base):
