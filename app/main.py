@@ -24,14 +24,14 @@ from app.http.errors import install_error_handlers
 from app.http.openapi import DocumentedAPI
 from app.http.parameters import check_queries
 from app.http.reference import add_reference
-from app.lifeline import end_with_standard_input
-from app.listener import listen
-from app.logs import configure_logging
 from app.persistence.database import Database
 from app.persistence.schema import prepare
 from app.persistence.storage import Storage
 from app.predictions import endpoints as predictions
 from app.predictions.cache import ModelCache
+from app.processes.lifeline import end_with_standard_input
+from app.processes.listener import listen
+from app.processes.logs import configure_logging
 from app.registry import endpoints as registry
 from app.settings import Settings
 from app.training import endpoints as training

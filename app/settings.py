@@ -14,8 +14,8 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
-from app.cannot_start import CannotStart
 from app.http.unknown_names import hint
+from app.processes.cannot_start import CannotStart
 
 PREFIX = "CCMTL_"
 _OF_THE_TESTS = "test_"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from app.lifeline import die_with_parent
+from app.processes.lifeline import die_with_parent
 
 HOST = "127.0.0.1"
 

@@ -30,7 +30,7 @@ SLICES_MAY_USE = {
     "app.training": {"app.datasets", "app.registry", "app.jobs"},
     "app.jobs": set(),
 }
-ENTRIES = {"app.commands.cli", "app.jobs.fit_child", "app.main", "app.supervisor"}
+ENTRIES = {"app.commands.cli", "app.jobs.fit_child", "app.main", "app.processes.supervisor"}
 """Where processes begin: they may use everything, and nothing uses them, but for commands by their names."""
 PRIVATE_ROOMS = {"endpoints", "repository"}
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from sqlalchemy import make_url
 from sqlalchemy.exc import DBAPIError
 
-from app.cannot_start import CannotStart
+from app.processes.cannot_start import CannotStart
 from app.settings import Settings, explained, variable
 
 Host = Annotated[str | None, typer.Option(help="Address to listen on.  [CCMTL_HOST]")]
@@ -23,7 +23,7 @@ Workers = Annotated[int | None, typer.Option(help="Worker processes to keep runn
 
 def serve(host: Host = None, port: Port = None, workers: Workers = None) -> None:
     """Run the API and the workers; restart what ends."""
-    _run("app.supervisor", "supervise", host=host, port=port, workers=workers)
+    _run("app.processes.supervisor", "supervise", host=host, port=port, workers=workers)
 
 
 def api(host: Host = None, port: Port = None) -> None:

@@ -17,10 +17,10 @@ from sqlalchemy.exc import DBAPIError
 from app.http.errors import AppError
 from app.jobs import queue
 from app.jobs.queue import ClaimedJob, StaleAttempt
-from app.lifeline import end_with_standard_input
-from app.logs import configure_logging
 from app.persistence.database import Database
 from app.persistence.storage import Storage
+from app.processes.lifeline import end_with_standard_input
+from app.processes.logs import configure_logging
 from app.settings import Settings
 from app.training import pipeline
 from ccmtl_core import CCMTLError

@@ -19,11 +19,11 @@ from sqlalchemy.orm import Session
 
 from app.jobs import queue
 from app.jobs.queue import ClaimedJob, StaleAttempt
-from app.lifeline import Signals, end_with_standard_input, is_stopped, kill, spawn_module
-from app.logs import configure_logging
 from app.persistence.database import Database
 from app.persistence.models import TrainingJob
 from app.persistence.schema import prepare
+from app.processes.lifeline import Signals, end_with_standard_input, is_stopped, kill, spawn_module
+from app.processes.logs import configure_logging
 from app.settings import Settings
 
 logger = logging.getLogger("app.jobs.worker")  # not "__main__", which this module is when it runs

@@ -14,7 +14,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.functions import FunctionElement
 
-from app.cannot_start import CannotStart
+from app.processes.cannot_start import CannotStart
 from app.settings import Settings, make_folder
 
 _POSTGRESQL = {

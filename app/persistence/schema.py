@@ -14,9 +14,9 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
 import migrations
-from app.cannot_start import CannotStart
-from app.logs import configure_logging
 from app.persistence.database import Database
+from app.processes.cannot_start import CannotStart
+from app.processes.logs import configure_logging
 from app.settings import Settings
 
 _LOCK_KEY = 0x63636D746C  # "ccmtl": any fixed number that only this program locks

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.lifeline import is_stopped, kill, spawn_module
+from app.processes.lifeline import is_stopped, kill, spawn_module
 from tests.support.processes import is_running, wait_until
 
 
@@ -32,7 +32,7 @@ def test_child_is_gone_soon_after_its_parent_was_killed(tmp_path: Path, watching
 
 
 def test_child_whose_parent_is_gone_before_it_asked_the_kernel_ends(tmp_path: Path) -> None:
-    program = "import os, app.lifeline as l; l.die_with_parent(os.getppid() + 1); print('alive')"
+    program = "import os, app.processes.lifeline as l; l.die_with_parent(os.getppid() + 1); print('alive')"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
 
@@ -60,7 +60,7 @@ def test_suspended_child_is_seen_as_such_until_it_goes_on(tmp_path: Path) -> Non
 
 SIGNALS_PROGRAM = """
 import os, signal, subprocess, sys, time
-from app.lifeline import Signals
+from app.processes.lifeline import Signals
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signals = Signals()
 started = time.monotonic()
@@ -88,9 +88,7 @@ def test_wait_ends_at_a_childs_end_after_its_time_and_at_a_signal(number: signal
 
 
 def test_a_signal_that_the_starter_ignores_stays_ignored() -> None:
-    program = (
-        "import os; from app.lifeline import Signals; s = Signals(); os.kill(os.getpid(), {}); print(s.stop)"
-    )
+    program = "import os; from app.processes.lifeline import Signals; s = Signals(); os.kill(os.getpid(), {}); print(s.stop)"
     for number, stop in ((signal.SIGHUP, "False"), (signal.SIGTERM, "True")):
         done = subprocess.run(
             ["nohup", sys.executable, "-c", program.format(int(number))], capture_output=True, text=True

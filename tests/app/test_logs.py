@@ -6,7 +6,7 @@ import sys
 
 PROGRAM = """
 import logging
-from app.logs import configure_logging
+from app.processes.logs import configure_logging
 configure_logging("worker", "info")
 log = logging.getLogger("app.jobs.worker")
 log.debug("not written")

@@ -9,9 +9,9 @@ import pytest
 from fastapi.testclient import TestClient
 from pydantic import ValidationError
 
-from app.cannot_start import CannotStart
 from app.persistence.database import Database
 from app.persistence.storage import Storage
+from app.processes.cannot_start import CannotStart
 from app.settings import Settings, explained
 from tests.support.training import add_series, job
 

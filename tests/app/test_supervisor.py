@@ -3,8 +3,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from app.lifeline import kill
-from app.supervisor import MAX_PAUSE_SECONDS, Child, restart_pause
+from app.processes.lifeline import kill
+from app.processes.supervisor import MAX_PAUSE_SECONDS, Child, restart_pause
 from tests.support.processes import wait_until
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import psycopg
 
-from app.lifeline import die_with_parent
+from app.processes.lifeline import die_with_parent
 
 _NOBODY = 65534  # PostgreSQL refuses to run as root
 _OPTIONS = {

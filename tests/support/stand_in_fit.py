@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 from app.jobs import queue
-from app.lifeline import end_with_standard_input
 from app.persistence.database import Database
+from app.processes.lifeline import end_with_standard_input
 from app.settings import Settings
 
 

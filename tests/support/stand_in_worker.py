@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from app.jobs.worker import Worker
-from app.lifeline import Signals
-from app.logs import configure_logging
 from app.persistence.database import Database
+from app.processes.lifeline import Signals
+from app.processes.logs import configure_logging
 from app.settings import Settings
 
 if __name__ == "__main__":

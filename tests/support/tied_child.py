@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from app.lifeline import end_with_standard_input
+from app.processes.lifeline import end_with_standard_input
 
 if __name__ == "__main__":
     pid_file, watching = sys.argv[1], sys.argv[2] == "watching"

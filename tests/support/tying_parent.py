@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from app import lifeline
+from app.processes import lifeline
 
 if __name__ == "__main__":
     pid_file, watching, kind = sys.argv[1:]

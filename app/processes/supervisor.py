@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from app.lifeline import Signals, kill, spawn_module
-from app.listener import listen
-from app.logs import configure_logging
 from app.persistence.database import Database
 from app.persistence.schema import prepare
+from app.processes.lifeline import Signals, kill, spawn_module
+from app.processes.listener import listen
+from app.processes.logs import configure_logging
 from app.settings import Settings
 
 logger = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import socket
 
-from app.cannot_start import CannotStart
+from app.processes.cannot_start import CannotStart
 
 _OTHER_PORT = "choose another with --port or CCMTL_PORT (0: a free one)"
 _OTHER_HOST = "choose another with --host or CCMTL_HOST"
