@@ -7,7 +7,7 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from app.datasets.csv_scan import scan_csv
+from app.datasets.reading.csv_scan import scan_csv
 from ccmtl_core import SufficientStatistics, TaskDataset, fit, fusing_strength
 from ccmtl_core.graph.leaf_search import nearest_by_leaves
 from ccmtl_core.solver.clusters import Clusters

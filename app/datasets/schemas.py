@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator, model_validator
 
-from app.datasets.timestamps import time_format
+from app.datasets.reading.timestamps import time_format
 from app.http.patterns import NAME, NO_NUL
 from ccmtl_core.forecasting import Frequency
 

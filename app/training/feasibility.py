@@ -10,7 +10,7 @@ from collections.abc import Iterator, Set
 import numpy as np
 from numpy.typing import NDArray
 
-from app.datasets.frames import LoadedPanel
+from app.datasets.stored.frames import LoadedPanel
 from app.http.errors import Fault
 from app.training.schemas import MIN_FOLDS, TrainingJobRequest
 from app.training.strength_choice import ROW_FOLDS, SERIES_FOLDS, chooses, folds_of, n_blocks

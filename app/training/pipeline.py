@@ -13,7 +13,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from app.datasets.frames import LoadedPanel, load
+from app.datasets.stored.frames import LoadedPanel, load
 from app.jobs import queue
 from app.jobs.queue import ClaimedJob
 from app.persistence.database import Database

@@ -11,8 +11,8 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.datasets import service as datasets
-from app.datasets.frames import load
-from app.datasets.segments import deleted
+from app.datasets.stored.frames import load
+from app.datasets.stored.segments import deleted
 from app.http.errors import Conflict, Fault, InvalidContent, NotFound
 from app.http.request_body import faults_in_body
 from app.jobs import queue

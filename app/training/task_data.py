@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.datasets.frames import LoadedPanel
+from app.datasets.stored.frames import LoadedPanel
 from app.registry.publication import History
 from app.training.schemas import DEFAULT_LAGS, TrainingJobRequest
 from ccmtl_core import TaskDataset

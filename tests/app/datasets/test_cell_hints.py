@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from app.datasets.date_hint import date_hint
+from app.datasets.reading.date_hint import date_hint
 from tests.app.datasets.conftest import Shop
 
 

@@ -12,8 +12,8 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import select, update
 
-from app.datasets import upload
-from app.datasets.frames import LoadedPanel, load
+from app.datasets.stored.frames import LoadedPanel, load
+from app.datasets.upload.upload import upload
 from app.main import create_app
 from app.persistence.database import Database
 from app.persistence.models import Dataset, DatasetVersion, JobState, ModelVersion, TrainingJob

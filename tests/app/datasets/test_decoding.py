@@ -9,7 +9,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.datasets.decoding import PIECE_BYTES, decoder_for
+from app.datasets.receive.decoding import PIECE_BYTES, decoder_for
 from app.http.errors import BadRequest
 
 ENCODE = {"gzip": gzip.compress, "zstd": zstandard.compress}

@@ -9,9 +9,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from app.datasets.receive.system_errors import naming_system_errors
 from app.datasets.repository import segments_of
-from app.datasets.segments import write_segment
-from app.datasets.system_errors import naming_system_errors
+from app.datasets.stored.segments import write_segment
 from app.persistence.storage import Storage
 from tests.app.datasets.conftest import Shop
 
@@ -38,7 +38,7 @@ def test_a_folder_that_cannot_be_written_is_named(
     name = shop.series()
     before = shop.files()
     owner, attribute = {
-        "receive": ("app.datasets.body.BodyFile", "write"),
+        "receive": ("app.datasets.receive.body.BodyFile", "write"),
         "write": (pl.DataFrame, "write_parquet"),
         "commit": (Storage, "commit"),
     }[step]
@@ -70,7 +70,7 @@ def test_a_disk_that_fails_is_not_taken_for_a_fault_of_the_file(
         raise failure(f"{os.strerror(number)} (os error {number}): /some/file")
 
     name = shop.series()
-    monkeypatch.setattr("app.datasets.ingest.read_cells", fail)
+    monkeypatch.setattr("app.datasets.upload.ingest.read_cells", fail)
     answer = shop.upload(name, ROWS)
     expected = ANSWERS.get(number, (503, "storage_unavailable"))
     assert (answer.status_code, answer.json()["code"]) == expected, answer.text

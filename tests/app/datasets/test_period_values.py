@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.datasets.period_values import by_period
 from app.datasets.schemas import Aggregation
+from app.datasets.stored.period_values import by_period
 from ccmtl_core.forecasting import Frequency
 
 EPOCH = datetime(1999, 12, 25)

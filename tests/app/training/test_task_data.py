@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.datasets.frames import LoadedPanel
 from app.datasets.schemas import SeriesDefinition
+from app.datasets.stored.frames import LoadedPanel
 from app.training.schemas import TrainingJobRequest
 from app.training.task_data import prepare, split_within_tasks
 from ccmtl_core import TaskDataset

@@ -10,7 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import func, select, update
 
-from app.datasets import frames
+from app.datasets.stored import frames
 from app.http.errors import Fault
 from app.http.request_body import MAX_FORM_BYTES
 from app.jobs import queue

@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from app.datasets.csv_scan import CsvStructure, Irregularity, scan_csv
-from app.datasets.faults import FaultList, refuse
-from app.datasets.first_line import refuse_other_formats, refuse_without_line_breaks
-from app.datasets.header import refuse_too_many
-from app.datasets.uploaded_table import UploadedTable, recognised, refuse_empty
+from app.datasets.reading.csv_scan import CsvStructure, Irregularity, scan_csv
+from app.datasets.reading.faults import FaultList, refuse
+from app.datasets.reading.first_line import refuse_other_formats, refuse_without_line_breaks
+from app.datasets.reading.header import refuse_too_many
+from app.datasets.reading.uploaded_table import UploadedTable, recognised, refuse_empty
 from app.http.errors import Fault
 
 MAX_HEADER_BYTES = 1 << 20

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import polars as pl
 
-from app.datasets.body import too_large
-from app.datasets.faults import refuse
-from app.datasets.header import refuse_too_many
-from app.datasets.uploaded_table import UploadedTable, recognised, refuse_empty, refusing_unreadable
+from app.datasets.reading.faults import refuse
+from app.datasets.reading.header import refuse_too_many
+from app.datasets.reading.uploaded_table import UploadedTable, recognised, refuse_empty, refusing_unreadable
+from app.datasets.receive.body import too_large
 
 MAGIC = b"PAR1"
 BYTES_PER_CELL = 8

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from app.datasets.date_hint import date_hint
-from app.datasets.faults import MAX_VALUE_CHARACTERS, FaultList
-from app.datasets.header import Kind, Role
-from app.datasets.timestamps import FIRST_YEAR, LAST_YEAR, TimeFormat
-from app.datasets.uploaded_table import UploadedTable
+from app.datasets.reading.date_hint import date_hint
+from app.datasets.reading.faults import MAX_VALUE_CHARACTERS, FaultList
+from app.datasets.reading.header import Kind, Role
+from app.datasets.reading.timestamps import FIRST_YEAR, LAST_YEAR, TimeFormat
+from app.datasets.reading.uploaded_table import UploadedTable
 from app.http.errors import MAX_ERRORS, Fault
 from ccmtl_core.base.number_hint import number_hint
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
 
-from app.datasets.timestamps import FIRST_YEAR
+from app.datasets.reading.timestamps import FIRST_YEAR
 
 _NUMBERS = re.compile(
     r"([0-9]{1,4})([./-])([0-9]{1,2})\2([0-9]{4}|[0-9]{2})(?:([ T])[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?)?"

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from app.datasets.cells import ROW, Cells
-from app.datasets.faults import FaultList
-from app.datasets.isolation import isolated_periods
-from app.datasets.overlap import Overlap, overlap_of_rows, overlap_of_series, taken_periods
-from app.datasets.period_values import PeriodValues, by_period, period_text
+from app.datasets.reading.cells import ROW, Cells
+from app.datasets.reading.faults import FaultList
 from app.datasets.schemas import SeriesDefinition, Totals, Warned
+from app.datasets.stored.isolation import isolated_periods
+from app.datasets.stored.period_values import PeriodValues, by_period, period_text
+from app.datasets.upload.overlap import Overlap, overlap_of_rows, overlap_of_series, taken_periods
 from app.http.errors import MAX_ERRORS, Fault
 from ccmtl_core.forecasting import MAX_DENSE_ROWS
 

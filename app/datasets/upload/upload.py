@@ -8,12 +8,12 @@ from typing import NamedTuple
 from sqlalchemy.orm import Session
 
 from app.datasets import repository
-from app.datasets.extent import Base
-from app.datasets.frames import definition_of
-from app.datasets.ingest import FileType, Ingested, ingest
 from app.datasets.lookup import lock, require
 from app.datasets.schemas import Definition, OverlapPolicy, UploadMode, UploadOutcome, UploadReport
-from app.datasets.segments import discard, read_segments, unreadable, write_segment
+from app.datasets.stored.frames import definition_of
+from app.datasets.stored.segments import discard, read_segments, unreadable, write_segment
+from app.datasets.upload.extent import Base
+from app.datasets.upload.ingest import FileType, Ingested, ingest
 from app.http.errors import Conflict
 from app.persistence.database import Database
 from app.persistence.models import DatasetVersion, Segment

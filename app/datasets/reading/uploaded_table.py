@@ -10,8 +10,8 @@ from pathlib import Path
 
 import polars as pl
 
-from app.datasets.faults import refuse
-from app.datasets.system_errors import naming_system_errors
+from app.datasets.reading.faults import refuse
+from app.datasets.receive.system_errors import naming_system_errors
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from app.datasets.faults import refuse
+from app.datasets.reading.faults import refuse
 
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from app.datasets.period_values import PeriodValues, period_text
 from app.datasets.schemas import Warned
+from app.datasets.stored.period_values import PeriodValues, period_text
 
 FEWEST = 30
 """Shorter gaps are nothing to wonder at."""

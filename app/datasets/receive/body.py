@@ -8,7 +8,7 @@ from pathlib import Path
 from fastapi.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
-from app.datasets.decoding import Decoder, cut_off
+from app.datasets.receive.decoding import Decoder, cut_off
 from app.http.errors import BadRequest, PayloadTooLarge
 
 BATCH_BYTES = 1 << 20

@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from app.datasets.cells import ROW
-from app.datasets.period_values import COUNT, PeriodValues, period_text
+from app.datasets.reading.cells import ROW
 from app.datasets.schemas import Aggregation, Warned
+from app.datasets.stored.period_values import COUNT, PeriodValues, period_text
 from app.http.errors import Conflict, Fault
 
 _MERGED = {Aggregation.SUM: "added to the values there", Aggregation.MEAN: "averaged with the values there"}

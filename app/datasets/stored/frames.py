@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from app.datasets import repository
-from app.datasets.period_values import by_period
 from app.datasets.schemas import DEFINITION, Definition, RegressionDefinition, SeriesDefinition
-from app.datasets.segments import deleted, read_segments, unreadable
+from app.datasets.stored.period_values import by_period
+from app.datasets.stored.segments import deleted, read_segments, unreadable
 from app.persistence.database import Database
 from app.persistence.models import Dataset
 from app.persistence.storage import SegmentDamaged, Storage

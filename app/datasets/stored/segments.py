@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from app.datasets import repository
-from app.datasets.system_errors import naming_system_errors
+from app.datasets.receive.system_errors import naming_system_errors
 from app.http.errors import AppError, NotFound
 from app.persistence.database import Database
 from app.persistence.storage import SegmentDamaged, Storage

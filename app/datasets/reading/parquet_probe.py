@@ -18,7 +18,7 @@ def survives_decoding(path: Path, columns: Iterable[str]) -> bool:
 
     An error that the reader reports as such counts as survived: reading in earnest will meet it again.
     """
-    command = [sys.executable, "-m", "app.datasets.parquet_probe", str(path), *columns]
+    command = [sys.executable, "-m", "app.datasets.reading.parquet_probe", str(path), *columns]
     probe = subprocess.run(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
     )

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from app.datasets.cells import ROW
+from app.datasets.reading.cells import ROW
 from app.datasets.schemas import Aggregation
 from ccmtl_core.forecasting import Frequency
 

@@ -9,17 +9,17 @@ from typing import NamedTuple
 
 import polars as pl
 
-from app.datasets.cells import Cells, read_cells
-from app.datasets.csv_file import open_csv
-from app.datasets.extent import Base, Extent, regression_extent, series_extent
-from app.datasets.faults import FaultList, refuse
-from app.datasets.header import Role, check_header, roles_of
-from app.datasets.overlap import Overlap
-from app.datasets.parquet_file import UNREADABLE, open_parquet
-from app.datasets.parquet_probe import survives_decoding
+from app.datasets.reading.cells import Cells, read_cells
+from app.datasets.reading.csv_file import open_csv
+from app.datasets.reading.faults import FaultList, refuse
+from app.datasets.reading.header import Role, check_header, roles_of
+from app.datasets.reading.parquet_file import UNREADABLE, open_parquet
+from app.datasets.reading.parquet_probe import survives_decoding
+from app.datasets.reading.timestamps import time_format
+from app.datasets.reading.uploaded_table import UploadedTable, refusing_unreadable
 from app.datasets.schemas import Definition, SeriesDefinition, UploadMode, UploadReport, Warned
-from app.datasets.timestamps import time_format
-from app.datasets.uploaded_table import UploadedTable, refusing_unreadable
+from app.datasets.upload.extent import Base, Extent, regression_extent, series_extent
+from app.datasets.upload.overlap import Overlap
 from ccmtl_core.forecasting import Frequency
 
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from app.datasets.faults import FaultList, refuse
+from app.datasets.reading.faults import FaultList, refuse
+from app.datasets.reading.uploaded_table import UploadedTable
 from app.datasets.schemas import Definition, SeriesDefinition
-from app.datasets.uploaded_table import UploadedTable
 
 MAX_COLUMNS = 10_000
 MAX_HINTS = 10

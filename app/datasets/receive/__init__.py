@@ -1,0 +1,1 @@
+"""The body of an upload: received, decoded, kept in a file."""

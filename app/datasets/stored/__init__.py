@@ -1,0 +1,1 @@
+"""Stored segments of rows, and the frames read from them."""

@@ -1,0 +1,1 @@
+"""An upload from its first byte to the new version."""
