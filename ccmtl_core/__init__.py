@@ -18,10 +18,10 @@ from ccmtl_core.fitting.fold_paths import SelectionProgress
 from ccmtl_core.fitting.path import FusionPath, PathPoint, fit_path
 from ccmtl_core.fitting.refit import append_statistics, refit
 from ccmtl_core.fitting.selection import Selection, select
+from ccmtl_core.fitting.strength import FusingStrength, fused_weights, fusing_strength, strength_grid
 from ccmtl_core.graph.knn_graph import TaskGraph, nearest_neighbour_graph
 from ccmtl_core.model.ccmtl_model import CCMTLModel
 from ccmtl_core.solver.report import Progress, SolveReport, SolveStatus
-from ccmtl_core.solver.strength import FusingStrength, fused_weights, fusing_strength, strength_grid
 from ccmtl_core.statistics.folds import contiguous_folds, random_folds, rolling_origins, training_folds
 from ccmtl_core.statistics.merging import merge_statistics
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics

@@ -22,6 +22,7 @@ from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.choices.model_choices import ModelChoices, Prepared
 from ccmtl_core.data.task_dataset import TaskDataset
+from ccmtl_core.fitting.strength import FusingStrength, fusing_strength, single_task_cuts, strength_grid
 from ccmtl_core.graph.knn_graph import TaskGraph, check_graph, nearest_neighbour_graph
 from ccmtl_core.model.ccmtl_model import CCMTLModel
 from ccmtl_core.solver.clusters import Clusters
@@ -29,7 +30,6 @@ from ccmtl_core.solver.fusion_solver import FusionSolver, check_solver
 from ccmtl_core.solver.objective import STRENGTHS, check_strength
 from ccmtl_core.solver.outcome import Outcome
 from ccmtl_core.solver.report import SolveStatus
-from ccmtl_core.solver.strength import FusingStrength, fusing_strength, single_task_cuts, strength_grid
 from ccmtl_core.statistics.inputs import Statistics, statistics_of
 
 

@@ -34,9 +34,9 @@ from ccmtl_core.fitting.scoring import (
     mean_of_task_rmse,
     standard_error,
 )
+from ccmtl_core.fitting.strength import strength_grid
 from ccmtl_core.graph.knn_graph import check_neighbors, nearest_neighbour_graph
 from ccmtl_core.solver.fusion_solver import check_solver
-from ccmtl_core.solver.strength import strength_grid
 from ccmtl_core.statistics.folds import (
     check_number,
     contiguous_folds,

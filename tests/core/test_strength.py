@@ -28,8 +28,8 @@ from ccmtl_core import (
     strength_grid,
 )
 from ccmtl_core.choices.single_task import start_weights
+from ccmtl_core.fitting.strength import RATIO, single_task_cuts
 from ccmtl_core.solver.objective import FusionProblem, row_norms
-from ccmtl_core.solver.strength import RATIO, single_task_cuts
 
 from .fusion_problems import Instance, disconnected, instances, random_graph, regular
 
