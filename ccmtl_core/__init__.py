@@ -76,3 +76,8 @@ __all__ = [
     "strength_grid",
     "training_folds",
 ]
+
+
+def __dir__() -> list[str]:
+    """Name what users import, without the folders behind it."""
+    return __all__

@@ -1,4 +1,4 @@
-"""What alembic runs: the migrations, on the connection from `app.persistence.schema` or on the settings' database."""
+"""What alembic runs: the migrations, on a given connection or on the settings' database."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections import Counter
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -12,6 +13,13 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 CORE_MAY_USE = {"joblib", "llvmlite", "numba", "numpy", "polars", "pyamg", "scipy", "threadpoolctl"}
+CORE_FOLDERS = (
+    "base", "kernels", "model", "data", "graph", "statistics",
+    "tables", "choices", "solver", "forecasting", "fitting",
+)  # fmt: skip
+"""From the ground up: each uses only those before it."""
+MOST_FILES = 12
+"""What a reader can take in of one folder."""
 CORE_DOORS = {
     "ccmtl_core",
     "ccmtl_core.kernels.compiled",
@@ -108,6 +116,26 @@ def test_the_service_compiles_as_the_core_does() -> None:
 def test_the_service_enters_the_core_by_its_doors() -> None:
     wrong = [a for a in arrows("app") if within(a[1], "ccmtl_core") and a[1] not in CORE_DOORS]
     assert wrong == []
+
+
+def core_folder(module: str) -> str:
+    return module.split(".")[1] if module.count(".") else ""
+
+
+def test_folders_of_the_core_use_only_those_before_them() -> None:
+    wrong = [
+        (source, target)
+        for source, target in arrows("ccmtl_core")
+        if within(target, "ccmtl_core")
+        and core_folder(source)
+        and CORE_FOLDERS.index(core_folder(source)) < CORE_FOLDERS.index(core_folder(target))
+    ]
+    assert wrong == []
+
+
+def test_no_folder_of_the_core_is_too_full() -> None:
+    files = Counter(path.parent for path in (ROOT / "ccmtl_core").rglob("*.py"))
+    assert {folder: n for folder, n in files.items() if n > MOST_FILES} == {}
 
 
 def test_no_module_imports_itself_around_a_circle() -> None:

@@ -1,6 +1,6 @@
 """A body and a model in memory go in, the answer's bytes come out; predictions are ``Σ_p W_tp x_p``.
 
-The arithmetic is :func:`ccmtl_core.model.ccmtl_model.predict_rows`, the same as ``CCMTLModel.predict``, so that the
+The arithmetic is :func:`ccmtl_core.model.predict_rows`, the same as ``CCMTLModel.predict``, so that the
 numbers over HTTP are those of the library to the last bit.
 """
 

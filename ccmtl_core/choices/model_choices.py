@@ -48,7 +48,7 @@ class ModelChoices:
         "shrunk": start and graph from each task shrunk to the pooled weights.
     metric : {"euclidean", "mahalanobis"}
         "mahalanobis": distances between weights, in graph and penalty, are √((w_i − w_j)ᵀ S⁻¹ (w_i − w_j)),
-        S the covariance of random coefficients (:mod:`ccmtl_core.choices.random_coefficients`); start and graph are
+        S the covariance of random coefficients (:mod:`.random_coefficients`); start and graph are
         made of their posterior means, whatever ``start`` says.
 
     Raises

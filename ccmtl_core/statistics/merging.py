@@ -97,7 +97,7 @@ class StatisticsSum:
     def add_rows(
         self, X: FloatArray, y: FloatArray, order: IntArray, offsets: IntArray, task: IntArray
     ) -> None:
-        """Add rows that are grouped by task, as :func:`~ccmtl_core.kernels.statistics.gram_kernel.accumulate_gram` takes them.
+        """Add rows that are grouped by task, as ``accumulate_gram`` takes them.
 
         Parameters
         ----------

@@ -68,7 +68,7 @@ FORECASTING = [
 
 def test_the_face_of_the_core() -> None:
     assert ccmtl_core.__all__ == CORE
-    assert sorted(CORE) == CORE
+    assert dir(ccmtl_core) == sorted(CORE) == CORE
     assert all(hasattr(ccmtl_core, name) for name in CORE)
 
 

@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import select, update
 
 from app.datasets.stored.frames import LoadedPanel, load
-from app.datasets.upload.upload import upload
+from app.datasets.upload import upload
 from app.main import create_app
 from app.persistence.database import Database
 from app.persistence.models import Dataset, DatasetVersion, JobState, ModelVersion, TrainingJob

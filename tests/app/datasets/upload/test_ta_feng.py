@@ -9,7 +9,7 @@ import pytest
 
 from tests.app.datasets.conftest import Shop
 
-ARCHIVE = Path(__file__).parents[4] / "shared" / "data" / "ta_feng" / "ta_feng.csv.zip"
+ARCHIVE = Path(__file__).parents[5] / "shared" / "data" / "ta_feng" / "ta_feng.csv.zip"
 
 
 @pytest.mark.skipif(not ARCHIVE.exists(), reason="the Ta-Feng file is not beside this checkout")

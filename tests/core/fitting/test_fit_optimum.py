@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from ccmtl_core import TaskDataset, TaskGraph, fit, single_task_weights
-from tests.core.fitting import assert_sound, every_solver, run
+from tests.core.fits import assert_sound, every_solver, run
 from tests.core.fusion_problems import Instance, chain, complete, instances, random_graph, regular
 from tests.core.oracle import interior_point, optimum
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from ccmtl_core.graph.forest import send_to_roots, spanning_forest
 from ccmtl_core.solver.objective import FusionProblem
-
-from .fusion_problems import GRAPHS, random_graph, regular
+from tests.core.fusion_problems import GRAPHS, random_graph, regular
 
 
 @pytest.mark.parametrize("kind", GRAPHS)

@@ -30,10 +30,9 @@ from ccmtl_core import (
 from ccmtl_core.choices.single_task import start_weights
 from ccmtl_core.fitting.strength import RATIO, single_task_cuts
 from ccmtl_core.solver.objective import FusionProblem, row_norms
+from tests.core.fusion_problems import Instance, disconnected, instances, random_graph, regular
 
-from .fusion_problems import Instance, disconnected, instances, random_graph, regular
-
-DATA = Path(__file__).parents[3] / "shared" / "data"
+DATA = Path(__file__).parents[4] / "shared" / "data"
 
 
 def least_load(instance: Instance) -> float:

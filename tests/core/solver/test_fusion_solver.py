@@ -8,8 +8,7 @@ import pytest
 from ccmtl_core import ParameterError, SolveStatus, fit, fused_weights, fusing_strength
 from ccmtl_core.choices.single_task import start_weights
 from ccmtl_core.solver.fusion_solver import FusionSolver
-
-from .fusion_problems import random_graph, regular
+from tests.core.fusion_problems import random_graph, regular
 
 
 def test_each_strength_gives_what_a_fit_of_its_own_gives() -> None:

@@ -75,7 +75,7 @@ def test_every_json_body_comes_with_examples(document: dict[str, Any]) -> None:
 
 def test_the_examples_of_bodies_are_accepted(tmp_path: Any) -> None:
     """Each in its place, on the shop and the stores that the first of them define."""
-    examples = Path(__file__).parents[2] / "examples"
+    examples = Path(__file__).parents[3] / "examples"
     app = create_app(Settings(data_dir=tmp_path))
     with TestClient(app) as client:
         for form, file in zip(datasets.EXAMPLES.values(), ("shop.csv", "stores.csv"), strict=True):

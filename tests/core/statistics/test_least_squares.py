@@ -19,7 +19,7 @@ from tests.core.problems import datasets, exact_residual
 Form: TypeAlias = type[SufficientStatistics] | type[TriangularStatistics]
 every_form = pytest.mark.parametrize("form", [SufficientStatistics, TriangularStatistics])
 
-SCHOOL = Path(__file__).parents[3] / "shared/data/school/school.mat"
+SCHOOL = Path(__file__).parents[4] / "shared/data/school/school.mat"
 
 
 def solve(form: Form, X: np.ndarray, y: np.ndarray) -> LeastSquares:

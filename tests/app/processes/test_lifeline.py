@@ -88,7 +88,10 @@ def test_wait_ends_at_a_childs_end_after_its_time_and_at_a_signal(number: signal
 
 
 def test_a_signal_that_the_starter_ignores_stays_ignored() -> None:
-    program = "import os; from app.processes.lifeline import Signals; s = Signals(); os.kill(os.getpid(), {}); print(s.stop)"
+    program = (
+        "import os; from app.processes.lifeline import Signals; "
+        "s = Signals(); os.kill(os.getpid(), {}); print(s.stop)"
+    )
     for number, stop in ((signal.SIGHUP, "False"), (signal.SIGTERM, "True")):
         done = subprocess.run(
             ["nohup", sys.executable, "-c", program.format(int(number))], capture_output=True, text=True

@@ -17,7 +17,7 @@ from ccmtl_core import (
     single_task_weights,
 )
 
-FILE = Path(__file__).parents[3] / "shared" / "data" / "school" / "school.mat"
+FILE = Path(__file__).parents[4] / "shared" / "data" / "school" / "school.mat"
 pytestmark = pytest.mark.skipif(not FILE.exists(), reason=f"the School set is not here: {FILE}")
 
 # Two independent solvers agree on these; He et al. (AAAI 2019) print the whole part in their table.

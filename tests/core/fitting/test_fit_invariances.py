@@ -16,7 +16,7 @@ from ccmtl_core import (
     single_task_weights,
 )
 from ccmtl_core.solver.objective import FusionProblem
-from tests.core.fitting import run
+from tests.core.fits import run
 from tests.core.fusion_problems import Instance, chain, complete, instances, random_graph, regular
 from tests.core.problems import datasets
 

@@ -12,7 +12,7 @@ from ccmtl_core import SufficientStatistics
 from ccmtl_core.base.threads import sharing, slices
 from ccmtl_core.solver import dual_ascent
 from ccmtl_core.solver.dual_ascent import DualAscent, Inverse
-from ccmtl_core.statistics.sufficient_statistics import sufficient_statistics as statistics
+from ccmtl_core.statistics import sufficient_statistics as statistics
 from tests.core.fusion_problems import random_graph, regular
 
 

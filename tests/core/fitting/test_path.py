@@ -17,8 +17,7 @@ from ccmtl_core import (
 )
 from ccmtl_core.fitting.path import PathPoint
 from ccmtl_core.solver.report import SolveStatus
-
-from .fusion_problems import Instance, instances, random_graph, regular
+from tests.core.fusion_problems import Instance, instances, random_graph, regular
 
 
 @pytest.fixture(scope="module")

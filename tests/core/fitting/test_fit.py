@@ -14,7 +14,7 @@ from ccmtl_core import (
     nearest_neighbour_graph,
     single_task_weights,
 )
-from tests.core.fitting import every_solver, run
+from tests.core.fits import every_solver, run
 from tests.core.fusion_problems import chain, regular
 
 

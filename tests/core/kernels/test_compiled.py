@@ -43,7 +43,8 @@ def test_kernels_run_with_and_without_a_folder_for_compiled_code(
 def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
     program = (
         PROGRAM
-        + "from ccmtl_core.kernels.statistics.gram_kernel import _accumulate\nprint(len(_accumulate.stats.cache_misses))"
+        + "from ccmtl_core.kernels.statistics.gram_kernel import _accumulate\n"
+        + "print(len(_accumulate.stats.cache_misses))"
     )
     for misses in (1, 0):
         done = subprocess.run(

@@ -20,7 +20,7 @@ from ccmtl_core import (
     pooled_weights,
     select,
 )
-from tests.core.fitting import assert_sound, every_solver, run
+from tests.core.fits import assert_sound, every_solver, run
 from tests.core.fusion_problems import Instance, chain, complete, regular
 
 
