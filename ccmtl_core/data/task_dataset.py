@@ -32,12 +32,13 @@ from ccmtl_core.base.arrays import (
 )
 from ccmtl_core.base.display import counted, named, quoted, shown, spread
 from ccmtl_core.base.exceptions import DataError
+from ccmtl_core.base.frozen_value import FrozenValue
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.kernels.grouping import group_rows
 
 
 @dataclass(frozen=True, eq=False)
-class TaskDataset:
+class TaskDataset(FrozenValue):
     """Samples of T tasks that share P features.
 
     Prefer :meth:`from_arrays`, :meth:`from_long` or :meth:`from_codes`, which copy and group the

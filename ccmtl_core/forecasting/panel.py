@@ -20,6 +20,7 @@ from ccmtl_core.base.arrays import (
 )
 from ccmtl_core.base.display import counted, shown
 from ccmtl_core.base.exceptions import DataError, ParameterError
+from ccmtl_core.base.frozen_value import FrozenValue
 from ccmtl_core.base.id_codes import id_codes
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.forecasting.calendar import Frequency
@@ -29,7 +30,7 @@ MAX_DENSE_ROWS = 2**28
 
 
 @dataclass(frozen=True, eq=False)
-class SeriesPanel:
+class SeriesPanel(FrozenValue):
     """Values of T series at numbered periods.
 
     Parameters

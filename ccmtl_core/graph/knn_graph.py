@@ -19,6 +19,7 @@ from scipy.spatial import KDTree
 from ccmtl_core.base.arrays import as_float64, as_integers, frozen, is_whole
 from ccmtl_core.base.display import counted, shown
 from ccmtl_core.base.exceptions import DataError, ParameterError
+from ccmtl_core.base.frozen_value import FrozenValue
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.graph.leaf_search import nearest_by_leaves
 from ccmtl_core.kernels.components import components
@@ -38,7 +39,7 @@ _MANY_POINTS = 10_000  # from which blocks of points search together
 
 
 @dataclass(frozen=True, eq=False)
-class TaskGraph:
+class TaskGraph(FrozenValue):
     """Undirected graph on tasks.
 
     Parameters

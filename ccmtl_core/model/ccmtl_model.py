@@ -25,6 +25,7 @@ from ccmtl_core.base.arrays import (
 )
 from ccmtl_core.base.display import counted, named, shown
 from ccmtl_core.base.exceptions import DataError, ModelFileError, UnknownTaskError
+from ccmtl_core.base.frozen_value import FrozenValue
 from ccmtl_core.base.near_matches import NearMatches
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.model.model_file import read_model_file, write_model_file
@@ -34,7 +35,7 @@ _NO_INTERCEPT = np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
-class CCMTLModel:
+class CCMTLModel(FrozenValue):
     """One linear model per task.
 
     Nobody can change it: arrays are copied, unless they and what they are views of are read-only.
@@ -91,6 +92,12 @@ class CCMTLModel:
         object.__setattr__(self, "task_ids", task_ids)
         object.__setattr__(self, "feature_names", feature_names)
         object.__setattr__(self, "metadata", MappingProxyType(metadata))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "metadata": dict(self.metadata)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({**state, "metadata": MappingProxyType(state["metadata"])})
 
     def __repr__(self) -> str:
         tasks, features = counted(len(self.task_ids), "task"), named(self.feature_names, "feature")

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from ccmtl_core.base.arrays import as_float64
 from ccmtl_core.base.exceptions import DataError, ParameterError
+from ccmtl_core.base.frozen_value import FrozenValue
 from ccmtl_core.base.types import EPS, BoolArray, FloatArray, IntArray
 from ccmtl_core.data.row_blocks import IN_PLACE
 from ccmtl_core.kernels.compiled import kernel
@@ -27,7 +28,7 @@ SLACK = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Means:
+class Means(FrozenValue):
     """Means of the rows of each task.
 
     Parameters

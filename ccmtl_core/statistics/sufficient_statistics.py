@@ -19,6 +19,7 @@ from ccmtl_core.base.arguments import check_kind
 from ccmtl_core.base.arrays import as_counts, as_shape, checked_names, ids_or_default, locked
 from ccmtl_core.base.display import counted, named, shown
 from ccmtl_core.base.exceptions import DataError
+from ccmtl_core.base.frozen_value import FrozenValue
 from ccmtl_core.base.threads import WORTH_SHARING, sharing, slices
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.data.row_blocks import IN_PLACE, Block, BlockNames, check_sizes, group_by_fold, group_by_task
@@ -41,7 +42,7 @@ from ccmtl_core.statistics.loss import GramLoss
 
 
 @dataclass(frozen=True, eq=False)
-class SufficientStatistics:
+class SufficientStatistics(FrozenValue):
     """Gram form of the statistics of T tasks with P features.
 
     Nobody can change them: arrays are copied, unless they and what they are views of are read-only.

@@ -27,6 +27,7 @@ from ccmtl_core.base.arrays import (
 )
 from ccmtl_core.base.display import counted, named, shown
 from ccmtl_core.base.exceptions import DataError
+from ccmtl_core.base.frozen_value import FrozenValue
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.data.row_blocks import IN_PLACE, Block, BlockNames, check_sizes, group_by_fold, group_by_task
 from ccmtl_core.data.task_dataset import TaskDataset
@@ -45,7 +46,7 @@ from ccmtl_core.statistics.loss import FactorLoss
 
 
 @dataclass(frozen=True, eq=False)
-class TriangularStatistics:
+class TriangularStatistics(FrozenValue):
     """Triangular form of the statistics of T tasks with P features.
 
     Offers what :class:`~ccmtl_core.SufficientStatistics` offers, and can stand in its place.
