@@ -9,21 +9,20 @@ from ccmtl_core.base.exceptions import (
     UnknownTaskError,
 )
 from ccmtl_core.choices.model_choices import ModelChoices
-from ccmtl_core.choices.period_weights import period_weights
+from ccmtl_core.choices.period_factors import period_factors
 from ccmtl_core.choices.random_coefficients import RandomCoefficients, random_coefficients
 from ccmtl_core.choices.single_task import pooled_weights, shrunk_weights, single_task_weights
 from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.fitting.fit import FitResult, fit
 from ccmtl_core.fitting.fold_paths import SelectionProgress
 from ccmtl_core.fitting.path import FusionPath, PathPoint, fit_path
-from ccmtl_core.fitting.refit import append_statistics, refit
 from ccmtl_core.fitting.selection import Selection, select
-from ccmtl_core.fitting.strength import FusingStrength, fused_weights, fusing_strength, strength_grid
+from ccmtl_core.fitting.strength import FusionThreshold, fused_weights, fusion_threshold, strength_grid
 from ccmtl_core.graph.knn_graph import TaskGraph, nearest_neighbour_graph
 from ccmtl_core.model.ccmtl_model import CCMTLModel
 from ccmtl_core.solver.report import Progress, SolveReport, SolveStatus
-from ccmtl_core.statistics.folds import contiguous_folds, random_folds, rolling_origins, training_folds
-from ccmtl_core.statistics.merging import merge_statistics
+from ccmtl_core.statistics.folds import contiguous_folds, random_folds, training_statistics
+from ccmtl_core.statistics.merging import append_statistics, merge_statistics
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 from ccmtl_core.statistics.triangular_statistics import TriangularStatistics
 from ccmtl_core.tables.statistics_table import read_statistics, read_statistics_folds, statistics_frame
@@ -35,8 +34,8 @@ __all__ = [
     "ConvergenceError",
     "DataError",
     "FitResult",
-    "FusingStrength",
     "FusionPath",
+    "FusionThreshold",
     "ModelChoices",
     "ModelFileError",
     "ParameterError",
@@ -57,24 +56,22 @@ __all__ = [
     "fit",
     "fit_path",
     "fused_weights",
-    "fusing_strength",
+    "fusion_threshold",
     "merge_statistics",
     "nearest_neighbour_graph",
-    "period_weights",
+    "period_factors",
     "pooled_weights",
     "random_coefficients",
     "random_folds",
     "read_statistics",
     "read_statistics_folds",
-    "refit",
-    "rolling_origins",
     "select",
     "shrunk_weights",
     "single_task_weights",
     "statistics_frame",
     "statistics_from_files",
     "strength_grid",
-    "training_folds",
+    "training_statistics",
 ]
 
 

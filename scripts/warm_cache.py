@@ -8,7 +8,7 @@ from multiprocessing import get_context
 import numpy as np
 
 from app.datasets.reading.csv_scan import scan_csv
-from ccmtl_core import SufficientStatistics, TaskDataset, fit, fusing_strength
+from ccmtl_core import SufficientStatistics, TaskDataset, fit, fusion_threshold
 from ccmtl_core.graph.leaf_search import nearest_by_leaves
 from ccmtl_core.solver.clusters import Clusters
 
@@ -52,7 +52,7 @@ def train(n_tasks: int, n_features: int) -> None:
     for data in (training, dataset):
         for solver in ("auto", "alternating", "newton"):
             result = fit(data, fusion_strength=STRENGTH, solver=solver)
-        fusing_strength(SufficientStatistics.from_dataset(dataset), result.graph)
+        fusion_threshold(SufficientStatistics.from_dataset(dataset), result.graph)
         Clusters.of_equal(result.graph, result.model.weights)
 
 

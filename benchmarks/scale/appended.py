@@ -1,7 +1,7 @@
-"""Ta-Feng without its last week, and that week, in; seconds of refitting beside those of a cold run out.
+"""Measures what it saves to add Ta-Feng's last week to the statistics that an earlier run kept of the rest.
 
-Both begin from files and end with a certified model of the same rows. The cold run reads all transactions;
-the refit reads the statistics, the model and the last days that an earlier run kept, and the new week.
+Both runs begin from files and end with a certified model of the same rows. The cold run reads all
+transactions; the other reads the kept statistics, the last days before the new week, and that week.
 """
 
 from __future__ import annotations
@@ -20,13 +20,11 @@ from benchmarks.report import Bar, Row, Section
 from benchmarks.stopwatch import Stopwatch
 from benchmarks.ta_feng import N_LAGS, transactions
 from ccmtl_core import (
-    CCMTLModel,
     FitResult,
     SufficientStatistics,
     append_statistics,
     fit,
     read_statistics,
-    refit,
     statistics_frame,
 )
 from ccmtl_core.forecasting import SeriesPanel, lag_dataset
@@ -45,7 +43,6 @@ class Files(NamedTuple):
     new: Path
     recent: Path
     statistics: Path
-    model: Path
 
 
 def measure(folder: Path) -> Section:
@@ -59,7 +56,7 @@ def measure(folder: Path) -> Section:
 
 def compare(source: Transactions, scratch: Path, strengths: Sequence[float]) -> Section:
     """Split the transactions in two files, fit the older, and time both ways to the model of all."""
-    names = "old.csv", "new.csv", "recent.parquet", "statistics.parquet", "model.npz"
+    names = "old.csv", "new.csv", "recent.parquet", "statistics.parquet"
     files = Files(*(scratch / name for name in names))
     _write_transactions(source, files)
     rows = [_row(files, strength) for strength in strengths]
@@ -70,13 +67,13 @@ def compare(source: Transactions, scratch: Path, strengths: Sequence[float]) -> 
     ]
     notes = [
         "Both from files, the graph rebuilt in both. The share is one of processor seconds.",
-        "Read by the refit: statistics and model of the earlier run, its last five days, the new week.",
+        "Read by the other: statistics of the earlier run, its last five days, the new week.",
     ]
     return Section({f"Ta-Feng, {NEW_DAYS} of 120 days appended": rows}, bars, notes)
 
 
 def _row(files: Files, strength: float) -> Row:
-    _keep(files, strength)
+    _keep(files)
     cold, warm = Stopwatch(), Stopwatch()
     with cold.running():
         whole = _cold(files, strength)
@@ -128,12 +125,11 @@ def _statistics(daily: pl.DataFrame) -> tuple[SufficientStatistics, SeriesPanel]
     return SufficientStatistics.from_dataset(lag_dataset(panel, N_LAGS).dataset), panel
 
 
-def _keep(files: Files, strength: float) -> None:
-    """Do what the earlier run did, and keep what the refit reads."""
+def _keep(files: Files) -> None:
+    """Do what the earlier run did, and keep what the next one reads."""
     daily = _daily(files.old)
     statistics, panel = _statistics(daily)
     statistics_frame(statistics).write_parquet(files.statistics)
-    fit(statistics, fusion_strength=strength, tolerance=TOLERANCE).model.save(files.model)
     last = panel.period > panel.period.max() - N_LAGS
     pl.DataFrame(
         {
@@ -154,5 +150,4 @@ def _appended(files: Files, strength: float) -> FitResult:
         pl.concat([pl.read_parquet(files.recent), _daily(files.new)], how="vertical_relaxed")
     )
     statistics = append_statistics(read_statistics(files.statistics), new)
-    model = CCMTLModel.load(files.model)
-    return refit(model, statistics, fusion_strength=strength, tolerance=TOLERANCE)
+    return fit(statistics, fusion_strength=strength, tolerance=TOLERANCE)

@@ -23,7 +23,7 @@ from ccmtl_core import (
     SufficientStatistics,
     TaskDataset,
     fit,
-    fusing_strength,
+    fusion_threshold,
     nearest_neighbour_graph,
     single_task_weights,
 )
@@ -44,7 +44,7 @@ def measure(sizes: Sequence[int] = SIZES, spreads: Sequence[str] = tuple(SPREADS
     tables: dict[str, list[Row]] = {}
     bars = []
     for name in spreads:
-        fusing = _fusing_strength(SPREADS[name], min(sizes[0], BRACKET_TASKS), seed)
+        fusing = _fusion_threshold(SPREADS[name], min(sizes[0], BRACKET_TASKS), seed)
         rows = [row for size in sizes for row in _rows(name, size, fusing, seed)]
         tables[f"centres {name} (spread {SPREADS[name]:g}), fused from {fusing:.3g} on"] = rows
         bars += _bars(name, rows)
@@ -58,10 +58,10 @@ def measure(sizes: Sequence[int] = SIZES, spreads: Sequence[str] = tuple(SPREADS
     return Section(tables, bars, notes)
 
 
-def _fusing_strength(spread: float, n_tasks: int, seed: int) -> float:
+def _fusion_threshold(spread: float, n_tasks: int, seed: int) -> float:
     statistics = SufficientStatistics.from_dataset(_dataset(spread, n_tasks, seed))
     graph = nearest_neighbour_graph(single_task_weights(statistics))
-    return fusing_strength(statistics, graph).bracket[1]
+    return fusion_threshold(statistics, graph).bracket[1]
 
 
 def load_kernels(spread: float, n_tasks: int = WARM_TASKS, fusing: float = 20.0) -> None:

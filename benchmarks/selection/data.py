@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.io import loadmat
 
 from benchmarks.ta_feng import lagged_panel, transactions
-from ccmtl_core import SufficientStatistics, TaskDataset, period_weights
+from ccmtl_core import SufficientStatistics, TaskDataset, period_factors
 
 N_FOLDS = 3
 SALES_FOLDS = 5  # 21 rows of each product are for training: more of them in each fold's training part
@@ -49,7 +49,7 @@ class PeriodRows:
         offsets = np.concatenate([[0], np.cumsum(kept)])[all_rows.offsets]
         names = all_rows.task_ids, all_rows.feature_names
         rows = TaskDataset(all_rows.X[kept], all_rows.y[kept], offsets, *names)
-        return SufficientStatistics.from_dataset(rows, period_weights(rows, self.period[kept]))
+        return SufficientStatistics.from_dataset(rows, period_factors(rows, self.period[kept]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,7 @@ from ccmtl_core import (
     shrunk_weights,
     single_task_weights,
     strength_grid,
-    training_folds,
+    training_statistics,
 )
 from ccmtl_core.fitting.scoring import Score, mean_of_task_rmse, rmse_over_rows
 from examples.ta_feng import NotToBeHad
@@ -119,7 +119,7 @@ def measure(folder: Path) -> Section:
 
 def compare(split: Split, score: Score) -> dict[str, Tried]:
     """Errors of rivals and models; "better" is the one of ``PARTS`` with the least validated error."""
-    folds = Trained(training_folds(split.folds), split.training)
+    folds = Trained(training_statistics(split.folds), split.training)
     shrunk = [(f"{s:.3g}", partial(shrunk_weights, shrinkage=s)) for s in SHRINKAGES]
     tried = {
         "pooled": _rival(split, score, folds, [("", pooled_weights)]),

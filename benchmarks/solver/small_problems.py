@@ -24,7 +24,7 @@ from ccmtl_core import (
     SufficientStatistics,
     TaskGraph,
     fit,
-    fusing_strength,
+    fusion_threshold,
     nearest_neighbour_graph,
 )
 from ccmtl_core.base.types import FloatArray
@@ -144,7 +144,7 @@ def _admm(kind: admm.SplittingKind, settings: Sequence[admm.Setting], cap: float
 def _cases(kind: str, seed: int, n_tasks: int, repeats: int) -> Iterator[Case]:
     statistics = _statistics(kind, seed, n_tasks)
     graph = nearest_neighbour_graph(start_weights(statistics))
-    whole = fusing_strength(statistics, graph, ratio=1.02).bracket[1]
+    whole = fusion_threshold(statistics, graph, ratio=1.02).bracket[1]
     for share in SHARES:
         prepare = partial(_prepared, statistics, graph, share * whole)
         result, seconds = best(repeats, prepare)

@@ -84,7 +84,7 @@ class ModelChoices:
         """The choices by name, as ``fit`` takes them."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def prepare(self, statistics: Statistics) -> Prepared:
+    def prepare(self, statistics: Statistics) -> SolverInput:
         """From the statistics of the rows to those that the solver fits.
 
         Raises
@@ -102,10 +102,10 @@ class ModelChoices:
         if self.metric == "mahalanobis":
             prior = random_coefficients(fitted, self._free_rows(fitted))
             start = to_basis(prior.expected_weights(fitted), prior.root)
-            return Prepared(in_basis(fitted, prior.root), start, means, prior.root)
+            return SolverInput(in_basis(fitted, prior.root), start, means, prior.root)
         shrunk = self.start == "shrunk"
         start = shrunk_weights(fitted, START_SHRINKAGE) if shrunk else start_weights(fitted)
-        return Prepared(fitted, start, means)
+        return SolverInput(fitted, start, means)
 
     def _free_rows(self, statistics: Statistics) -> IntArray:
         """Rows of each task less the one that its means take, (T,)."""
@@ -120,7 +120,7 @@ class ModelChoices:
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class SolverInput:
     """What the solver needs, and the way back.
 
     Parameters

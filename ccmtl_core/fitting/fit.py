@@ -14,7 +14,7 @@ from ccmtl_core.base.arrays import all_finite, as_shape
 from ccmtl_core.base.display import counted, named, shown
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.choices.model_choices import ModelChoices, Prepared
+from ccmtl_core.choices.model_choices import ModelChoices, SolverInput
 from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.graph.knn_graph import TaskGraph, check_graph, nearest_neighbour_graph
 from ccmtl_core.model.ccmtl_model import CCMTLModel
@@ -180,7 +180,7 @@ def fit(
     return FitResult(model, report, graph, float(fusion_strength))
 
 
-def _initial(given: ArrayLike | None, prepared: Prepared) -> FloatArray:
+def _initial(given: ArrayLike | None, prepared: SolverInput) -> FloatArray:
     """The weights given as the solver sees them, or the start."""
     if given is None:
         return prepared.start

@@ -15,7 +15,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.choices.model_choices import ModelChoices, Prepared
+from ccmtl_core.choices.model_choices import ModelChoices, SolverInput
 from ccmtl_core.fitting.path import walk
 from ccmtl_core.fitting.scoring import Score
 from ccmtl_core.graph.knn_graph import TaskGraph, nearest_neighbour_graph
@@ -116,12 +116,12 @@ class FoldPaths:
                 table.enter(piece)
         return table
 
-    def ready(self, training: tuple[Statistics]) -> tuple[Prepared, TaskGraph]:
+    def ready(self, training: tuple[Statistics]) -> tuple[SolverInput, TaskGraph]:
         """What the path of a fold begins from, made of the statistics of what trains."""
         prepared = self.choices.prepare(*training)
         return prepared, nearest_neighbour_graph(prepared.start, self.n_neighbors)
 
-    def piece(self, fold: int, first: int, parts: tuple[Prepared, TaskGraph, Statistics]) -> _Piece:
+    def piece(self, fold: int, first: int, parts: tuple[SolverInput, TaskGraph, Statistics]) -> _Piece:
         """One stretch of the path of one fold, and its errors by the statistics of what is held out."""
         prepared, graph, held_out = parts
         strengths = self.strengths[first : first + _STRETCH]

@@ -20,9 +20,9 @@ from ccmtl_core.base.arguments import check_callback
 from ccmtl_core.base.display import counted, shown, spread
 from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.choices.model_choices import ModelChoices, Prepared
+from ccmtl_core.choices.model_choices import ModelChoices, SolverInput
 from ccmtl_core.data.task_dataset import TaskDataset
-from ccmtl_core.fitting.strength import FusingStrength, fusing_strength, single_task_cuts, strength_grid
+from ccmtl_core.fitting.strength import FusionThreshold, fusion_threshold, single_task_cuts, strength_grid
 from ccmtl_core.graph.knn_graph import TaskGraph, check_graph, nearest_neighbour_graph
 from ccmtl_core.model.ccmtl_model import CCMTLModel
 from ccmtl_core.solver.clusters import Clusters
@@ -85,13 +85,13 @@ class FusionPath:
         One for each strength.
     graph : TaskGraph
         The same for all.
-    prepared : Prepared
+    prepared : SolverInput
         What was fitted, and where intercepts come from.
     """
 
     points: tuple[PathPoint, ...]
     graph: TaskGraph
-    prepared: Prepared
+    prepared: SolverInput
 
     def __repr__(self) -> str:
         gap = max(point.gap for point in self.points)
@@ -242,10 +242,10 @@ class _FusedLimit:
         self._at_least = float(single_task_cuts(statistics, graph).max(initial=0.0))
 
     @cached_property
-    def _bounds(self) -> FusingStrength:
-        return fusing_strength(self._statistics, self._graph)
+    def _bounds(self) -> FusionThreshold:
+        return fusion_threshold(self._statistics, self._graph)
 
-    def at(self, strength: float) -> FusingStrength | None:
+    def at(self, strength: float) -> FusionThreshold | None:
         """The proof that all is fused at this strength, if it is."""
         if not len(self._graph.edges) or strength < self._at_least or strength < self._bounds.bracket[1]:
             return None

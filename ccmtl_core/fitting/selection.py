@@ -41,8 +41,7 @@ from ccmtl_core.statistics.folds import (
     check_number,
     contiguous_folds,
     random_folds,
-    rolling_origins,
-    training_folds,
+    training_statistics,
 )
 from ccmtl_core.statistics.inputs import Statistics, check_folds
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
@@ -199,7 +198,7 @@ def select(
     parts, unweighted = _fold_statistics(data, folds, n_folds, time, rng, sample_weight)
     parts = cast("Sequence[SufficientStatistics]", parts)  # or all triangular, which offer the same
     is_rolling = isinstance(folds, str) and folds == "rolling"
-    training = rolling_origins(parts) if is_rolling else training_folds(parts)
+    training = training_statistics(parts, rolling=is_rolling)
     held_out = list(unweighted[1:] if is_rolling else unweighted)
     check_rule(rule, len(held_out))
     everything = training[-1] + parts[-1]

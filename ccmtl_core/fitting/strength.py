@@ -44,7 +44,7 @@ _ROUNDING = 100.0  # times what rounding can hide: a smaller bound cannot be tol
 
 
 @dataclass(frozen=True, eq=False)
-class FusingStrength:
+class FusionThreshold:
     """Proved bounds on the strength from which each component has one model.
 
     Parameters
@@ -120,7 +120,7 @@ def single_task_cuts(statistics: Statistics, graph: TaskGraph) -> FloatArray:
     return _cuts(problem, -problem.loss_gradient(fused_weights(statistics, graph)))
 
 
-def fusing_strength(statistics: Statistics, graph: TaskGraph, *, ratio: float = RATIO) -> FusingStrength:
+def fusion_threshold(statistics: Statistics, graph: TaskGraph, *, ratio: float = RATIO) -> FusionThreshold:
     """Bound, from both sides, the strength from which each component of the graph has one model.
 
     Parameters
@@ -142,7 +142,8 @@ def fusing_strength(statistics: Statistics, graph: TaskGraph, *, ratio: float = 
     --------
     >>> from ccmtl_core import SufficientStatistics, TaskDataset
     >>> data = TaskDataset.from_arrays([[[1.0]], [[1.0]]], [[0.0], [2.0]])
-    >>> bounds = fusing_strength(SufficientStatistics.from_dataset(data), TaskGraph([[0, 1]], [2], n_tasks=2))
+    >>> statistics = SufficientStatistics.from_dataset(data)
+    >>> bounds = fusion_threshold(statistics, TaskGraph([[0, 1]], [2], n_tasks=2))
     >>> np.round(bounds.bracket, 6)
     array([1., 1.])
     """
@@ -165,7 +166,7 @@ def strength_grid(statistics: Statistics, graph: TaskGraph, n: int = 21) -> Floa
     Parameters
     ----------
     statistics, graph
-        As for :func:`fusing_strength`.
+        As for :func:`fusion_threshold`.
     n : int
         Number of strengths, 3 or more, zero included.
 
@@ -191,7 +192,7 @@ def strength_grid(statistics: Statistics, graph: TaskGraph, n: int = 21) -> Floa
     if not is_whole(n) or n < 3:
         raise ParameterError(f"a grid needs at least 3 strengths, not {n!r}")
     statistics = _on(graph, statistics)
-    bounds = fusing_strength(statistics, graph)
+    bounds = fusion_threshold(statistics, graph)
     cuts = single_task_cuts(statistics, graph)
     most = bounds.bracket[1]
     telling = cuts[cuts > EPS * most]
@@ -283,7 +284,7 @@ class _Bounds:
     def _sum_tasks(self, values: FloatArray) -> FloatArray:
         return group_sums(self.component, values, self.problem.graph.n_components)
 
-    def restored(self, graph: TaskGraph, order: IntArray) -> FusingStrength:
+    def restored(self, graph: TaskGraph, order: IntArray) -> FusionThreshold:
         """The bounds in the numbering of the graph before it was reordered."""
         component = np.empty(graph.n_components, dtype=np.int64)
         component[graph.component[order]] = self.component
@@ -292,7 +293,7 @@ class _Bounds:
         edge, sign = graph.edges_in(order)
         flows[edge] = (sign * self.size[self.edge_component])[:, None] * self.flows
         lower, upper = self.lower * self.size, self.upper * self.size
-        return FusingStrength(lower[component], upper[component], flows, weights)
+        return FusionThreshold(lower[component], upper[component], flows, weights)
 
 
 def _cuts(problem: FusionProblem, forces: FloatArray) -> FloatArray:

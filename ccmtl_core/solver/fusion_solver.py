@@ -108,7 +108,7 @@ class FusionSolver:
         solver : str
             As in :func:`ccmtl_core.fit`.
         flows : (E, P) float64, optional
-            Edge flows U that may prove the start optimal, as those of :class:`ccmtl_core.FusingStrength` do
+            Edge flows U that may prove the start optimal, as those of :class:`ccmtl_core.FusionThreshold` do
             for the fused weights; where they do, the start is the answer. The dual ascent begins from them.
         on_round : callable, optional
             Called with each round and its number.

@@ -1,14 +1,13 @@
-"""Rows in, the fold of each out; statistics of folds in, those of the training parts out, as sums.
-
-Training parts are never differences: the total minus a fold would cancel.
-"""
+"""Parts rows into folds for cross-validation, and adds up the statistics of the folds that train."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, timedelta
 from decimal import Decimal
+from itertools import accumulate
 from numbers import Real
+from operator import add
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,20 +27,23 @@ Statistics = TypeVar("Statistics", SufficientStatistics, TriangularStatistics)
 _TIMES = (Real, Decimal, date, timedelta, np.datetime64)
 
 
-def training_folds(folds: Sequence[Statistics]) -> list[Statistics]:
-    """For each fold, the statistics of all the others together.
+def training_statistics(folds: Sequence[Statistics], *, rolling: bool = False) -> list[Statistics]:
+    """For each fold that is held out, the statistics of what trains: all other folds, or those before it.
 
-    Prefix and suffix sums: about 3 K additions for K folds. The total minus one fold would
-    cancel, and would leave eigenvalues below zero.
+    They are sums of folds, about 3 K additions for K of them. The total minus one fold would cancel, and
+    would leave eigenvalues below zero.
 
     Parameters
     ----------
     folds : sequence of K statistics
-        Of the same tasks, K ≥ 2.
+        Of the same tasks, K ≥ 2; with ``rolling`` blocks of time, the oldest first.
+    rolling : bool
+        Train on the folds before alone. The first is then never held out.
 
     Returns
     -------
-    list of K statistics
+    list of statistics
+        K of them, or with ``rolling`` K − 1.
 
     Raises
     ------
@@ -53,42 +55,17 @@ def training_folds(folds: Sequence[Statistics]) -> list[Statistics]:
     >>> from ccmtl_core import TaskDataset
     >>> data = TaskDataset.from_arrays([[[1.0], [2.0], [3.0]]], [[1.0, 1.0, 1.0]])
     >>> folds = SufficientStatistics.by_fold(data, [0, 1, 2], 3)
-    >>> [float(part.xty[0, 0]) for part in training_folds(folds)]
+    >>> [float(part.xty[0, 0]) for part in training_statistics(folds)]
     [5.0, 4.0, 3.0]
-    """
-    check_number(len(folds))
-    last = len(folds) - 1
-    before, after = {1: folds[0]}, {last - 1: folds[-1]}
-    for f in range(2, last + 1):
-        before[f] = before[f - 1] + folds[f - 1]
-    for f in range(last - 2, -1, -1):
-        after[f] = folds[f + 1] + after[f + 1]
-    parts = [after[0]]
-    parts.extend(before[f] + after[f] for f in range(1, last))
-    parts.append(before[last])
-    return parts
-
-
-def rolling_origins(blocks: Sequence[Statistics]) -> list[Statistics]:
-    """For each block after the first, the statistics of all before it: K − 1 training parts, prefix sums.
-
-    Parameters
-    ----------
-    blocks : sequence of K statistics
-        Blocks of time, the oldest first; K ≥ 2.
-
-    Examples
-    --------
-    >>> data = TaskDataset.from_arrays([[[1.0], [2.0], [3.0]]], [[1.0, 1.0, 1.0]])
-    >>> blocks = SufficientStatistics.by_fold(data, [0, 1, 2], 3)
-    >>> [float(part.xty[0, 0]) for part in rolling_origins(blocks)]
+    >>> [float(part.xty[0, 0]) for part in training_statistics(folds, rolling=True)]
     [1.0, 3.0]
     """
-    check_number(len(blocks))
-    parts = [blocks[0]]
-    for block in blocks[1:-1]:
-        parts.append(parts[-1] + block)
-    return parts
+    check_number(len(folds))
+    before: list[Statistics] = list(accumulate(folds[:-1], add))
+    if rolling:
+        return before
+    after: list[Statistics] = list(accumulate(folds[:0:-1], lambda later, fold: fold + later))[::-1]
+    return [after[0], *map(add, before[:-1], after[1:]), before[-1]]
 
 
 def random_folds(dataset: TaskDataset, n_folds: int, rng: np.random.Generator) -> IntArray:

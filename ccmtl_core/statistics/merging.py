@@ -1,6 +1,6 @@
-"""Statistics of parts of the rows in, statistics of all of them out; each part may know other tasks.
+"""Adds up the statistics of parts of the rows: files of different weeks or stores, warehouses, machines.
 
-Rows of a task add up, wherever they are: files of different weeks or stores, warehouses, machines.
+Each part may know other tasks. New rows are added to old statistics in the same way.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from typing import TypeVar
 import numpy as np
 
 from ccmtl_core.base.arguments import check_kind
-from ccmtl_core.base.arrays import locked
-from ccmtl_core.base.exceptions import DataError
+from ccmtl_core.base.arrays import is_real, locked
+from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.kernels.statistics.gram_kernel import accumulate_gram
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
+from ccmtl_core.statistics.triangular_statistics import TriangularStatistics
 
 Array = TypeVar("Array", FloatArray, IntArray)
 
@@ -58,6 +59,48 @@ def merge_statistics(parts: Iterable[SufficientStatistics]) -> SufficientStatist
     if total is None:
         raise DataError("there are no statistics to merge")
     return total.statistics()
+
+
+def append_statistics(
+    old: SufficientStatistics, new: SufficientStatistics, *, forgetting: float = 1.0
+) -> SufficientStatistics:
+    """Add new rows to old ones, which may count less than they did.
+
+    Parameters
+    ----------
+    old, new : SufficientStatistics
+        Of the same features; tasks that ``old`` lacks come after its own.
+    forgetting : float
+        From 0 to 1: what an old row counts for from now on, beside 1 for a new row. Used at each appending,
+        it makes the weight of a row fall geometrically.
+
+    Returns
+    -------
+    SufficientStatistics
+        Of all rows, which :func:`ccmtl_core.fit` takes: no old row is read again.
+
+    Raises
+    ------
+    ParameterError
+        A factor outside [0, 1]; statistics that are none, or of two kinds.
+    DataError
+        Other features.
+
+    Examples
+    --------
+    >>> from ccmtl_core import TaskDataset
+    >>> rows = TaskDataset.from_arrays([[[1.0]]], [[2.0]], task_ids=["a"])
+    >>> statistics = SufficientStatistics.from_dataset(rows)
+    >>> append_statistics(statistics, statistics, forgetting=0.5).xty
+    array([[3.]])
+    """
+    check_kind(old, "old", SufficientStatistics, TriangularStatistics)
+    check_kind(new, "new", type(old))
+    if not is_real(forgetting) or not 0.0 <= forgetting <= 1.0:
+        raise ParameterError(f"forgetting must be from 0 to 1, not {forgetting!r}")
+    kept = old if forgetting == 1.0 else old.scaled(forgetting)
+    same = (old.task_ids, old.feature_names) == (new.task_ids, new.feature_names)
+    return kept + new if same else merge_statistics([kept, new])
 
 
 class StatisticsSum:

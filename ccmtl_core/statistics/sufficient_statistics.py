@@ -250,7 +250,7 @@ class SufficientStatistics(FrozenValue):
         -------
         list of n_folds SufficientStatistics
             All with the tasks of the dataset. Training statistics are sums of these
-            (:func:`ccmtl_core.training_folds`), never the total minus one: that would cancel.
+            (:func:`ccmtl_core.training_statistics`), never the total minus one: that would cancel.
         """
         order, offsets, slot = group_by_fold(dataset, fold, n_folds)
         T = dataset.n_tasks

@@ -39,7 +39,7 @@ def test_streamed_blocks_are_fitted_in_a_process_of_their_own() -> None:
     assert all(row["generating"] > 0.0 for row in rows)
 
 
-def test_a_refit_ends_where_the_cold_run_ends(tmp_path: Path) -> None:
+def test_appending_ends_where_the_cold_run_ends(tmp_path: Path) -> None:
     source = generate(tmp_path / "transactions.csv", n_products=150, n_days=60)
     section = appended.compare(source, tmp_path, [3.0])
     (rows,) = section.tables.values()

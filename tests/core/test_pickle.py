@@ -27,7 +27,7 @@ from ccmtl_core import (
     UnknownTaskError,
     fit,
     fit_path,
-    fusing_strength,
+    fusion_threshold,
     random_coefficients,
     select,
 )
@@ -59,7 +59,7 @@ def public_values() -> list[Any]:
         path,
         path.points[0],
         select(data, [0.1, 1.0], n_folds=2, n_neighbors=2, rng=rng),
-        fusing_strength(statistics, result.graph),
+        fusion_threshold(statistics, result.graph),
         random_coefficients(statistics),
         ModelChoices(fit_intercept=True),
         Progress("solve", 1, 2.0, 0.1, 0.5),

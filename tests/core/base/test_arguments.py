@@ -22,15 +22,14 @@ from ccmtl_core import (
     fit,
     fit_path,
     fused_weights,
-    fusing_strength,
+    fusion_threshold,
     merge_statistics,
     nearest_neighbour_graph,
-    period_weights,
+    period_factors,
     pooled_weights,
     random_coefficients,
     random_folds,
     read_statistics,
-    refit,
     select,
     shrunk_weights,
     single_task_weights,
@@ -49,10 +48,6 @@ def by_fit(fusion_strength: Any = 1.0, **given: Any) -> Any:
     return fit(DATA, fusion_strength=fusion_strength, **given)
 
 
-def by_refit(fusion_strength: Any = 1.0, **given: Any) -> Any:
-    return refit(FIRST, STATISTICS, fusion_strength=fusion_strength, **given)
-
-
 def by_path(fusion_strength: Any = 1.0, **given: Any) -> Any:
     return fit_path(DATA, [fusion_strength], **given)
 
@@ -61,7 +56,7 @@ def by_selection(fusion_strength: Any = 1.0, **given: Any) -> Any:
     return select(DATA, [fusion_strength], n_folds=2, **given)
 
 
-every_face = pytest.mark.parametrize("call", [by_fit, by_refit, by_path, by_selection])
+every_face = pytest.mark.parametrize("call", [by_fit, by_path, by_selection])
 
 
 @every_face
@@ -78,11 +73,10 @@ def test_a_strength_is_a_number(call: Callable[..., Any], wrong: object) -> None
         call(fusion_strength=wrong, n_neighbors=2)
 
 
-@pytest.mark.parametrize("call", [by_fit, by_refit])
 @pytest.mark.parametrize("several", ["auto", [0.0, 1.0], np.ones(200)])
-def test_several_strengths_are_for_other_functions(call: Callable[..., Any], several: object) -> None:
+def test_several_strengths_are_for_other_functions(several: object) -> None:
     with pytest.raises(ParameterError, match=r"; select chooses one by cross-validation, fit_path") as caught:
-        call(fusion_strength=several)
+        by_fit(fusion_strength=several)
     assert len(str(caught.value)) < 250
 
 
@@ -102,17 +96,16 @@ TABLE = pl.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0]})
         lambda: fit_path(TABLE),
         lambda: select(TABLE),
         lambda: select([TABLE, TABLE]),
-        lambda: refit(FIRST, TABLE, fusion_strength=1.0),
         lambda: pooled_weights(TABLE),
         lambda: single_task_weights(TABLE),
         lambda: shrunk_weights(TABLE, 1.0),
         lambda: random_coefficients(TABLE),
         lambda: fused_weights(TABLE, FIRST.graph),
-        lambda: fusing_strength(TABLE, FIRST.graph),
+        lambda: fusion_threshold(TABLE, FIRST.graph),
         lambda: strength_grid(TABLE, FIRST.graph),
         lambda: random_folds(TABLE, 2, rng),
         lambda: contiguous_folds(TABLE, 2),
-        lambda: period_weights(TABLE, [1, 2]),
+        lambda: period_factors(TABLE, [1, 2]),
     ],
 )
 def test_a_table_is_told_how_it_becomes_a_dataset(call: Callable[[], Any]) -> None:
@@ -136,7 +129,7 @@ def test_a_tolerance_is_a_number(call: Callable[..., Any], wrong: object) -> Non
         call(tolerance=wrong, n_neighbors=2)
 
 
-@pytest.mark.parametrize("call", [by_fit, by_refit, by_path])
+@pytest.mark.parametrize("call", [by_fit, by_path])
 @pytest.mark.parametrize("wrong", ["x", [[0, 1]], 3])
 def test_a_graph_is_a_graph(call: Callable[..., Any], wrong: object) -> None:
     with pytest.raises(ParameterError, match="graph must be a TaskGraph, not "):
@@ -198,7 +191,7 @@ def test_rows_without_a_period_or_time_are_named(kind: str, missing: object) -> 
     when: Any = np.tile(np.arange(8), 6).astype(kind)
     when[[5, 7]] = missing
     with pytest.raises(DataError, match=r"period, row 5: there is no value\n.*period, row 7"):
-        period_weights(DATA, when)
+        period_factors(DATA, when)
     with pytest.raises(DataError, match=r"time, row 5: there is no value\n.*time, row 7"):
         contiguous_folds(DATA, 2, when)
 
@@ -206,9 +199,9 @@ def test_rows_without_a_period_or_time_are_named(kind: str, missing: object) -> 
 def test_periods_of_kinds_without_an_order_are_refused() -> None:
     mixed: Any = np.array([1, "a"] * 24, dtype=object)
     with pytest.raises(DataError, match="period holds values of kinds that have no order"):
-        period_weights(DATA, mixed)
+        period_factors(DATA, mixed)
     named: Any = np.array(["a", "b"] * 24, dtype=object)
-    np.testing.assert_array_equal(period_weights(DATA, named), period_weights(DATA, np.arange(48) % 2))
+    np.testing.assert_array_equal(period_factors(DATA, named), period_factors(DATA, np.arange(48) % 2))
 
 
 @pytest.mark.parametrize(
@@ -252,7 +245,7 @@ def test_ragged_and_masked_times_are_refused() -> None:
     with pytest.raises(DataError, match="time is not a rectangular array"):
         contiguous_folds(DATA, 2, ragged)
     with pytest.raises(DataError, match="period is not a rectangular array"):
-        period_weights(DATA, ragged)
+        period_factors(DATA, ragged)
     masked = np.ma.masked_equal(np.arange(48), 5)  # type: ignore[no-untyped-call]
     with pytest.raises(DataError, match="time, row 5: there is no value"):
         contiguous_folds(DATA, 2, masked)
@@ -270,7 +263,6 @@ MODEL = FIRST.model
     "call",
     [
         lambda: by_fit(on_progress=5),
-        lambda: by_refit(on_progress=5),
         lambda: by_selection(on_progress=5),
         lambda: by_path(on_point=5),
         lambda: by_selection(rng=5),
@@ -283,12 +275,9 @@ MODEL = FIRST.model
         lambda: append_statistics(STATISTICS, FACTORS),  # type: ignore[arg-type]
         lambda: merge_statistics(STATISTICS),  # type: ignore[arg-type]
         lambda: merge_statistics([STATISTICS, None]),  # type: ignore[list-item]
-        lambda: refit(None, STATISTICS, fusion_strength=1.0),  # type: ignore[arg-type]
-        lambda: refit("x", STATISTICS, fusion_strength=1.0),  # type: ignore[arg-type]
-        lambda: refit(FIRST, None, fusion_strength=1.0),  # type: ignore[arg-type]
-        lambda: fusing_strength(None, None),  # type: ignore[arg-type]
-        lambda: fusing_strength(STATISTICS, None),  # type: ignore[arg-type]
-        lambda: fusing_strength(STATISTICS, FIRST.graph, ratio="x"),  # type: ignore[arg-type]
+        lambda: fusion_threshold(None, None),  # type: ignore[arg-type]
+        lambda: fusion_threshold(STATISTICS, None),  # type: ignore[arg-type]
+        lambda: fusion_threshold(STATISTICS, FIRST.graph, ratio="x"),  # type: ignore[arg-type]
         lambda: fused_weights(STATISTICS, None),  # type: ignore[arg-type]
         lambda: strength_grid(STATISTICS, None),  # type: ignore[arg-type]
         lambda: strength_grid(STATISTICS, FIRST.graph, n="x"),  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from ccmtl_core import (
     TriangularStatistics,
     fit,
     fit_path,
-    fusing_strength,
+    fusion_threshold,
     random_coefficients,
     select,
 )
@@ -46,8 +46,8 @@ FEATURES = "40 features [x_1, x_2, x_3, x_4, x_5, …]"
         (PATH.points[0], ["PathPoint(fusion_strength 0, 200 groups, gap ", ", converged)"]),
         (random_coefficients(STATISTICS), ["RandomCoefficients(40 features, noise "]),
         (
-            fusing_strength(STATISTICS, RESULT.graph),
-            ["FusingStrength(5 components, each fused from between "],
+            fusion_threshold(STATISTICS, RESULT.graph),
+            ["FusionThreshold(5 components, each fused from between "],
         ),
         (PANEL, ["SeriesPanel(2 series, 4 values, frequency D, 1970-01-02T00:00 to 1970-01-04T00:00)"]),
         (lag_dataset(PANEL, 1), ["LaggedPanel(TaskDataset(2 tasks, 1 feature [lag_1], 2 rows, 0 to 2 per"]),

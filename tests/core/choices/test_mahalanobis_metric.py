@@ -18,7 +18,6 @@ from ccmtl_core import (
     fit,
     fit_path,
     pooled_weights,
-    refit,
     single_task_weights,
 )
 from ccmtl_core.choices.feature_basis import from_basis, in_basis, to_basis
@@ -93,10 +92,10 @@ def test_the_ends_are_each_task_alone_and_all_as_one() -> None:
     assert path.n_groups == (40, 1)
 
 
-def test_a_refit_begins_where_the_earlier_fit_ended() -> None:
+def test_a_fit_can_begin_where_an_earlier_one_ended() -> None:
     statistics = SufficientStatistics.from_dataset(grouped())
     first = fused(statistics)
-    again = refit(first, statistics, fusion_strength=8.0, n_neighbors=4, tolerance=1e-9, metric="mahalanobis")
+    again = fused(statistics, initial_weights=first.model.weights)
     np.testing.assert_allclose(again.model.weights, first.model.weights, atol=1e-5)
     assert again.report.rounds <= first.report.rounds
 

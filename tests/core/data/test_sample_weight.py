@@ -16,9 +16,9 @@ from ccmtl_core import (
     TaskDataset,
     TriangularStatistics,
     fit,
-    period_weights,
+    period_factors,
     select,
-    training_folds,
+    training_statistics,
 )
 from ccmtl_core.fitting.scoring import mean_of_task_rmse
 from tests.core.problems import datasets
@@ -105,10 +105,10 @@ def noisy(seed: int = 0) -> tuple[TaskDataset, np.ndarray]:
 
 def test_selection_trains_on_weighted_rows_and_scores_them_as_they_are() -> None:
     data, period = noisy()
-    weight, fold = period_weights(data, period), period % 3
+    weight, fold = period_factors(data, period), period % 3
     chosen = select(data, [1.0, 10.0], folds=fold, sample_weight=weight, path_tolerance=1e-7)
     plain = SufficientStatistics.by_fold(data, fold, 3)
-    training = training_folds(SufficientStatistics.by_fold(data, fold, 3, weight))
+    training = training_statistics(SufficientStatistics.by_fold(data, fold, 3, weight))
     for f in range(3):
         W = fit(training[f], fusion_strength=10.0, tolerance=1e-7).model.weights
         error = mean_of_task_rmse(plain[f].squared_error(W), plain[f].n_samples)
@@ -121,7 +121,7 @@ def test_selection_trains_on_weighted_rows_and_scores_them_as_they_are() -> None
 
 def test_noisy_periods_count_by_the_inverse_of_their_variance() -> None:
     data, period = noisy()
-    weight = period_weights(data, period).reshape(300, 20)
+    weight = period_factors(data, period).reshape(300, 20)
     assert (weight == weight[0]).all()
     np.testing.assert_allclose(weight[0, :16], 1.0, rtol=0.4)
     assert weight[0, 16:].max() < 0.12
@@ -129,7 +129,7 @@ def test_noisy_periods_count_by_the_inverse_of_their_variance() -> None:
     of_other_size = TaskDataset.from_arrays(
         data.X.reshape(300, 20, 2), data.y.reshape(300, 20) * scale[:, None]
     )
-    again = period_weights(of_other_size, period)[:20]
+    again = period_factors(of_other_size, period)[:20]
     assert again[16:].max() < 0.2 * again[:16].min()
 
 
@@ -138,11 +138,11 @@ def test_a_quiet_period_counts_ten_times_at_most_and_no_noise_leaves_weights_alo
     quiet = data.y.copy()
     quiet[period == 0] = (data.X @ [1.0, -1.0])[period == 0]
     changed = TaskDataset(data.X, quiet, data.offsets, data.task_ids, data.feature_names)
-    assert period_weights(changed, period)[0] == 10.0
+    assert period_factors(changed, period)[0] == 10.0
     nothing = TaskDataset(data.X, np.zeros(6000), data.offsets, data.task_ids, data.feature_names)
-    assert (period_weights(nothing, period) == 1.0).all()
+    assert (period_factors(nothing, period) == 1.0).all()
     with pytest.raises(DataError, match=r"period must be \(6000,\)"):
-        period_weights(data, period[:-1])
+        period_factors(data, period[:-1])
 
 
 @every_form

@@ -111,3 +111,25 @@ def test_refuses_other_unusable_arguments() -> None:
         fit(instance.statistics, fusion_strength=1.0, n_neighbors=0)
     with pytest.raises(DataError, match="the graph has 4 tasks, the data 3"):
         fit(instance.statistics, fusion_strength=1.0, graph=chain(4))
+
+
+def test_weights_to_begin_from_change_the_rounds_only() -> None:
+    instance = regular(np.random.default_rng(0), chain(20), 2)
+    first = run(instance, 1e-6)
+    again = fit(
+        instance.dataset,
+        fusion_strength=instance.strength,
+        graph=instance.graph,
+        tolerance=1e-6,
+        initial_weights=first.model.weights,
+    )
+    assert again.report.rounds <= first.report.rounds
+    assert again.report.objective == pytest.approx(first.report.objective, rel=1e-6)
+
+
+def test_weights_to_begin_from_are_one_finite_row_for_each_task() -> None:
+    instance = regular(np.random.default_rng(0), chain(10), 2)
+    with pytest.raises(DataError, match="initial_weights must be"):
+        fit(instance.dataset, fusion_strength=1.0, initial_weights=np.zeros((2, 2)))
+    with pytest.raises(DataError, match="must be finite"):
+        fit(instance.dataset, fusion_strength=1.0, initial_weights=np.full((10, 2), np.nan))

@@ -11,7 +11,7 @@ from ccmtl_core import (
     fit,
     fit_path,
     fused_weights,
-    fusing_strength,
+    fusion_threshold,
     single_task_weights,
     strength_grid,
 )
@@ -73,7 +73,7 @@ def test_the_graph_is_that_of_a_fit(instance: Instance) -> None:
 @given(instances(max_tasks=6, wild=False))
 def test_any_tasks_have_a_path(instance: Instance) -> None:
     path = fit_path(instance.statistics, graph=instance.graph, tolerance=1e-6)
-    high = fusing_strength(instance.statistics, instance.graph).bracket[1]
+    high = fusion_threshold(instance.statistics, instance.graph).bracket[1]
     for point in path.points:
         assert point.gap <= 1e-6
     if len(path.points) > 1:

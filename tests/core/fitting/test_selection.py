@@ -22,13 +22,13 @@ from ccmtl_core import (
     shrunk_weights,
     single_task_weights,
     strength_grid,
-    training_folds,
+    training_statistics,
 )
 from ccmtl_core.fitting.fold_paths import SelectionProgress
 from ccmtl_core.fitting.rivals import SHRINKAGES
 from ccmtl_core.fitting.scoring import choose, mean_of_task_rmse, rmse_over_rows
 from ccmtl_core.fitting.selection import Selection
-from ccmtl_core.statistics.folds import contiguous_folds, random_folds, rolling_origins
+from ccmtl_core.statistics.folds import contiguous_folds, random_folds
 
 STRENGTHS = [0.0, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0]
 
@@ -62,7 +62,7 @@ def selection(folds: list[SufficientStatistics]) -> Selection:
 def test_errors_are_those_of_fits_to_the_other_folds(
     folds: list[SufficientStatistics], selection: Selection
 ) -> None:
-    for f, training in enumerate(training_folds(folds)):
+    for f, training in enumerate(training_statistics(folds)):
         for place in (0, 3, 6):
             model = fit(training, fusion_strength=STRENGTHS[place], n_neighbors=4, tolerance=1e-7).model
             error = mean_of_task_rmse(folds[f].squared_error(model.weights), folds[f].n_samples)
@@ -74,7 +74,7 @@ def test_errors_from_statistics_are_those_of_predicted_rows(
     dataset: TaskDataset, folds: list[SufficientStatistics], selection: Selection
 ) -> None:
     fold = random_folds(dataset, 4, np.random.default_rng(1))
-    W = single_task_weights(training_folds(folds)[2])
+    W = single_task_weights(training_statistics(folds)[2])
     off = (dataset.X * W[dataset.task_index]).sum(axis=1) - dataset.y
     rmse = []
     for t in range(dataset.n_tasks):
@@ -102,7 +102,7 @@ def test_ends_of_the_path_are_the_rivals(folds: list[SufficientStatistics], sele
     np.testing.assert_allclose(selection.fold_errors[:, 0], selection.rivals["single_task"], rtol=1e-9)
     one_component = [
         f
-        for f, part in enumerate(training_folds(folds))
+        for f, part in enumerate(training_statistics(folds))
         if nearest_neighbour_graph(single_task_weights(part), 4).n_components == 1
     ]
     assert one_component
@@ -151,7 +151,7 @@ def test_rolling_origins_forecast_each_block_from_those_before(dataset: TaskData
     result = select(dataset, [0.0, 10.0], folds="rolling", n_folds=3)
     assert result.fold_errors.tobytes() == select(blocks, [0.0, 10.0], folds="rolling").fold_errors.tobytes()
     for f in range(3):
-        training = blocks[0] if f == 0 else rolling_origins(blocks)[f]
+        training = training_statistics(blocks, rolling=True)[f]
         error = mean_of_task_rmse(
             blocks[f + 1].squared_error(pooled_weights(training)), blocks[f + 1].n_samples
         )
@@ -174,7 +174,7 @@ def test_model_choices_are_made_in_each_fold(
     folds: list[SufficientStatistics], choices: dict[str, Any]
 ) -> None:
     result = select(folds, [1.0, 10.0], n_neighbors=4, path_tolerance=1e-7, **choices)
-    for f, training in enumerate(training_folds(folds)):
+    for f, training in enumerate(training_statistics(folds)):
         model = fit(training, fusion_strength=10.0, n_neighbors=4, tolerance=1e-7, **choices).model
         error = mean_of_task_rmse(folds[f].squared_error(model.weights, model.intercept), folds[f].n_samples)
         assert result.fold_errors[f, 1] == pytest.approx(error, rel=1e-3)
@@ -191,7 +191,7 @@ def test_the_shrunk_rival_is_shrunk_as_is_best_on_the_folds(
     errors = [
         [
             mean_of_task_rmse(test.squared_error(shrunk_weights(train, shrinkage)), test.n_samples)
-            for train, test in zip(training_folds(folds), folds, strict=True)
+            for train, test in zip(training_statistics(folds), folds, strict=True)
         ]
         for shrinkage in SHRINKAGES
     ]

@@ -15,14 +15,14 @@ from scipy import sparse
 from benchmarks.solver import school, ta_feng
 from benchmarks.ta_feng import FILE as TA_FENG
 from ccmtl_core import (
-    FusingStrength,
+    FusionThreshold,
     ParameterError,
     SufficientStatistics,
     TaskDataset,
     TaskGraph,
     fit,
     fused_weights,
-    fusing_strength,
+    fusion_threshold,
     nearest_neighbour_graph,
     pooled_weights,
     strength_grid,
@@ -73,7 +73,7 @@ def least_load(instance: Instance) -> float:
 def test_the_bracket_of_two_tasks_is_exact() -> None:
     data = TaskDataset.from_arrays([[[1.0]], [[1.0]]], [[0.0], [2.0]])
     graph = TaskGraph([[0, 1]], [2], n_tasks=2)
-    assert fusing_strength(SufficientStatistics.from_dataset(data), graph).bracket == pytest.approx(
+    assert fusion_threshold(SufficientStatistics.from_dataset(data), graph).bracket == pytest.approx(
         (1.0, 1.0)
     )
 
@@ -86,7 +86,7 @@ def negligible(instance: Instance) -> float:
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(instances(max_tasks=8, wild=False))
 def test_a_cone_solver_finds_its_value_within_the_bracket(instance: Instance) -> None:
-    low, high = fusing_strength(instance.statistics, instance.graph).bracket
+    low, high = fusion_threshold(instance.statistics, instance.graph).bracket
     value = least_load(instance)
     assert low <= value * (1 + 1e-6) + negligible(instance)
     assert high >= value * (1 - 1e-6) - negligible(instance)
@@ -98,7 +98,7 @@ def test_a_cone_solver_finds_its_value_within_the_bracket(instance: Instance) ->
 def test_tight_brackets_are_reached_and_hold(seed: int, n_tasks: int, share: float) -> None:
     rng = np.random.default_rng(seed)
     instance = regular(rng, random_graph(rng, n_tasks, share), 2)
-    low, high = fusing_strength(instance.statistics, instance.graph, ratio=1.02).bracket
+    low, high = fusion_threshold(instance.statistics, instance.graph, ratio=1.02).bracket
     assert high <= 1.02 * low or high == 0.0
     assert low * (1 - 1e-6) <= least_load(instance) <= high * (1 + 1e-6)
 
@@ -106,7 +106,7 @@ def test_tight_brackets_are_reached_and_hold(seed: int, n_tasks: int, share: flo
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(instances(max_tasks=8, wild=True))
 def test_bounds_stay_in_order_on_scales_far_apart(instance: Instance) -> None:
-    bounds = fusing_strength(instance.statistics, instance.graph)
+    bounds = fusion_threshold(instance.statistics, instance.graph)
     assert (bounds.lower <= bounds.upper).all()
     assert (
         single_task_cuts(instance.statistics, instance.graph).max() <= bounds.bracket[1] * (1 + 1e-9)
@@ -116,7 +116,7 @@ def test_bounds_stay_in_order_on_scales_far_apart(instance: Instance) -> None:
 def test_flows_are_balanced_and_within_the_upper_bound() -> None:
     rng = np.random.default_rng(5)
     instance = regular(rng, random_graph(rng, 60, 0.04), 3)
-    bounds = fusing_strength(instance.statistics, instance.graph)
+    bounds = fusion_threshold(instance.statistics, instance.graph)
     problem = instance.problem
     forces = -problem.loss_gradient(bounds.weights)
     np.testing.assert_allclose(problem.divergence(bounds.flows), forces, atol=1e-9 * np.abs(forces).max())
@@ -127,7 +127,7 @@ def test_flows_are_balanced_and_within_the_upper_bound() -> None:
 
 def test_each_component_has_bounds_of_its_own() -> None:
     instance = regular(np.random.default_rng(1), disconnected(14), 2)
-    bounds = fusing_strength(instance.statistics, instance.graph)
+    bounds = fusion_threshold(instance.statistics, instance.graph)
     for c in range(instance.graph.n_components):
         tasks = np.flatnonzero(instance.graph.component == c)
         inside = np.isin(instance.graph.edges[:, 0], tasks)
@@ -147,7 +147,7 @@ def test_each_component_has_bounds_of_its_own() -> None:
 def test_fits_on_either_side_are_fused_and_not() -> None:
     rng = np.random.default_rng(7)
     instance = regular(rng, random_graph(rng, 25, 0.3), 3)
-    low, high = fusing_strength(instance.statistics, instance.graph, ratio=1.01).bracket
+    low, high = fusion_threshold(instance.statistics, instance.graph, ratio=1.01).bracket
     data, graph = instance.statistics, instance.graph
     assert graph.n_components == 1
     fused = fit(data, fusion_strength=1.001 * high, graph=graph, tolerance=1e-10)
@@ -165,8 +165,8 @@ def test_renumbered_tasks_have_the_same_bounds() -> None:
     order = rng.permutation(20)
     statistics, graph = instance.statistics.reordered(order), instance.graph.reordered(order)
     ours, theirs = (
-        fusing_strength(instance.statistics, instance.graph, ratio=1.001),
-        fusing_strength(statistics, graph, ratio=1.001),
+        fusion_threshold(instance.statistics, instance.graph, ratio=1.001),
+        fusion_threshold(statistics, graph, ratio=1.001),
     )
     rank = np.argsort(order)
     component = graph.component[rank]
@@ -180,8 +180,8 @@ def test_scaled_problems_have_scaled_bounds() -> None:
     scaled = replace(
         instance.statistics, gram=4.0 * instance.statistics.gram, xty=4.0 * instance.statistics.xty
     )
-    one = fusing_strength(instance.statistics, instance.graph)
-    four = fusing_strength(scaled, instance.graph)
+    one = fusion_threshold(instance.statistics, instance.graph)
+    four = fusion_threshold(scaled, instance.graph)
     np.testing.assert_allclose(four.upper, 4.0 * one.upper, rtol=1e-10)
 
 
@@ -190,7 +190,7 @@ def test_tasks_that_agree_need_no_strength() -> None:
     X = [rng.standard_normal((8, 2)) for _ in range(6)]
     data = SufficientStatistics.from_dataset(TaskDataset.from_arrays(X, [x @ [1.0, -2.0] for x in X]))
     graph = random_graph(rng, 6, 1.0)
-    low, high = fusing_strength(data, graph).bracket
+    low, high = fusion_threshold(data, graph).bracket
     assert low == 0.0
     assert high < 1e-10
     assert strength_grid(data, graph).tolist() == [0.0]
@@ -213,7 +213,7 @@ def test_the_grid_spans_from_each_alone_to_all_fused() -> None:
     assert (np.diff(grid) > 0).all()
     np.testing.assert_allclose(grid[2:] / grid[1:-1], grid[2] / grid[1])
     cuts = single_task_cuts(instance.statistics, instance.graph)
-    high = fusing_strength(instance.statistics, instance.graph).bracket[1]
+    high = fusion_threshold(instance.statistics, instance.graph).bracket[1]
     assert grid[-1] == pytest.approx(high)
     assert grid[1] == pytest.approx(min(np.median(cuts[cuts > 0]), 1e-3 * high))
 
@@ -221,12 +221,12 @@ def test_the_grid_spans_from_each_alone_to_all_fused() -> None:
 def test_what_does_not_exist_is_refused() -> None:
     instance = regular(np.random.default_rng(4), disconnected(9), 2)
     with pytest.raises(ParameterError, match="ratio must be above 1, not 1"):
-        fusing_strength(instance.statistics, instance.graph, ratio=1.0)
+        fusion_threshold(instance.statistics, instance.graph, ratio=1.0)
     with pytest.raises(ParameterError, match="at least 3 strengths, not 2"):
         strength_grid(instance.statistics, instance.graph, 2)
 
 
-def holds_on_either_side(data: SufficientStatistics, graph: TaskGraph, bounds: FusingStrength) -> None:
+def holds_on_either_side(data: SufficientStatistics, graph: TaskGraph, bounds: FusionThreshold) -> None:
     """The flows prove the upper bound by themselves; the heaviest single task bounds from below."""
     problem = FusionProblem(data, graph, 0.0)
     forces = -problem.loss_gradient(bounds.weights)
@@ -242,7 +242,7 @@ def holds_on_either_side(data: SufficientStatistics, graph: TaskGraph, bounds: F
 def test_school() -> None:
     data = school.read(DATA / school.FILE)
     graph = nearest_neighbour_graph(start_weights(data))
-    bounds = fusing_strength(data, graph, ratio=1.05)
+    bounds = fusion_threshold(data, graph, ratio=1.05)
     holds_on_either_side(data, graph, bounds)
     low, high = bounds.bracket
     assert 1.009e4 <= low <= high <= 1.06e4
@@ -252,7 +252,7 @@ def test_school() -> None:
 def test_ta_feng() -> None:
     data = ta_feng.read(DATA)
     graph = nearest_neighbour_graph(start_weights(data))
-    bounds = fusing_strength(data, graph)
+    bounds = fusion_threshold(data, graph)
     holds_on_either_side(data, graph, bounds)
     low, high = bounds.bracket
     assert 3.58e5 <= low <= high <= 3.83e5

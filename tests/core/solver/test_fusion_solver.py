@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ccmtl_core import ParameterError, SolveStatus, fit, fused_weights, fusing_strength
+from ccmtl_core import ParameterError, SolveStatus, fit, fused_weights, fusion_threshold
 from ccmtl_core.choices.single_task import start_weights
 from ccmtl_core.solver.fusion_solver import FusionSolver
 from tests.core.fusion_problems import random_graph, regular
@@ -44,7 +44,7 @@ def test_a_start_whose_tasks_are_all_alike_is_no_answer_by_itself(strength: floa
 def test_flows_that_prove_the_fused_weights_spare_the_solve() -> None:
     instance = regular(np.random.default_rng(6), random_graph(np.random.default_rng(7), 30, 0.2), 3)
     solver = FusionSolver(instance.statistics, instance.graph)
-    bounds = fusing_strength(instance.statistics, instance.graph)
+    bounds = fusion_threshold(instance.statistics, instance.graph)
     low, high = bounds.bracket
     fused = solver.solve(high, bounds.weights, tolerance=1e-10, flows=bounds.flows)
     assert (fused.solver, fused.status) == ("direct", SolveStatus.CONVERGED)

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ccmtl_core import DataError, SufficientStatistics, TaskDataset, fit, merge_statistics
+from ccmtl_core import (
+    DataError,
+    ParameterError,
+    SufficientStatistics,
+    TaskDataset,
+    append_statistics,
+    fit,
+    merge_statistics,
+)
 from ccmtl_core.data.synthetic import syn
 
 SUMS = ("gram", "xty", "yty", "n_samples", "weight", "x_sum", "y_sum")
@@ -77,3 +85,37 @@ def test_what_does_not_add_up_is_refused() -> None:
         merge_statistics([part, replace(part, feature_names=("promo",))])
     with pytest.raises(DataError, match="without the sums"):
         merge_statistics([replace(part, weight=None, x_sum=None, y_sum=None)])
+
+
+@pytest.fixture(scope="module")
+def old_and_new() -> list[SufficientStatistics]:
+    """Four fifths of the rows, and the rest."""
+    data = syn(np.random.default_rng(0), n_tasks=60, n_features=4, n_samples=20).dataset
+    return SufficientStatistics.by_fold(data, np.arange(len(data.y)) % 5 == 0, 2)
+
+
+def test_appended_tasks_come_after_those_there_were(old_and_new: list[SufficientStatistics]) -> None:
+    old, _ = old_and_new
+    data = TaskDataset.from_arrays(
+        [np.eye(4)] * 2, [np.ones(4), np.zeros(4)], ["task_3", "new"], old.feature_names
+    )
+    both = append_statistics(old, SufficientStatistics.from_dataset(data))
+    assert both.task_ids == (*old.task_ids, "new")
+    np.testing.assert_array_equal(both.gram[3], old.gram[3] + np.eye(4))
+
+
+def test_old_rows_count_less(old_and_new: list[SufficientStatistics]) -> None:
+    old, new = old_and_new
+    statistics = append_statistics(old, new, forgetting=0.25)
+    np.testing.assert_allclose(statistics.gram, 0.25 * old.gram + new.gram)
+    assert statistics.weight is not None
+    np.testing.assert_array_equal(statistics.weight, 0.25 * old.n_samples + new.n_samples)
+    np.testing.assert_array_equal(statistics.n_samples, old.n_samples + new.n_samples)
+    forgotten = append_statistics(old, new, forgetting=0.0)
+    np.testing.assert_array_equal(forgotten.xty, new.xty)
+
+
+def test_a_factor_that_is_no_share_is_refused(old_and_new: list[SufficientStatistics]) -> None:
+    for factor in (-0.1, 1.1, float("nan")):
+        with pytest.raises(ParameterError, match="forgetting must be from 0 to 1"):
+            append_statistics(*old_and_new, forgetting=factor)

@@ -21,7 +21,7 @@ from ccmtl_core import (
     merge_statistics,
     read_statistics,
     statistics_frame,
-    training_folds,
+    training_statistics,
 )
 from ccmtl_core.base import arrays
 from tests.core.problems import datasets, exact_residual
@@ -104,11 +104,11 @@ def test_folds_add_up_in_any_order(form: Form, data: TaskDataset, seed: int, n_f
 
 @every_form
 @given(data=datasets(), seed=st.integers(0, 2**32), n_folds=st.integers(2, 6))
-def test_training_folds_are_sums_of_the_others(
+def test_training_statistics_are_sums_of_the_others(
     form: Form, data: TaskDataset, seed: int, n_folds: int
 ) -> None:
     fold = np.random.default_rng(seed).integers(0, n_folds, len(data.y))
-    training = training_folds(form.by_fold(data, fold, n_folds))  # type: ignore[type-var]
+    training = training_statistics(form.by_fold(data, fold, n_folds))  # type: ignore[type-var]
     assert len(training) == n_folds
     for f, part in enumerate(training):
         rest = fold != f
@@ -116,10 +116,10 @@ def test_training_folds_are_sums_of_the_others(
         assert_same(part, plain(expected), 1e-11)
 
 
-def test_training_folds_need_two() -> None:
+def test_training_statistics_need_two() -> None:
     data = TaskDataset.from_arrays([[[1.0]]], [[1.0]])
     with pytest.raises(ParameterError, match="at least two folds"):
-        training_folds(SufficientStatistics.by_fold(data, [0], 1))
+        training_statistics(SufficientStatistics.by_fold(data, [0], 1))
 
 
 @every_form

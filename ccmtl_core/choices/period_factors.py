@@ -21,7 +21,7 @@ LEAST_NOISE = 0.1
 """Of the median period's: a quiet period counts at most ten times as much as a typical one."""
 
 
-def period_weights(dataset: TaskDataset, period: ArrayLike) -> FloatArray:
+def period_factors(dataset: TaskDataset, period: ArrayLike) -> FloatArray:
     """Weigh rows by the inverse of the noise that their period has over all tasks.
 
     Residuals are those of the expected random coefficients, in units of each task's own root mean square, so
@@ -52,7 +52,7 @@ def period_weights(dataset: TaskDataset, period: ArrayLike) -> FloatArray:
     >>> noise = np.tile([1.0, 1.0, 5.0], 100)
     >>> X = rng.standard_normal((300, 1))
     >>> data = TaskDataset.from_long(X, X[:, 0] + noise * rng.standard_normal(300), np.arange(300) // 15)
-    >>> period_weights(data, np.arange(300) % 3)[:3].round(1)
+    >>> period_factors(data, np.arange(300) % 3)[:3].round(1)
     array([1. , 1.2, 0.1])
     """
     check_data(dataset, TaskDataset)
