@@ -23,6 +23,7 @@ MOST_FILES = 12
 CORE_DOORS = {
     "ccmtl_core",
     "ccmtl_core.kernels.compiled",
+    "ccmtl_core.base.display",
     "ccmtl_core.base.file_path",
     "ccmtl_core.forecasting",
     "ccmtl_core.model.ccmtl_model",

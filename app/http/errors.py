@@ -31,6 +31,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from app.http.patterns import IN_WORDS
+from ccmtl_core.base.display import counted
 
 logger = logging.getLogger(__name__)
 
@@ -233,7 +234,9 @@ def install_error_handlers(app: FastAPI) -> None:
         faults = faults_of(error.errors())
         return _respond(
             InvalidContent(
-                "invalid_request", f"The request has {len(faults)} fault(s); see `errors`.", errors=faults
+                "invalid_request",
+                f"The request has {counted(len(faults), 'fault')}; see `errors`.",
+                errors=faults,
             ).problem
         )
 

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Annotated
 
 from fastapi import Path, Query, Request
+from pydantic import BeforeValidator
 
 from app.http.errors import MAX_ERRORS, BadRequest, Fault, InvalidContent
 from app.http.patterns import AFTER, NAME_CURSOR, NO_NUL
 from app.http.unknown_names import hint
+from ccmtl_core.base.display import counted
 
 MAX_QUERY_BYTES = 16 * 1024
 
+
+def _plain_digits(value: object) -> object:
+    if isinstance(value, str) and not re.fullmatch("-?(0|[1-9][0-9]*)", value, re.ASCII):
+        raise ValueError("must be a whole number in plain digits, such as 1")
+    return value
+
+
+PLAIN_DIGITS = BeforeValidator(_plain_digits)
+"""Before an integer: of the texts 1, 01, +1 and 1.0 only the first names it."""
+
 ModelName = Annotated[str, Path(max_length=200, pattern=NO_NUL, description="The model's name.")]
-VersionNumber = Annotated[int, Path(ge=1, le=2**31 - 1, description="Number of the version, from 1.")]
-Limit = Annotated[int, Query(ge=1, le=500, description="Most items on one page.")]
+VersionNumber = Annotated[
+    int, PLAIN_DIGITS, Path(ge=1, le=2**31 - 1, description="Number of the version, from 1.")
+]
+Limit = Annotated[int, PLAIN_DIGITS, Query(ge=1, le=500, description="Most items on one page.")]
 JobCursor = Annotated[
     str | None, Query(max_length=200, pattern=NO_NUL, description="`next_cursor` of the page before.")
 ]
@@ -23,7 +38,7 @@ NameCursor = Annotated[
     str | None, Query(pattern=NAME_CURSOR, description="`next_cursor` of the page before.")
 ]
 NumberCursor = Annotated[
-    int | None, Query(ge=1, le=2**31 - 1, description="`next_cursor` of the page before.")
+    int | None, PLAIN_DIGITS, Query(ge=1, le=2**31 - 1, description="`next_cursor` of the page before.")
 ]
 
 
@@ -69,7 +84,7 @@ async def check_queries(request: Request) -> None:
         if n_faults:
             raise InvalidContent(
                 code,
-                f"The request has {n_faults} {code.replace('_', ' ')}(s); see `errors`.",
+                f"The request has {counted(n_faults, code.replace('_', ' '))}; see `errors`.",
                 errors=faults + repeated,
                 error_count=len(unknown) + len(repeated),
             )

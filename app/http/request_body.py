@@ -26,6 +26,7 @@ from app.http.errors import (
     faults_of,
 )
 from app.http.unknown_names import hint
+from ccmtl_core.base.display import counted
 
 MAX_FORM_BYTES = 1024**2
 """The longest body of a request that brings no data: a definition, or what to train."""
@@ -100,7 +101,7 @@ def refusal_of(form: type[BaseModel], error: ValidationError) -> InvalidContent:
     n_faults = error.error_count()
     return InvalidContent(
         "invalid_request",
-        f"The request has {n_faults} fault(s); see `errors`.",
+        f"The request has {counted(n_faults, 'fault')}; see `errors`.",
         errors=faults_in_body(form, error),
         error_count=n_faults,
     )

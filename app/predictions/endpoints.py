@@ -14,7 +14,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from app.http.errors import Problem
-from app.http.parameters import ModelName, VersionNumber
+from app.http.parameters import PLAIN_DIGITS, ModelName, VersionNumber
 from app.http.request_body import documented_body, read_json_body
 from app.predictions import service
 from app.predictions.cache import ModelCache, ServedModel
@@ -33,7 +33,7 @@ router = APIRouter(prefix="/v1/models/{name}", tags=["predictions"])
 SMALL_BODY_BYTES = 16 * 1024
 
 UniqueId = Annotated[str, Query(min_length=1, description="The product, exactly as it was uploaded.")]
-Horizon = Annotated[int, Query(ge=1, le=MAX_HORIZON, description="Periods ahead.")]
+Horizon = Annotated[int, PLAIN_DIGITS, Query(ge=1, le=MAX_HORIZON, description="Periods ahead.")]
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
     404: {

@@ -31,6 +31,7 @@ from app.predictions.wire import (
     decode_predict,
     encode,
 )
+from ccmtl_core.base.display import counted
 from ccmtl_core.forecasting import Frequency, recursive_forecast
 from ccmtl_core.model.ccmtl_model import predict_rows
 
@@ -100,7 +101,7 @@ class UnusableFeatures(Refused):
         """List them."""
         return InvalidContent(
             "wrong_features",
-            f"The features have {self.n_faults} fault(s); see `errors`.",
+            f"The features have {counted(self.n_faults, 'fault')}; see `errors`.",
             errors=self.faults,
             error_count=self.n_faults,
         )

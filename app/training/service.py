@@ -32,6 +32,7 @@ from app.training.schemas import (
     TrainingJobPage,
     TrainingJobRequest,
 )
+from ccmtl_core.base.display import counted
 
 _one_dataset_in_memory = threading.Lock()
 
@@ -66,7 +67,7 @@ def submit(
     if faults:
         raise InvalidContent(
             "invalid_training_request",
-            f"The training cannot work: {n_faults} fault(s); see `errors`.",
+            f"The training cannot work: {counted(n_faults, 'fault')}; see `errors`.",
             errors=faults,
             error_count=n_faults,
         )
@@ -94,7 +95,7 @@ def list_jobs(
     if cursor is not None and repository.find_job(session, cursor) is None:
         message = "must be `next_cursor` of the page before; if its job was deleted since, begin anew"
         fault = Fault(message=message, location="query.cursor", value=cursor)
-        raise InvalidContent("invalid_request", "The request has 1 fault(s); see `errors`.", errors=[fault])
+        raise InvalidContent("invalid_request", "The request has 1 fault; see `errors`.", errors=[fault])
     rows = repository.list_jobs(session, limit + 1, cursor, state, model)
     items = [_detail(row) for row in rows[:limit]]
     return TrainingJobPage(items=items, next_cursor=items[-1].id if len(rows) > limit else None)

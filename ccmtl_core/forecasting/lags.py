@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ccmtl_core.base.arrays import is_real, is_whole
-from ccmtl_core.base.display import shown
+from ccmtl_core.base.display import counted, shown
 from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.data.task_dataset import TaskDataset
@@ -164,7 +164,7 @@ def split_by_time(lagged: LaggedPanel, holdout_fraction: float) -> tuple[IntArra
     period = lagged.target_period
     n_periods = int(period.max() - period.min()) + 1 if len(period) else 0
     if n_periods < 2:
-        raise ParameterError(f"the rows span {n_periods} period(s): too few to hold any out")
+        raise ParameterError(f"the rows span {counted(n_periods, 'period')}: too few to hold any out")
     cut = int(period.max()) - n_periods_held_out(n_periods, holdout_fraction) + 1
     return (period >= cut).astype(np.int64), cut
 
@@ -185,7 +185,7 @@ def _checked_lags(panel: SeriesPanel, n_lags: int, n_targets: int = 0) -> int:
     longest = int(np.diff(panel.offsets).max(initial=0))
     if n_lags > longest - n_targets:
         raise ParameterError(
-            f"n_lags is {n_lags}, and the longest series has {longest} value(s), "
+            f"n_lags is {n_lags}, and the longest series has {counted(longest, 'value')}, "
             f"which allow at most {max(longest - n_targets, 0)}"
         )
     return int(n_lags)

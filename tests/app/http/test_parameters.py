@@ -100,3 +100,32 @@ def test_an_endpoint_without_parameters_says_so_and_a_probe_is_answered(client: 
     answer = client.get("/v1/models/shop?version=1")
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["message"] == "there is no such parameter; there are: none"
+
+
+@pytest.mark.parametrize("number", ["1.0", "01", "+1", "%201", "1e0", "1_0", "\u0661"])
+def test_a_number_in_a_path_or_a_query_is_plain_digits(client: TestClient, number: str) -> None:
+    client.post("/v1/datasets", json={"name": "shop", "kind": "series", "frequency": "D"})
+    upload = client.post("/v1/datasets/shop/versions", content=ROWS, headers={"Content-Type": "text/csv"})
+    assert upload.status_code == 201
+    assert client.get("/v1/datasets/shop/versions/1").status_code == 200
+    for url in (
+        f"/v1/datasets/shop/versions/{number}",
+        f"/v1/models/shop/versions/{number}",
+        f"/v1/datasets?limit={number.replace('+', '%2B')}",
+        f"/v1/datasets/shop/versions?cursor={number.replace('+', '%2B')}",
+        f"/v1/models/shop/forecast?unique_id=a&h={number.replace('+', '%2B')}",
+    ):
+        answer = client.get(url)
+        assert answer.status_code == 422, url
+        assert [e["message"] for e in answer.json()["errors"]] == [
+            "must be a whole number in plain digits, such as 1"
+        ]
+
+
+def test_faults_are_counted_in_proper_english(client: TestClient) -> None:
+    one = client.get("/v1/datasets?limit=0").json()
+    assert one["detail"] == "The request has 1 fault; see `errors`."
+    two = client.post("/v1/datasets", json={"kind": "series"}).json()
+    assert two["detail"] == "The request has 2 faults; see `errors`."
+    unknown = client.get("/v1/datasets?x=1&z=2").json()
+    assert unknown["detail"] == "The request has 2 unknown parameters; see `errors`."

@@ -142,7 +142,7 @@ def test_of_many_faults_the_first_are_described_and_all_are_counted(monkeypatch:
     problem = explain(body, Tree, "").problem
     assert problem.error_count == 5000
     assert len(problem.errors) == len(described) == MAX_ERRORS
-    assert problem.detail == "The request has 5000 fault(s); see `errors`."
+    assert problem.detail == "The request has 5,000 faults; see `errors`."
     assert problem.errors[-1].message == "there is no such field; there are: leaves"
 
 

@@ -141,9 +141,9 @@ def test_lags_may_be_an_unsigned_integer_of_numpy() -> None:
 
 def test_more_lags_than_any_series_has_are_refused_at_once() -> None:
     panel = SeriesPanel(("a", "b"), [0, 4, 5], [0, 1, 2, 3, 0], np.ones(5), "D")  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match=r"the longest series has 4 value\(s\), which allow at most 3"):
+    with pytest.raises(ParameterError, match=r"the longest series has 4 values, which allow at most 3"):
         lag_dataset(panel, 10**12)
-    with pytest.raises(ParameterError, match=r"the longest series has 4 value\(s\), which allow at most 4"):
+    with pytest.raises(ParameterError, match=r"the longest series has 4 values, which allow at most 4"):
         latest_lags(panel, 10**12)
 
 
