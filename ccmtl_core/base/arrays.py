@@ -1,6 +1,7 @@
-"""Whatever a caller passes in, arrays and names of one kind out, or an error that lists the faults.
+"""Checks of the arrays, ids and names that callers pass, shared by datasets, statistics, panels and models.
 
-The checks that datasets, statistics, panels and models share.
+Each returns one kind of array or name, or raises an error that lists the faults. Rows count from 1 in every
+message, as in files.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, cast
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from ccmtl_core.base.display import quoted
@@ -17,6 +19,8 @@ from ccmtl_core.base.types import FloatArray, IntArray
 
 MAX_FAULTS = 20
 """Faults that are written out; the rest are counted."""
+EXACT_BELOW = 2**53
+"""Whole numbers of at most this size are the same as float64."""
 
 _NO_NUMBERS = (str, bytes, bytearray, complex, np.complexfloating, np.datetime64, np.timedelta64)
 
@@ -27,7 +31,8 @@ def as_float64(values: ArrayLike, what: str) -> FloatArray:
     Raises
     ------
     DataError
-        Values that are not real numbers (text that looks like numbers included), or ragged ones.
+        Values that are not real numbers (text that looks like numbers included), ragged ones, or integers
+        that no float64 equals.
     """
     array = as_array(values, what)
     if array.dtype.kind not in "buifO":
@@ -37,7 +42,9 @@ def as_float64(values: ArrayLike, what: str) -> FloatArray:
     try:
         numbers = np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
     except (TypeError, ValueError, OverflowError) as error:
+        _refuse_cells(values, array, what)
         raise DataError(f"{what} holds something that is not a real number: {error}") from error
+    _refuse_inexact(values, array, numbers, what)
     return np.where(np.ma.getmaskarray(values), np.nan, numbers) if np.ma.isMaskedArray(values) else numbers
 
 
@@ -47,6 +54,44 @@ def _refuse_no_numbers(array: NDArray[Any], what: str) -> None:
     wrong = sorted(kind.__name__ for kind in kinds if issubclass(kind, _NO_NUMBERS))
     if wrong:
         raise DataError(f"{what} must hold real numbers, not {' or '.join(wrong)}")
+
+
+def _refuse_cells(values: object, array: NDArray[Any], what: str) -> None:
+    """Name each value that float() does not take, such as the missing values of pandas."""
+    faults = Faults()
+    for position, value in enumerate(array.ravel().tolist()):
+        try:
+            float(value)
+        except (TypeError, ValueError, OverflowError):
+            faults.add(f"{_place(values, array, position, what)}: {quoted(value)} is not a real number")
+    faults.refuse()
+
+
+def _refuse_inexact(values: object, array: NDArray[Any], numbers: FloatArray, what: str) -> None:
+    """Refuse integers that would silently become others."""
+    if array.dtype.kind == "O" or (array.dtype.kind in "iu" and array.dtype.itemsize == 8):
+        with np.errstate(invalid="ignore"):
+            large = np.flatnonzero(np.abs(numbers) >= EXACT_BELOW)
+        large = large[np.isfinite(numbers.flat[large])]
+        exact = array.ravel()[large].tolist()
+        pairs = zip(exact, numbers.flat[large].tolist(), strict=True)
+        changed = np.array([is_whole(a) and int(a) != int(b) for a, b in pairs], dtype=np.bool_)
+        refuse_each(
+            large[changed],
+            lambda i: (
+                f"{_place(values, array, i, what)}: {array.flat[i]} is beyond 2**53, and the nearest "
+                f"float64 is {int(numbers.flat[i])}: subtract what all have in common, or round it yourself"
+            ),
+        )
+
+
+def _place(values: object, array: NDArray[Any], position: int, what: str) -> str:
+    """The row of an entry, from 1, and in a table its column."""
+    if array.ndim < 2:
+        return f"{what}, row {position + 1}"
+    row, column = divmod(position, array[0].size)
+    names = column_names(values)
+    return f"{what}, row {row + 1}, column {quoted(names[column]) if names else column + 1}"
 
 
 def all_finite(array: FloatArray) -> bool:
@@ -140,7 +185,9 @@ def as_integers(values: ArrayLike, what: str, *, also: str = "") -> IntArray:
 
 
 def as_array(values: ArrayLike, what: str) -> NDArray[Any]:
-    """Values of any type as an array, or a DataError where they are ragged."""
+    """Values of any type as an array, or a DataError where they are ragged or not computed yet."""
+    if isinstance(values, pl.LazyFrame):
+        raise DataError(f"{what} is a polars LazyFrame, which holds no values yet: give {what}.collect()")
     try:
         return np.asarray(values)
     except ValueError as error:
@@ -224,7 +271,7 @@ def checked_index(values: ArrayLike, size: int, what: str) -> IntArray:
         return index
     if index.min() < 0 or index.max() >= size:
         bad = np.flatnonzero((index < 0) | (index >= size))
-        refuse_each(bad, lambda row: f"{what}, row {row}: {index.flat[row]} is not in [0, {size})")
+        refuse_each(bad, lambda row: f"{what}, row {row + 1}: {index.flat[row]} is not in [0, {size})")
     return index
 
 
@@ -246,7 +293,7 @@ def distinct_moments(values: ArrayLike, shape: tuple[int, ...], what: str) -> tu
             missing = given != given  # as NaN and NaT are, and nothing else is
         if np.ma.isMaskedArray(values):
             missing = missing | np.ma.getmaskarray(values)
-        refuse_each(np.flatnonzero(missing), lambda row: f"{what}, row {row}: there is no value")
+        refuse_each(np.flatnonzero(missing), lambda row: f"{what}, row {row + 1}: there is no value")
         distinct, place = np.unique(given, return_inverse=True)
     except TypeError as error:
         raise DataError(f"{what} holds values of kinds that have no order: {error}") from error

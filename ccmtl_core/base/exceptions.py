@@ -35,10 +35,10 @@ class DataError(CCMTLError, ValueError):
 
     Examples
     --------
-    >>> print(DataError(["task 'a', row 2: y is nan", "task 'b', row 0: y is inf"]))
+    >>> print(DataError(["task 'a', row 2: y is nan", "task 'b', row 1: y is inf"]))
     2 faults in the data:
     - task 'a', row 2: y is nan
-    - task 'b', row 0: y is inf
+    - task 'b', row 1: y is inf
     """
 
     def __init__(self, faults: Sequence[str] | str, n_faults: int | None = None) -> None:

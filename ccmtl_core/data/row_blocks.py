@@ -67,7 +67,7 @@ def checked_block(
         )
     if not (all_finite(features) and all_finite(targets)):
         bad = np.flatnonzero(~(np.isfinite(features).all(axis=1) & np.isfinite(targets)))
-        refuse_each(bad, lambda row: f"{what}, row {row}: a value is not finite")
+        refuse_each(bad, lambda row: f"{what}, row {row + 1}: a value is not finite")
     return features, targets, index
 
 

@@ -6,7 +6,7 @@ All validation of samples lives here: shapes, types, finiteness, ids. Whatever h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -26,9 +26,11 @@ from ccmtl_core.base.arrays import (
     checked_names,
     features_or_default,
     ids_or_default,
+    is_whole,
     locked,
     read_only,
     refuse,
+    refuse_each,
 )
 from ccmtl_core.base.display import counted, named, quoted, shown, spread
 from ccmtl_core.base.exceptions import DataError
@@ -245,7 +247,12 @@ class TaskDataset(FrozenValue):
             order, offsets = group_rows(index, len(ids))
             features, targets = features[order], targets[order]
         names = features_or_default(feature_names, features.shape[1], [X])
-        data = cls(features, targets, offsets, ids, names)
+        try:
+            data = cls(features, targets, offsets, ids, names)
+        except DataError:
+            given = as_float64(X, "X"), as_float64(y, "y")  # in the caller's order
+            _refuse_values(*given, lambda i: f"row {i + 1}, task {ids[index[i]]!r}", names)
+            raise
         check_columns(X, data.feature_names, "X")
         return data
 
@@ -276,18 +283,20 @@ class TaskDataset(FrozenValue):
     def _refuse_non_finite(self) -> None:
         if all_finite(self.X) and all_finite(self.y):
             return
-        bad_x, bad_y = np.argwhere(~np.isfinite(self.X)), np.flatnonzero(~np.isfinite(self.y))
-        faults = [
-            f"{self._place(row)}, feature {self.feature_names[column]!r}: {self.X[row, column]}"
-            for row, column in bad_x[:MAX_FAULTS]
-        ]
-        faults += [f"{self._place(row)}: y is {self.y[row]}" for row in bad_y[:MAX_FAULTS]]
-        if faults:
-            raise DataError(faults[:MAX_FAULTS], n_faults=len(bad_x) + len(bad_y))
+        _refuse_values(self.X, self.y, self._place, self.feature_names)
 
     def _place(self, row: int) -> str:
         t = int(np.searchsorted(self.offsets, row, side="right")) - 1
-        return f"task {self.task_ids[t]!r}, row {row - self.offsets[t]}"
+        return f"task {self.task_ids[t]!r}, row {row - self.offsets[t] + 1}"
+
+
+def _refuse_values(X: FloatArray, y: FloatArray, place: Callable[[int], str], names: Sequence[str]) -> None:
+    """Name each value that is not finite by the place of its row."""
+    bad_x, bad_y = np.argwhere(~np.isfinite(X)), np.flatnonzero(~np.isfinite(y))
+    faults = [f"{place(i)}, feature {names[p]!r}: {X[i, p]}" for i, p in bad_x[:MAX_FAULTS].tolist()]
+    faults += [f"{place(i)}: y is {y[i]}" for i in bad_y[:MAX_FAULTS].tolist()]
+    if faults:
+        raise DataError(faults[:MAX_FAULTS], n_faults=len(bad_x) + len(bad_y))
 
 
 def _shape_faults(
@@ -312,6 +321,14 @@ def _factorize(task: ArrayLike | Sequence[object]) -> tuple[IntArray, tuple[str,
         codes = np.fromiter((position.setdefault(t, len(position)) for t in each), dtype=np.int64)
     except TypeError as error:  # a list or a dict in place of an id
         raise DataError(f"a task id must be text or an integer: {error}") from error
+    unusable = [
+        code for code, value in enumerate(position) if not (isinstance(value, str) or is_whole(value))
+    ]
+    if unusable:
+        refuse_each(
+            np.flatnonzero(np.isin(codes, unusable)),
+            lambda row: f"row {row + 1}: a task id must be text or an integer, not {quoted(each[row])}",
+        )
     merged: dict[str, int] = {}
     names = [merged.setdefault(as_id(value), len(merged)) for value in position]  # 7 and "7" are one id
     return np.array(names, dtype=np.int64)[codes], tuple(merged)

@@ -74,7 +74,9 @@ def weighted_rows(dataset: TaskDataset, sample_weight: ArrayLike) -> WeightedRow
     if weight.shape != dataset.y.shape:
         raise DataError(f"sample_weight must be {dataset.y.shape}, one for each row; got {weight.shape}")
     bad = np.flatnonzero(~((weight >= 0.0) & np.isfinite(weight)))
-    refuse_each(bad, lambda row: f"sample_weight, row {row}: {weight[row]} is not a finite number from 0 on")
+    refuse_each(
+        bad, lambda row: f"sample_weight, row {row + 1}: {weight[row]} is not a finite number from 0 on"
+    )
     if len(weight) and not weight.any():
         raise DataError("sample_weight: no row has a weight above 0")
     root = np.sqrt(weight)

@@ -137,7 +137,7 @@ def _as_moments(times: ArrayLike | pl.Series, *, in_utc: bool) -> NDArray[Any]:
         array = _moments_of_objects(array, in_utc)
     missing = np.flatnonzero(np.isnat(array))
     if missing.size:
-        raise DataError(f"row {missing[0]}: the time is missing", n_faults=missing.size)
+        raise DataError(f"row {missing[0] + 1}: the time is missing", n_faults=missing.size)
     _refuse_beyond_calendar(array)
     if isinstance(times, pl.Series) and not in_utc and getattr(times.dtype, "time_zone", None) is not None:
         return times.dt.replace_time_zone(None).to_numpy()  # NumPy was given it in UTC
@@ -149,11 +149,11 @@ def _moments_of_objects(array: NDArray[Any], in_utc: bool) -> NDArray[Any]:
     moments = np.empty(array.shape, dtype="datetime64[us]")
     for row, value in enumerate(values.ravel().tolist()):
         if not (value is None or isinstance(value, str | date | np.datetime64)):
-            raise DataError(f"row {row}: not a time: {value!r}")
+            raise DataError(f"row {row + 1}: not a time: {value!r}")
         try:
             moments.flat[row] = np.datetime64(_without_zone(value, in_utc), "us")
         except ValueError as error:
-            raise DataError(f"row {row}: not a time: {error}") from error
+            raise DataError(f"row {row + 1}: not a time: {error}") from error
     return moments
 
 

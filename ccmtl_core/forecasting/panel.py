@@ -1,18 +1,23 @@
-"""A long frame in, a panel of series out: values by period, grouped by series, gaps filled on request."""
+"""Many series as one panel: read from a long table, grouped by series, gaps filled on request."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from ccmtl_core.base.arguments import check_kind
 from ccmtl_core.base.arrays import (
     all_finite,
     as_float64,
     as_integers,
     checked_names,
+    column_names,
     is_whole,
     read_only,
     refuse,
@@ -25,6 +30,7 @@ from ccmtl_core.base.id_codes import id_codes
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.forecasting.calendar import Frequency
 
+_COLUMNS = ("unique_id", "ds", "y")
 MAX_DENSE_ROWS = 2**28
 """Rows that filling may create: one mistyped year in hourly data would ask for billions."""
 
@@ -81,12 +87,12 @@ class SeriesPanel(FrozenValue):
         self._refuse_bad_entries()
 
     @classmethod
-    def from_frame(cls, frame: pl.DataFrame, frequency: Frequency | str) -> SeriesPanel:
+    def from_frame(cls, frame: Any, frequency: Frequency | str) -> SeriesPanel:
         """Build from a long frame; the series come in the order of their ids as text.
 
         Parameters
         ----------
-        frame : polars DataFrame
+        frame : DataFrame of polars or pandas, or an Arrow table
             Columns ``unique_id`` (text), ``ds`` (Date or Datetime) and ``y`` (numbers); one row
             per series and period, in any order. Of times with a zone, hours are converted to UTC;
             days, weeks and months are those of the local date.
@@ -98,7 +104,7 @@ class SeriesPanel(FrozenValue):
         DataError
             Missing columns, wrong types, missing values, two rows in one period.
         ParameterError
-            No polars DataFrame, or an unknown frequency.
+            No such table, or an unknown frequency.
 
         Examples
         --------
@@ -109,8 +115,9 @@ class SeriesPanel(FrozenValue):
         >>> panel.unique_ids, panel.values
         (('a', 'b'), array([3., 2., 1.]))
         """
-        _check_columns(frame)
         frequency = Frequency(frequency)
+        frame = _as_polars(frame, frequency)
+        _check_columns(frame)
         ids, index = id_codes(frame["unique_id"], ordered=True)
         period = frequency.to_period(frame["ds"])
         order = np.lexsort((period, index))
@@ -223,14 +230,44 @@ class SeriesPanel(FrozenValue):
         return f"series {self.unique_ids[self.series_index[entry]]!r}, period {moment}"
 
 
-def _check_columns(frame: object) -> None:
-    if not isinstance(frame, pl.DataFrame):
-        raise ParameterError(
-            f"frame must be a polars DataFrame, not {type(frame).__name__}: collect() makes one of a polars "
-            "LazyFrame, polars.from_pandas of a pandas DataFrame, and polars.DataFrame of a dict"
-        )
-    missing = [name for name in ("unique_id", "ds", "y") if name not in frame.columns]
-    refuse([f"column {name!r} is missing; there are {frame.columns}" for name in missing])
+def _as_polars(frame: Any, frequency: Frequency) -> pl.DataFrame:
+    """The three columns of a table of any library; pandas is read through NumPy, as it may lack Arrow."""
+    if isinstance(frame, pl.LazyFrame):
+        raise ParameterError("frame is a polars LazyFrame, which holds no values yet: give frame.collect()")
+    if isinstance(frame, pl.DataFrame):
+        return frame
+    is_pandas = hasattr(frame, "columns") and hasattr(frame, "to_numpy")
+    if not (is_pandas or hasattr(frame, "__arrow_c_stream__")):
+        check_kind(frame, "frame", pl.DataFrame, hint="polars.DataFrame makes one of a dict")
+    _refuse_missing(column_names(frame))
+    if not is_pandas:
+        return pl.DataFrame(frame).select(_COLUMNS)
+    ids, times = frame["unique_id"], frame["ds"]
+    if getattr(times.dtype, "tz", None) is not None:
+        times = (times.dt.tz_convert("UTC") if frequency is Frequency.HOUR else times).dt.tz_localize(None)
+    moments = np.asarray(times)
+    return pl.DataFrame(
+        {
+            "unique_id": _without_missing(np.asarray(ids, dtype=object)),
+            "ds": moments.astype("M8[us]") if moments.dtype.kind == "M" else _without_missing(moments),
+            "y": as_float64(frame["y"], "y"),
+        },
+        strict=False,
+    )
+
+
+def _without_missing(values: NDArray[Any]) -> pl.Series:
+    """Objects as a column; None in place of what equals nothing, as NaN, NaT and pandas' NA do."""
+    return pl.Series([value if (value == value) is True else None for value in values.tolist()])
+
+
+def _refuse_missing(columns: Sequence[str]) -> None:
+    missing = [name for name in _COLUMNS if name not in columns]
+    refuse([f"column {name!r} is missing; there are {list(columns)}" for name in missing])
+
+
+def _check_columns(frame: pl.DataFrame) -> None:
+    _refuse_missing(frame.columns)
     schema = frame.schema
     faults = []
     if schema["unique_id"] != pl.String:
@@ -240,8 +277,9 @@ def _check_columns(frame: object) -> None:
         faults.append(f"column 'ds' must hold times, not {schema['ds']}{advice}")
     if not schema["y"].is_numeric():
         faults.append(f"column 'y' must hold numbers, not {schema['y']}")
-    for name in ("unique_id", "ds", "y"):
+    for name in _COLUMNS:
         nulls = frame[name].is_null().arg_true()
         if len(nulls):
-            faults.append(f"column {name!r} has {len(nulls)} missing values, the first in row {nulls[0]}")
+            missing = counted(len(nulls), "missing value")
+            faults.append(f"column {name!r} has {missing}, the first in row {nulls[0] + 1}")
     refuse(faults)

@@ -159,9 +159,8 @@ class CCMTLModel(FrozenValue):
         check_columns(X, self.feature_names, "X")
         if not all_finite(features):
             row, column = np.argwhere(~np.isfinite(features))[0]
-            raise DataError(
-                f"row {row}, feature {self.feature_names[column]!r}: {features[row, column]} is not finite"
-            )
+            name = self.feature_names[column]
+            raise DataError(f"row {row + 1}, feature {name!r}: {features[row, column]} is not finite")
         rows = self.rows(task)
         if isinstance(task, str | int | np.integer):
             rows = np.repeat(rows, len(features))

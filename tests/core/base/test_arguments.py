@@ -190,9 +190,9 @@ def test_neighbours_of_a_given_graph_are_not_asked_for() -> None:
 def test_rows_without_a_period_or_time_are_named(kind: str, missing: object) -> None:
     when: Any = np.tile(np.arange(8), 6).astype(kind)
     when[[5, 7]] = missing
-    with pytest.raises(DataError, match=r"period, row 5: there is no value\n.*period, row 7"):
+    with pytest.raises(DataError, match=r"period, row 6: there is no value\n.*period, row 8"):
         period_factors(DATA, when)
-    with pytest.raises(DataError, match=r"time, row 5: there is no value\n.*time, row 7"):
+    with pytest.raises(DataError, match=r"time, row 6: there is no value\n.*time, row 8"):
         contiguous_folds(DATA, 2, when)
 
 
@@ -247,7 +247,7 @@ def test_ragged_and_masked_times_are_refused() -> None:
     with pytest.raises(DataError, match="period is not a rectangular array"):
         period_factors(DATA, ragged)
     masked = np.ma.masked_equal(np.arange(48), 5)  # type: ignore[no-untyped-call]
-    with pytest.raises(DataError, match="time, row 5: there is no value"):
+    with pytest.raises(DataError, match="time, row 6: there is no value"):
         contiguous_folds(DATA, 2, masked)
 
 

@@ -81,8 +81,8 @@ def test_equal_weights_are_scaled_statistics(form: Any) -> None:
     ("weight", "message"),
     [
         ([1.0], r"sample_weight must be \(3,\)"),
-        ([1.0, -0.5, 1.0], "sample_weight, row 1: -0.5 is not a finite number from 0 on"),
-        ([np.nan, 1.0, np.inf], "row 0: nan"),
+        ([1.0, -0.5, 1.0], "sample_weight, row 2: -0.5 is not a finite number from 0 on"),
+        ([np.nan, 1.0, np.inf], "row 1: nan"),
         (["a", "b", "c"], "sample_weight must hold real numbers"),
     ],
 )

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ccmtl_core import DataError, TaskDataset
+from tests.support.pandas_table import NA, Frame
 
 
 def test_from_arrays_keeps_ragged_tasks_and_empty_ones() -> None:
@@ -96,8 +97,8 @@ def test_non_finite_values_are_named_by_task_row_and_feature() -> None:
     with pytest.raises(DataError) as caught:
         TaskDataset.from_arrays(X, y, ["north", "south"], ["price", "stock"])
     assert caught.value.faults == [
-        "task 'south', row 2, feature 'stock': nan",
-        "task 'north', row 1: y is inf",
+        "task 'south', row 3, feature 'stock': nan",
+        "task 'north', row 2: y is inf",
     ]
 
 
@@ -112,9 +113,47 @@ def test_values_whose_sum_overflows_are_still_finite() -> None:
     assert TaskDataset.from_arrays([[[1e308], [1e308]]], [[1.0, 2.0]]).n_samples.tolist() == [2]
 
 
+def test_a_missing_value_of_pandas_is_named_by_row_and_column() -> None:
+    X = Frame({"price": np.array([1, NA, 3], dtype=object), "stock": np.array([1, 2, NA], dtype=object)})
+    with pytest.raises(DataError) as caught:
+        TaskDataset.from_long(X, [1.0, 2.0, 3.0], ["a", "b", "a"])
+    assert caught.value.faults == [
+        "X, row 2, column 'price': <NA> is not a real number",
+        "X, row 3, column 'stock': <NA> is not a real number",
+    ]
+    with pytest.raises(DataError, match=r"^y, row 2: <NA> is not a real number$"):
+        TaskDataset.from_long([[1.0], [2.0]], np.array([1, NA], dtype=object), ["a", "b"])
+    with pytest.raises(DataError, match=r"^row 2: a task id must be text or an integer, not <NA>$"):
+        TaskDataset.from_long([[1.0], [2.0]], [1.0, 2.0], ["a", NA])
+
+
+def test_a_bad_value_of_a_table_is_named_by_its_row_in_the_table() -> None:
+    X = np.array([[1.0], [2.0], [3.0], [np.nan]])
+    with pytest.raises(DataError) as caught:
+        TaskDataset.from_long(X, [1.0, np.inf, 3.0, 4.0], ["a", "b", "b", "a"], feature_names=["price"])
+    assert caught.value.faults == ["row 4, task 'a', feature 'price': nan", "row 2, task 'b': y is inf"]
+
+
+def test_a_lazy_frame_is_refused_with_the_way_to_collect_it() -> None:
+    with pytest.raises(DataError, match=r"X is a polars LazyFrame, .*: give X.collect\(\)"):
+        TaskDataset.from_long(pl.LazyFrame({"price": [1.0]}), [1.0], ["a"])
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, object])
+def test_integers_that_no_float_equals_are_refused(dtype: type) -> None:
+    exact = np.array([[2**53], [2**60], [1]], dtype=dtype)
+    assert TaskDataset.from_long(exact, [1, 2, 3], ["a"] * 3).X.ravel().tolist() == [2**53, 2**60, 1]
+    with pytest.raises(DataError) as caught:
+        TaskDataset.from_long(np.array([[1], [2**53 + 1], [2**63 - 1]], dtype=dtype), [1, 2, 3], ["a"] * 3)
+    assert [fault[: fault.index(" is")] for fault in caught.value.faults] == [
+        f"X, row 2, column 1: {2**53 + 1}",
+        f"X, row 3, column 1: {2**63 - 1}",
+    ]
+
+
 def test_masked_values_are_not_read_as_numbers() -> None:
     masked = np.ma.masked_array([[1.0], [2.0]], mask=[[False], [True]])
-    with pytest.raises(DataError, match=r"row 1, feature 'x_1': nan"):
+    with pytest.raises(DataError, match=r"row 2, feature 'x_1': nan"):
         TaskDataset.from_arrays([masked], [[1.0, 2.0]])
     text = np.ma.masked_array([["1"], ["2"]], mask=[[False], [True]])
     with pytest.raises(DataError, match="real numbers, not <U1"):

@@ -70,7 +70,7 @@ def test_dates_units_and_text_are_times() -> None:
 
 @pytest.mark.parametrize("times", [["NaT"], [None]])
 def test_a_missing_time_is_refused(times: list[object]) -> None:
-    with pytest.raises(DataError, match="row 0: the time is missing"):
+    with pytest.raises(DataError, match="row 1: the time is missing"):
         Frequency.DAY.to_period(times)
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ccmtl_core import DataError, ParameterError
 from ccmtl_core.forecasting import Frequency, SeriesPanel
+from tests.support.pandas_table import NA, Frame, ZonedTimes
 
 SALES = st.dictionaries(
     st.tuples(st.sampled_from(["b", "a", "0471", "471", "ü"]), st.integers(-5, 20)),
@@ -134,9 +135,9 @@ def test_unknown_policies_are_refused(method: str, start: Any) -> None:
         ("unique_id", [1, 2], "column 'unique_id' must be text, not Int64: cast it to polars.String"),
         ("ds", ["2000-01-01", "2000-01-02"], "column 'ds' must hold times, not String: str.to_date() or"),
         ("y", ["1", "2"], "column 'y' must hold numbers, not String"),
-        ("unique_id", ["a", None], "column 'unique_id' has 1 missing values, the first in row 1"),
+        ("unique_id", ["a", None], "column 'unique_id' has 1 missing value, the first in row 2"),
         ("y", [None, None], "column 'y' must hold numbers, not Null"),
-        ("y", [None, 1.0], "column 'y' has 1 missing values, the first in row 0"),
+        ("y", [None, 1.0], "column 'y' has 1 missing value, the first in row 1"),
         ("y", [1.0, float("nan")], "the value is nan"),
     ],
 )
@@ -153,10 +154,65 @@ def test_a_missing_column_is_named() -> None:
         SeriesPanel.from_frame(pl.DataFrame({"unique_id": ["a"], "ds": [date(2000, 1, 1)]}), "D")
 
 
-@pytest.mark.parametrize("frame", [None, {"unique_id": ["a"]}, frame_of({("a", 0): 1.0}).lazy()])
+@pytest.mark.parametrize("frame", [None, {"unique_id": ["a"]}])
 def test_what_is_no_frame_is_refused_with_the_way_to_make_one(frame: Any) -> None:
-    with pytest.raises(ParameterError, match=r"frame must be a polars DataFrame, not \w+: collect\(\) makes"):
+    with pytest.raises(ParameterError, match=r"frame must be DataFrame, not \w+: polars.DataFrame makes one"):
         SeriesPanel.from_frame(frame, "D")
+
+
+def test_a_lazy_frame_is_refused_with_the_way_to_collect_it() -> None:
+    with pytest.raises(ParameterError, match=r"give frame.collect\(\)"):
+        SeriesPanel.from_frame(frame_of({("a", 0): 1.0}).lazy(), "D")
+
+
+def of_pandas(ids: list[object], times: object, y: list[object]) -> Frame:
+    return Frame({"unique_id": np.array(ids, dtype=object), "ds": times, "y": np.array(y)})
+
+
+def test_a_table_of_pandas_makes_the_panel_that_one_of_polars_makes() -> None:
+    days = np.array(["2000-01-02", "2000-01-01", "2000-01-01"], dtype="M8[ns]")
+    panel = SeriesPanel.from_frame(of_pandas(["b", "b", "a"], days, [1, 2, 3]), "D")
+    polars = pl.DataFrame({"unique_id": ["b", "b", "a"], "ds": days, "y": [1, 2, 3]})
+    same = SeriesPanel.from_frame(polars, "D")
+    assert panel.unique_ids == same.unique_ids
+    assert panel.period.tolist() == same.period.tolist()
+    assert panel.values.tolist() == same.values.tolist()
+
+
+@pytest.mark.parametrize(("frequency", "period"), [("D", "2000-01-01"), ("h", "1999-12-31T18")])
+def test_times_of_pandas_with_a_zone_keep_local_days_and_utc_hours(frequency: str, period: str) -> None:
+    utc = np.array(["1999-12-31T18:30"], dtype="M8[ns]")
+    panel = SeriesPanel.from_frame(
+        of_pandas(["a"], ZonedTimes(utc, np.timedelta64(330, "m")), [1]), frequency
+    )
+    assert panel.frequency.to_datetime(panel.period)[0] == np.datetime64(period)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [
+        (
+            "unique_id",
+            np.array(["a", NA], dtype=object),
+            "'unique_id' has 1 missing value, the first in row 2",
+        ),
+        ("unique_id", np.array([1, 2]), "column 'unique_id' must be text, not Int64"),
+        (
+            "ds",
+            np.array(["2000-01-01", "NaT"], dtype="M8[ns]"),
+            "'ds' has 1 missing value, the first in row 2",
+        ),
+        ("y", np.array([1, NA], dtype=object), "y, row 2: <NA> is not a real number"),
+    ],
+)
+def test_missing_values_of_pandas_are_named_by_row(column: str, values: object, message: str) -> None:
+    days = np.array(["2000-01-01", "2000-01-02"], dtype="M8[ns]")
+    columns = {"unique_id": np.array(["a", "a"], dtype=object), "ds": days, "y": np.array([1.0, 2.0])}
+    with pytest.raises(DataError) as caught:
+        SeriesPanel.from_frame(Frame({**columns, column: values}), "D")
+    assert message in str(caught.value)
+    with pytest.raises(DataError, match="column 'ds' is missing"):
+        SeriesPanel.from_frame(Frame({"unique_id": columns["unique_id"], "y": columns["y"]}), "D")
 
 
 @pytest.mark.parametrize("frequency", ["x", None, 1])

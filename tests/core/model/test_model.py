@@ -116,7 +116,7 @@ def test_a_long_id_is_not_shown_whole(model: CCMTLModel) -> None:
         (np.ones((1, 3)), "471", r"X must be \(n, 4\)"),
         (np.ones(4), "471", r"X must be \(n, 4\)"),
         (np.ones((2, 4)), ["471"], "1 task ids for 2 rows"),
-        ([[1, 2, np.nan, 3]], "471", "row 0, feature 'f2': nan"),
+        ([[1, 2, np.nan, 3]], "471", "row 1, feature 'f2': nan"),
         ([["1", "2", "3", "4"]], "471", "real numbers"),
         (np.ones((1, 4)), [1.5], "text or an integer"),
         (np.ones((1, 4)), b"a", "ids of tasks must be a list, not b'a'"),

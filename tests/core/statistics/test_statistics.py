@@ -226,9 +226,9 @@ def test_the_two_forms_do_not_mix() -> None:
 @pytest.mark.parametrize(
     ("block", "message"),
     [
-        (([[np.nan]], [1.0], [0]), "block 1, row 0: a value is not finite"),
-        (([[1.0]], [np.inf], [0]), "block 1, row 0: a value is not finite"),
-        (([[1.0]], [1.0], [2]), r"block 1: task_index, row 0: 2 is not in \[0, 2\)"),
+        (([[np.nan]], [1.0], [0]), "block 1, row 1: a value is not finite"),
+        (([[1.0]], [np.inf], [0]), "block 1, row 1: a value is not finite"),
+        (([[1.0]], [1.0], [2]), r"block 1: task_index, row 1: 2 is not in \[0, 2\)"),
         (([[1.0, 2.0]], [1.0], [0]), r"block 1: X must be \(b, 1\)"),
         (([[1.0]], [1.0, 2.0], [0]), r"block 1: X must be"),
         (([[1.0]], [1.0], [0.5]), "block 1: task_index must hold integers"),
