@@ -59,12 +59,11 @@ class Storage:
         with self._locked(fcntl.LOCK_SH):
             yield
 
-    def commit(self, path: Path) -> StoredSegment:
+    def commit(self, path: Path, digest: str) -> StoredSegment:
         """Move the finished file at ``path`` into the store, durably; the same bytes twice are one segment.
 
-        Call inside :meth:`publishing`.
+        Call inside :meth:`publishing`, with the file's own digest.
         """
-        digest = file_sha256(path)
         n_bytes = path.stat().st_size
         target = self.segment_path(digest)
         target.parent.mkdir(exist_ok=True)

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import EventSourceResponse
 
-from app.http.dependencies import DatabaseDep, StorageDep, read_form
+from app.http.dependencies import DatabaseDep, read_form
 from app.http.errors import Problem
 from app.http.parameters import JobCursor, Limit
 from app.http.patterns import NO_NUL
@@ -85,7 +85,6 @@ def create(
     request: Request,
     response: Response,
     database: DatabaseDep,
-    storage: StorageDep,
     idempotency_key: Annotated[
         str | None,
         Header(
@@ -96,7 +95,7 @@ def create(
     ] = None,
 ) -> TrainingJobDetail:
     """Queue a training job, unless it cannot work."""
-    job = service.submit(database, storage, parse_json_object(body), idempotency_key)
+    job = service.submit(database, parse_json_object(body), idempotency_key)
     response.headers["Location"] = request.url_for("read_training_job", job_id=job.id).path
     return job
 

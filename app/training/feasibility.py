@@ -1,6 +1,6 @@
-"""A request and the data that it names go in; every reason why training cannot work comes out.
+"""Find every reason why a training cannot work, from the request and the coverage of the data that it names.
 
-Of series only ids and times are looked at, so that a refusal costs no lag matrix.
+No row is read here: a coverage says how many there are for whom, and in which periods.
 """
 
 from __future__ import annotations
@@ -10,31 +10,30 @@ from collections.abc import Iterator, Set
 import numpy as np
 from numpy.typing import NDArray
 
-from app.datasets.stored.frames import LoadedPanel
+from app.datasets.stored.coverage import Coverage
+from app.datasets.stored.runs import blocks
 from app.http.errors import Fault
 from app.training.schemas import MIN_FOLDS, TrainingJobRequest
 from app.training.strength_choice import ROW_FOLDS, SERIES_FOLDS, chooses, folds_of, n_blocks
 from app.training.task_data import held_out_sizes, n_lags
-from ccmtl_core import TaskDataset
-from ccmtl_core.forecasting import SeriesPanel, n_periods_held_out
+from ccmtl_core.forecasting import n_periods_held_out
 
 
-def find_faults(
-    data: LoadedPanel | TaskDataset, request: TrainingJobRequest, unsound: Set[str]
-) -> list[Fault]:
-    """Return why ``request`` cannot work on ``data``; its ``unsound`` fields are left out of account."""
+def find_faults(coverage: Coverage, request: TrainingJobRequest, unsound: Set[str]) -> list[Fault]:
+    """Return why ``request`` cannot work on data of this coverage; its ``unsound`` fields are not judged."""
     holdout = None if "holdout" in unsound else request.holdout
-    of_series = not isinstance(data, TaskDataset)
+    of_series = coverage.runs is not None
     faults, parts = [], 0
     if not unsound & {"fusion_strength", "folds", "n_folds"} and chooses(request):
         faults = list(_faults_of_folds(request, of_series=of_series))
         parts = 0 if faults else n_blocks(request, of_series=of_series)
-    if isinstance(data, TaskDataset):
+    if coverage.runs is None:
         lags = None if "lags" in unsound else request.lags
-        return faults + _naming_default(_faults_of_rows(data, lags, holdout, parts), request)
+        return faults + _naming_default(_faults_of_rows(coverage.sizes, lags, holdout, parts), request)
     if "lags" in unsound:
         return faults
-    return faults + _naming_default(_faults_of_series(data.panel, n_lags(request), holdout, parts), request)
+    of_data = _naming_default(_faults_of_series(coverage.runs, n_lags(request), holdout, parts), request)
+    return faults + of_data
 
 
 def _naming_default(found: Iterator[Fault], request: TrainingJobRequest) -> list[Fault]:
@@ -57,8 +56,10 @@ def _faults_of_folds(request: TrainingJobRequest, *, of_series: bool) -> Iterato
         yield Fault(message=message, location="body.folds", value=request.folds)
 
 
-def _faults_of_series(panel: SeriesPanel, lags: int, holdout: float | None, parts: int) -> Iterator[Fault]:
-    first, length = _runs(panel)
+def _faults_of_series(
+    runs: NDArray[np.int64], lags: int, holdout: float | None, parts: int
+) -> Iterator[Fault]:
+    first, length, _ = runs.T
     enough = length > lags
     if not enough.any():
         message = (
@@ -68,14 +69,14 @@ def _faults_of_series(panel: SeriesPanel, lags: int, holdout: float | None, part
         yield Fault(message=message, location="body.lags", value=str(lags))
         return
     # The rows' targets are the periods of each run that have all their lags before them.
-    starts, ends = (first + lags)[enough], (first + length)[enough]
-    n_periods = int(ends.max() - starts.min())
+    starts, ends = blocks((first + lags)[enough], (length - lags)[enough])
+    n_periods = int(ends[-1] - starts[0])
     if holdout is not None and n_periods < 2:
         message = f"with {lags} lags the rows span {n_periods} period, too few to hold any out"
         yield Fault(message=message, location="body.holdout", value=str(holdout))
         return
     n_kept = n_periods if holdout is None else n_periods - n_periods_held_out(n_periods, holdout)
-    n_distinct = int((_covered(starts, ends)[:n_kept] > 0).sum())
+    n_distinct = int(np.maximum(np.minimum(ends, starts[0] + n_kept) - starts, 0).sum())
     if n_distinct < parts:
         message = (
             f"with {lags} lags the rows for training have {n_distinct} different periods; "
@@ -84,32 +85,13 @@ def _faults_of_series(panel: SeriesPanel, lags: int, holdout: float | None, part
         yield Fault(message=message, location="body.n_folds", value=str(parts))
 
 
-def _covered(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many of the ranges [start, end) hold each period, from the earliest on."""
-    begin = starts.min()
-    steps = np.zeros(int(ends.max() - begin) + 1, dtype=np.int64)
-    np.add.at(steps, starts - begin, 1)
-    np.subtract.at(steps, ends - begin, 1)
-    covered: NDArray[np.int64] = np.cumsum(steps)
-    return covered
-
-
-def _runs(panel: SeriesPanel) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """First period and length of each run of consecutive periods inside a series."""
-    if not len(panel.period):
-        return panel.period, panel.period
-    same_run = (np.diff(panel.period) == 1) & (np.diff(panel.series_index) == 0)
-    start = np.flatnonzero(np.concatenate([[True], ~same_run]))
-    return panel.period[start], np.diff(start, append=len(panel.period))
-
-
 def _faults_of_rows(
-    dataset: TaskDataset, lags: int | None, holdout: float | None, parts: int
+    sizes: NDArray[np.int64], lags: int | None, holdout: float | None, parts: int
 ) -> Iterator[Fault]:
     if lags is not None:
         message = "regression data has its own features; lags are for series"
         yield Fault(message=message, location="body.lags", value=str(lags))
-    largest = int(dataset.n_samples.max(initial=0))
+    largest = int(sizes[:, 0].max(initial=0))
     if not largest:
         yield Fault(message="the dataset version has no rows", location="body.dataset")
     elif holdout is not None and not held_out_sizes(np.array([largest]), holdout).any():

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from contextlib import suppress
 from enum import Enum
 from functools import reduce
 from operator import add
 from typing import Any
 
+from sqlalchemy.exc import IntegrityError
+
+from app.datasets.stored.coverage import coverage_of, find_coverage, save_coverage
 from app.datasets.stored.frames import LoadedPanel, load
+from app.http.errors import InvalidContent
 from app.jobs import queue
 from app.jobs.queue import ClaimedJob
 from app.persistence.database import Database
@@ -23,6 +28,7 @@ from app.registry.publication import TrainedModel, publish
 from app.rival_notes import rival_notes
 from app.training import repository, strength_choice
 from app.training.evaluation import evaluate
+from app.training.feasibility import find_faults
 from app.training.progress import ProgressLog, Send, finite
 from app.training.schemas import TrainingJobRequest
 from app.training.task_data import TrainingData, n_lags, prepare
@@ -54,10 +60,27 @@ def run(database: Database, storage: Storage, job: ClaimedJob, on_progress: Send
     log = ProgressLog(on_progress)
     with log.phase("read"):
         stored = load(database, storage, job.dataset_version_id)
+        _check(database, job, stored, request)
     with log.phase("rows"):
         data = prepare(stored, request)
     trained = _train(data, request, _configuration(stored, request), log)
     _publish(database, job, trained, log)
+
+
+def _check(
+    database: Database, job: ClaimedJob, stored: LoadedPanel | TaskDataset, request: TrainingJobRequest
+) -> None:
+    """Judge the request if nobody could before, for want of a coverage; store that for the next request."""
+    with database.read() as session:
+        if find_coverage(session, job.dataset_version_id) is not None:
+            return
+    coverage = coverage_of(stored.panel if isinstance(stored, LoadedPanel) else stored)
+    with suppress(IntegrityError), database.write() as session:  # another worker may be quicker
+        save_coverage(session, job.dataset_version_id, coverage)
+    faults = find_faults(coverage, request, set())
+    if faults:
+        reasons = "; ".join(fault.message for fault in faults)
+        raise InvalidContent("invalid_training_request", f"The training cannot work: {reasons}.")
 
 
 def _train(

@@ -1,8 +1,7 @@
-"""What training decides: whether a request can work, what a repeated one means, what is told about a job."""
+"""Decide whether a training request can work and what a repeated one means, and tell about jobs."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -11,14 +10,13 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.datasets import service as datasets
-from app.datasets.stored.frames import load
+from app.datasets.stored.coverage import find_coverage
 from app.datasets.stored.segments import deleted
 from app.http.errors import Conflict, Fault, InvalidContent, NotFound
 from app.http.request_body import faults_in_body
 from app.jobs import queue
 from app.persistence.database import Database
 from app.persistence.models import DatasetVersion, JobState, TrainingJob
-from app.persistence.storage import Storage
 from app.registry.schemas import DataUsed
 from app.training import repository
 from app.training.feasibility import find_faults
@@ -34,13 +32,11 @@ from app.training.schemas import (
 )
 from ccmtl_core.base.display import counted
 
-_one_dataset_in_memory = threading.Lock()
 
-
-def submit(
-    database: Database, storage: Storage, document: dict[str, Any], idempotency_key: str | None
-) -> TrainingJobDetail:
+def submit(database: Database, document: dict[str, Any], idempotency_key: str | None) -> TrainingJobDetail:
     """Queue a job, or return the one that the same request with the same key has queued before.
+
+    Data without a coverage, uploaded before there was any, is judged by the worker.
 
     Raises
     ------
@@ -61,8 +57,8 @@ def submit(
     if "dataset" not in unsound:
         with database.read() as session:
             version_id = _version_id(session, request, unsound, faults, n_faults)
-        with _one_dataset_in_memory:
-            of_data = find_faults(load(database, storage, version_id), request, unsound)
+            coverage = find_coverage(session, version_id)
+        of_data = [] if coverage is None else find_faults(coverage, request, unsound)
         faults, n_faults = faults + of_data, n_faults + len(of_data)
     if faults:
         raise InvalidContent(

@@ -1,4 +1,4 @@
-"""Rows in any order in, one value per series and period out, summed or averaged in the order of the rows.
+"""Bring rows to one value per series and period, summed or averaged in the order of the rows.
 
 The order makes the result the same to the last bit whatever the number of threads, so that the same upload
 always makes the same segment.
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from app.datasets.reading.cells import ROW
 from app.datasets.schemas import Aggregation
+from app.datasets.stored.runs import runs_of
 from ccmtl_core.forecasting import Frequency
 
 COUNT = "n"
@@ -63,13 +64,10 @@ class PeriodValues:
         ids = self.unique_ids.gather(self.series).alias("unique_id")
         return pl.DataFrame([ids, ds, pl.Series("y", self.y), pl.Series(COUNT, self.count)])
 
-    def n_missing(self, start: str) -> int:
-        """Count the absent periods up to the last one, from the first of all or from each series' own."""
-        if start == "dataset":
-            spans = len(self.unique_ids) * (int(self.period.max()) - int(self.period.min()) + 1)
-        else:
-            spans = int((self.period.max() + 1 - self.period[self.offsets[:-1]]).sum())
-        return spans - len(self.period)
+    def runs(self, where: NDArray[np.bool_] | None = None) -> pl.DataFrame:
+        """Return the runs of all values, or of those named (see :mod:`app.datasets.stored.runs`)."""
+        kept = slice(None) if where is None else where
+        return runs_of(self.unique_ids, self.series[kept], self.period[kept])
 
 
 def period_text(frequency: Frequency, period: int) -> str:

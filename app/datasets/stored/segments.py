@@ -1,4 +1,4 @@
-"""Segments of a version in, one frame out; a frame in, a segment's file out; and the removal of garbage."""
+"""Read the segments of a version, write a new one, and remove those that no version names."""
 
 from __future__ import annotations
 

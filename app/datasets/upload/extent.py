@@ -1,4 +1,7 @@
-"""Checked cells in, the segment to store and its extent out: alone, and together with the data before it."""
+"""Turn checked cells into the segment to store, and say what it makes of the dataset.
+
+Of the version that an upload is appended to only its summary is read, never its rows.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,19 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from app.datasets.reading.cells import ROW, Cells
 from app.datasets.reading.faults import FaultList
 from app.datasets.schemas import SeriesDefinition, Totals, Warned
+from app.datasets.stored.coverage import Summary
 from app.datasets.stored.isolation import isolated_periods
 from app.datasets.stored.period_values import PeriodValues, by_period, period_text
-from app.datasets.upload.overlap import Overlap, overlap_of_rows, overlap_of_series, taken_periods
+from app.datasets.stored.row_samples import sampled
+from app.datasets.stored.runs import has_period, merged_runs, n_missing
+from app.datasets.upload.overlap import Overlap, overlap_of_rows, overlap_of_series
 from app.http.errors import MAX_ERRORS, Fault
-from ccmtl_core.forecasting import MAX_DENSE_ROWS
+from ccmtl_core.forecasting import MAX_DENSE_ROWS, Frequency
 
 _TIMES = {
     None: "have no zone",
@@ -27,13 +34,10 @@ _MERGE = "a dataset that is defined with an `aggregation`, `sum` or `mean`, take
 
 @dataclass(frozen=True)
 class Base:
-    """The version that an upload is appended to: the rows of its segments, and the zone of its times.
+    """The version that an upload is appended to: its summary, the number of its segments, its times' zone."""
 
-    ``heights`` are the numbers of rows of the segments.
-    """
-
-    frame: pl.DataFrame
-    heights: tuple[int, ...]
+    summary: Summary
+    n_segments: int
     time_zone: str | None
 
 
@@ -45,10 +49,12 @@ class Extent:
     ----------
     segment : DataFrame
         What is stored.
+    summary : Summary
+        Of the version that it makes.
     upload : Totals
         The upload alone.
     version : Totals
-        The version that it makes.
+        The version.
     filled_periods : int
         Values that the fill policy adds to the version.
     warnings : tuple of Warned
@@ -58,11 +64,18 @@ class Extent:
     """
 
     segment: pl.DataFrame
+    summary: Summary
     upload: Totals
     version: Totals
     filled_periods: int = 0
     warnings: tuple[Warned, ...] = ()
     overlap: Overlap | None = None
+
+
+def summary_of_rows(segments: Iterator[pl.DataFrame]) -> Summary:
+    """Return the summary of a regression's segments, each a frame of its rows."""
+    parts = [(_rows_by_task(rows), sampled(rows, number)) for number, rows in enumerate(segments)]
+    return Summary(_added_up([tasks for tasks, _ in parts]), pl.concat([samples for _, samples in parts]))
 
 
 def regression_extent(cells: Cells, base: Base | None, faults: FaultList) -> Extent:
@@ -77,11 +90,12 @@ def regression_extent(cells: Cells, base: Base | None, faults: FaultList) -> Ext
         raise faults.refusal()
     features = [name for name in cells.frame.columns if name not in (ROW, "unique_id", "y")]
     segment = cells.frame.select("unique_id", "y", *features).sort("unique_id", maintain_order=True)
-    if base is None:
-        return Extent(segment, _row_totals(segment), _row_totals(segment))
-    overlap = overlap_of_rows(cells.frame, base.frame, base.heights)
-    whole = pl.concat([base.frame, segment])
-    return Extent(segment, _row_totals(segment), _row_totals(whole), overlap=overlap)
+    tasks, samples, overlap = _rows_by_task(segment), sampled(segment, base.n_segments if base else 0), None
+    summary = Summary(tasks, samples)
+    if base is not None and base.summary.samples is not None:
+        overlap = overlap_of_rows(cells.frame, base.summary.samples)
+        summary = Summary(_added_up([base.summary.series, tasks]), pl.concat([base.summary.samples, samples]))
+    return Extent(segment, summary, _row_totals(tasks), _row_totals(summary.series), overlap=overlap)
 
 
 def series_extent(cells: Cells, definition: SeriesDefinition, base: Base | None, faults: FaultList) -> Extent:
@@ -93,29 +107,27 @@ def series_extent(cells: Cells, definition: SeriesDefinition, base: Base | None,
         If ``faults`` has any, or gets any here.
     """
     upload = by_period(cells.frame, definition.frequency, definition.aggregation)
-    segment = upload.to_frame()
     _check_repetitions(upload, cells.frame, faults)
     _check_finite(upload, faults)
-    whole, overlap = upload, None
+    sent = whole = upload.runs()
+    overlap = None
     if base is not None:
         _check_zone(base, cells, definition, faults)
-        taken = taken_periods(upload, segment, base.frame)
+        taken = has_period(base.summary.series, upload.unique_ids, upload.series, upload.period)
         if definition.aggregation is None:
-            _check_taken(taken, definition, faults)
+            _check_taken(upload, taken, faults)
         else:
             overlap = overlap_of_series(upload, taken, definition.aggregation)
-        joined = pl.concat([base.frame, segment])
-        whole = by_period(joined, definition.frequency, definition.aggregation)
-        if not faults:
-            _check_finite(whole, faults)
-    n_filled = 0 if definition.fill is None else whole.n_missing(definition.fill.start)
-    _check_size(whole, n_filled, faults)
+        whole = merged_runs(base.summary.series, upload.runs(~taken))
+    n_filled = 0 if definition.fill is None else n_missing(whole, definition.fill.start)
+    _check_size(whole, n_filled, upload, definition, faults)
     if faults:
         raise faults.refusal()
     return Extent(
-        segment,
-        _period_totals(upload),
-        _period_totals(whole),
+        upload.to_frame(),
+        Summary(whole),
+        _period_totals(sent, definition.frequency),
+        _period_totals(whole, definition.frequency),
         n_filled,
         (*_moved(cells.frame, definition), *isolated_periods(whole, upload, n_filled)),
         overlap,
@@ -164,31 +176,48 @@ def _check_zone(base: Base, cells: Cells, definition: SeriesDefinition, faults: 
         )
 
 
-def _check_taken(taken: pl.DataFrame, definition: SeriesDefinition, faults: FaultList) -> None:
+def _check_taken(upload: PeriodValues, taken: NDArray[np.bool_], faults: FaultList) -> None:
+    at = np.flatnonzero(taken)
     samples = (
         Fault(
             code="duplicate_period",
-            message=f"an earlier upload has this series in {period_text(definition.frequency, period)}: "
-            f"leave the row out, or upload all data with `mode=full`; {_MERGE}",
-            row=row,
-            value=unique_id,
+            message="an earlier upload has this series in "
+            f"{period_text(upload.frequency, upload.period[i])}: leave the row out, or upload all data with "
+            f"`mode=full`; {_MERGE}",
+            row=int(upload.row[i]),
+            value=upload.unique_ids[int(upload.series[i])],
         )
-        for row, unique_id, period, _ in taken.head(MAX_ERRORS).iter_rows()
+        for i in at[np.argsort(upload.row[at])][:MAX_ERRORS]
     )
-    if taken.height:
-        faults.add_all("duplicate_period", taken.height, samples)
+    if len(at):
+        faults.add_all("duplicate_period", len(at), samples)
 
 
-def _check_size(whole: PeriodValues, n_filled: int, faults: FaultList) -> None:
-    n_dense = len(whole.period) + n_filled
-    if n_filled and n_dense > MAX_DENSE_ROWS:
-        first = period_text(whole.frequency, int(whole.period.min()))
-        last = period_text(whole.frequency, int(whole.period.max()))
-        faults.add(
-            "too_many_filled_periods",
-            f"filling {len(whole.unique_ids)} series from {first} to {last} makes {n_dense} values, "
-            f"more than {MAX_DENSE_ROWS}: is a date mistyped?",
-        )
+def _check_size(
+    whole: pl.DataFrame, n_filled: int, upload: PeriodValues, definition: SeriesDefinition, faults: FaultList
+) -> None:
+    n_dense = int(whole["length"].sum()) + n_filled
+    if not n_filled or n_dense <= MAX_DENSE_ROWS:
+        return
+    first, last = _ends(whole)
+    middle = np.median(whole["first"].to_numpy())
+    is_early = middle - first > last - middle
+    far = first if is_early else last
+    sent = np.flatnonzero(upload.period == far)
+    of_far = whole.filter((pl.col("first") <= far) & (far < pl.col("first") + pl.col("length")))
+    row, unique_id = None, of_far["unique_id"][0]
+    if len(sent):
+        row, unique_id = int(upload.row[sent[0]]), upload.unique_ids[int(upload.series[sent[0]])]
+    begin, end, farthest = (period_text(upload.frequency, period) for period in (first, last, far))
+    faults.add(
+        "too_many_filled_periods",
+        f"filling {whole['unique_id'].n_unique()} series from {begin} to {end} makes {n_dense} values, "
+        f"more than {MAX_DENSE_ROWS}; the date farthest from the others is {farthest}, of series "
+        f"{unique_id!r}{' in an earlier upload' if row is None else ''}: is it mistyped?",
+        row=row,
+        column=definition.columns.ds,
+        value=farthest,
+    )
 
 
 def _moved(frame: pl.DataFrame, definition: SeriesDefinition) -> Iterator[Warned]:
@@ -199,18 +228,31 @@ def _moved(frame: pl.DataFrame, definition: SeriesDefinition) -> Iterator[Warned
         yield Warned(code="moved_to_period_start", message=message, count=n_moved)
 
 
-def _period_totals(values: PeriodValues) -> Totals:
-    first, last = int(values.period.min()), int(values.period.max())
+def _ends(runs: pl.DataFrame) -> tuple[int, int]:
+    """The first and the last period of all."""
+    last = pl.col("first") + pl.col("length") - 1
+    first, end = runs.select(pl.col("first").min(), last.max().alias("last")).row(0)
+    return int(first), int(end)
+
+
+def _period_totals(runs: pl.DataFrame, frequency: Frequency) -> Totals:
+    first, last = _ends(runs)
     return Totals(
-        values=len(values.period),
-        series=len(values.unique_ids),
+        values=int(runs["length"].sum()),
+        series=runs["unique_id"].n_unique(),
         periods=last - first + 1,
-        first=period_text(values.frequency, first),
-        last=period_text(values.frequency, last),
+        first=period_text(frequency, first),
+        last=period_text(frequency, last),
     )
 
 
-def _row_totals(frame: pl.DataFrame) -> Totals:
-    return Totals(
-        values=frame.height, series=frame["unique_id"].n_unique(), periods=None, first=None, last=None
-    )
+def _row_totals(tasks: pl.DataFrame) -> Totals:
+    return Totals(values=int(tasks["length"].sum()), series=tasks.height, periods=None, first=None, last=None)
+
+
+def _rows_by_task(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.group_by("unique_id").agg(pl.len().cast(pl.Int64).alias("length")).sort("unique_id")
+
+
+def _added_up(tasks: list[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat(tasks).group_by("unique_id").agg(pl.col("length").sum()).sort("unique_id")

@@ -1,4 +1,4 @@
-"""An uploaded file in, a new segment's frame and the report out; or one refusal that lists every fault."""
+"""Read an uploaded file into a segment and a report, or refuse it with every fault that it has."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from app.datasets.reading.parquet_probe import survives_decoding
 from app.datasets.reading.timestamps import time_format
 from app.datasets.reading.uploaded_table import UploadedTable, refusing_unreadable
 from app.datasets.schemas import Definition, SeriesDefinition, UploadMode, UploadReport, Warned
+from app.datasets.stored.coverage import Summary
 from app.datasets.upload.extent import Base, Extent, regression_extent, series_extent
 from app.datasets.upload.overlap import Overlap
 from ccmtl_core.forecasting import Frequency
@@ -40,6 +41,7 @@ class Ingested(NamedTuple):
     """What is to be stored, what is to be told, and the rows that may be stored already."""
 
     segment: pl.DataFrame
+    summary: Summary
     report: UploadReport
     overlap: Overlap | None
 
@@ -69,6 +71,11 @@ def ingest(
     max_bytes : int
         Limit on the memory of a table whose file does not show its size.
 
+    Returns
+    -------
+    Ingested
+        What was read.
+
     Raises
     ------
     InvalidContent
@@ -90,7 +97,8 @@ def ingest(
         extent = series_extent(cells, definition, base, faults)
     else:
         extent = regression_extent(cells, base, faults)
-    return Ingested(extent.segment, _report(table, roles, cells, extent, mode), extent.overlap)
+    report = _report(table, roles, cells, extent, mode)
+    return Ingested(extent.segment, extent.summary, report, extent.overlap)
 
 
 def _read_cells(

@@ -1,13 +1,13 @@
-"""An upload and the version before it in; how many of its rows may be there already, and which, out.
+"""Find the rows of an upload that the version before it may have already.
 
 Rows of series are there already where their series has a value in their period. Rows of a regression have
 no period: those are counted that equal one before in every column, as two observations may by chance. That a
-file holds all rows of an earlier segment, each as often, is hardly chance.
+file holds all rows of an earlier upload, each as often, is hardly chance. Of an upload with very many
+different rows a sample is compared, and the count is an estimate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from app.datasets.reading.cells import ROW
 from app.datasets.schemas import Aggregation, Warned
-from app.datasets.stored.period_values import COUNT, PeriodValues, period_text
+from app.datasets.stored.period_values import PeriodValues, period_text
+from app.datasets.stored.row_samples import row_hashes
 from app.http.errors import Conflict, Fault
 
 _MERGED = {Aggregation.SUM: "added to the values there", Aggregation.MEAN: "averaged with the values there"}
@@ -64,75 +65,56 @@ class Overlap:
         )
 
 
-def taken_periods(upload: PeriodValues, segment: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
-    """Return (row, unique_id, period, n) of the values of ``upload`` whose series has their period before.
-
-    Parameters
-    ----------
-    upload : PeriodValues
-        What was sent.
-    segment : DataFrame
-        The same as a frame.
-    before : DataFrame
-        Segments before it, with rows in any order.
-    """
-    numbered = segment.with_columns(pl.Series(ROW, upload.row), pl.Series("period", upload.period))
-    taken = numbered.join(before, on=["unique_id", "ds"], how="semi")
-    return taken.select(ROW, "unique_id", "period", COUNT).sort(ROW)
-
-
-def overlap_of_series(upload: PeriodValues, taken: pl.DataFrame, aggregation: Aggregation) -> Overlap | None:
-    """Return the overlap that :func:`taken_periods` found, None where there is none."""
-    if not taken.height:
+def overlap_of_series(
+    upload: PeriodValues, taken: NDArray[np.bool_], aggregation: Aggregation
+) -> Overlap | None:
+    """Return the overlap of those values of ``upload`` that are ``taken``, None where there is none."""
+    at = np.flatnonzero(taken)
+    if not len(at):
         return None
-    row, unique_id, period, _ = taken.row(0)
-    n_rows = int(taken[COUNT].sum())
+    n_rows, first = int(upload.count[at].sum()), at[np.argmin(upload.row[at])]
+    row, unique_id = int(upload.row[first]), upload.unique_ids[int(upload.series[first])]
     found = (
         f"{n_rows} of {upload.count.sum()} rows fall into periods that their series has values in, the first "
-        f"in row {row} (series {unique_id!r}, period {period_text(upload.frequency, period)})"
+        f"in row {row} (series {unique_id!r}, period {period_text(upload.frequency, upload.period[first])})"
     )
-    return Overlap(n_rows, taken.height, True, _first(found, row, unique_id), _MERGED[aggregation])
+    return Overlap(n_rows, len(at), True, _first(found, row, unique_id), _MERGED[aggregation])
 
 
-def overlap_of_rows(cells: pl.DataFrame, before: pl.DataFrame, heights: Sequence[int]) -> Overlap | None:
+def overlap_of_rows(cells: pl.DataFrame, samples: pl.DataFrame) -> Overlap | None:
     """Return the overlap of the rows of a regression, None where there is none.
 
     Parameters
     ----------
     cells : DataFrame
         The rows sent, with their numbers.
-    before : DataFrame
-        The segments before them, one below the other.
-    heights : sequence of int
-        Rows of each segment.
+    samples : DataFrame
+        Of the segments before them (see :mod:`app.datasets.stored.row_samples`).
+
+    Returns
+    -------
+    Overlap or None
+        Its number of rows is exact where all rows of the segments are in their samples.
     """
-    sent = _Distinct(cells.select(before.columns))
-    held = _Distinct(before)
-    n_rows = int(np.minimum(sent.times_in(held), sent.times).sum())
-    if not n_rows:
+    hashes, first, times = np.unique(row_hashes(cells.drop(ROW)), return_index=True, return_counts=True)
+    sent = pl.DataFrame({"hash": hashes, "at": first, "sent": times})
+    found = samples.join(sent, on="hash")
+    if not found.height:
         return None
-    row, unique_id = cells.select(ROW, "unique_id").row(int(sent.first[sent.times_in(held) > 0].min()))
-    found = (
-        f"{n_rows} of {cells.height} rows equal rows of earlier uploads in every column, the first in row "
-        f"{row} (task {unique_id!r})"
+    by_row = found.group_by("hash").agg(
+        pl.col("sent", "at").first(), pl.col("times").sum(), pl.col("rate").max()
     )
-    ends = np.cumsum(heights)
-    segments = (_Distinct(before[end - height : end]) for end, height in zip(ends, heights, strict=True))
-    is_whole = any((segment.times_in(sent) >= segment.times).all() for segment in segments)
-    return Overlap(n_rows, 0, is_whole, _first(found, row, unique_id), "counted beside those")
-
-
-class _Distinct:
-    """The different rows of a frame by their hashes: where each is first, and how often it is there."""
-
-    def __init__(self, frame: pl.DataFrame) -> None:
-        hashes = frame.hash_rows().to_numpy()
-        self.hashes, self.first, self.times = np.unique(hashes, return_index=True, return_counts=True)
-
-    def times_in(self, other: _Distinct) -> NDArray[np.int64]:
-        """How often each is in another frame."""
-        place = np.minimum(np.searchsorted(other.hashes, self.hashes), len(other.hashes) - 1)
-        return np.where(other.hashes[place] == self.hashes, other.times[place], 0)
+    estimate = by_row.select((pl.min_horizontal("sent", "times") / pl.col("rate")).sum()).item()
+    n_rows = min(round(estimate), cells.height)
+    row, unique_id = cells.select(ROW, "unique_id").row(int(by_row["at"].to_numpy().min()))
+    about = "" if (samples["rate"] == 1.0).all() else "about "
+    message = (
+        f"{about}{n_rows} of {cells.height} rows equal rows of earlier uploads in every column, the first in "
+        f"row {row} (task {unique_id!r})"
+    )
+    as_often = found.filter(pl.col("sent") >= pl.col("times")).group_by("segment").len()
+    is_whole = samples.group_by("segment").len().join(as_often, on=["segment", "len"]).height > 0
+    return Overlap(n_rows, 0, is_whole, _first(message, row, unique_id), "counted beside those")
 
 
 def _first(found: str, row: int, unique_id: str) -> Fault:

@@ -1,4 +1,4 @@
-"""A decoded upload in, a new version of a dataset out, or a refusal that leaves nothing behind."""
+"""Make a decoded upload the next version of its dataset, or refuse it and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -9,10 +9,19 @@ from sqlalchemy.orm import Session
 
 from app.datasets import repository
 from app.datasets.lookup import lock, require
-from app.datasets.schemas import Definition, OverlapPolicy, UploadMode, UploadOutcome, UploadReport
+from app.datasets.schemas import (
+    Definition,
+    OverlapPolicy,
+    SeriesDefinition,
+    UploadMode,
+    UploadOutcome,
+    UploadReport,
+)
+from app.datasets.stored.coverage import Summary, drop_summary, find_summary, save_summary
 from app.datasets.stored.frames import definition_of
+from app.datasets.stored.period_values import by_period
 from app.datasets.stored.segments import discard, read_segments, unreadable, write_segment
-from app.datasets.upload.extent import Base
+from app.datasets.upload.extent import Base, summary_of_rows
 from app.datasets.upload.ingest import FileType, Ingested, ingest
 from app.http.errors import Conflict
 from app.persistence.database import Database
@@ -35,16 +44,21 @@ class _Target(NamedTuple):
 
     dataset_id: str
     definition: Definition
-    base_id: str | None
-    base_digests: list[str]
-    base_heights: tuple[int, ...]
-    base_time_zone: str | None
+    base_id: str | None = None
+    base_digests: tuple[str, ...] = ()
+    base_time_zone: str | None = None
+    base_summary: Summary | None = None
 
 
 def add_version(
     database: Database, storage: Storage, name: str, upload: Upload, max_bytes: int
 ) -> UploadOutcome:
     """Validate an upload and, unless it is a dry run, make it the newest version of the dataset.
+
+    Returns
+    -------
+    UploadOutcome
+        The version, if there is one, and the report.
 
     Raises
     ------
@@ -57,11 +71,12 @@ def add_version(
         If there is no such dataset, or no longer.
     """
     target = _target(database, name, upload.mode)
-    base = _read_base(database, storage, target)
+    base = _base(database, storage, target)
     ingested = ingest(upload.path, upload.file_type, target.definition, upload.mode, base, max_bytes)
     with storage.incoming() as path:
         write_segment(ingested.segment, path)
-        if file_sha256(path) in target.base_digests:
+        digest = file_sha256(path)
+        if digest in target.base_digests:
             raise Conflict(
                 "already_appended",
                 f"The dataset {name!r} has these very rows already: they would count twice.",
@@ -70,7 +85,7 @@ def add_version(
             raise ingested.overlap.refusal(name)
         if upload.dry_run:
             return _outcome(name, None, ingested.report)
-        version = _publish(database, storage, name, target, path, ingested)
+        version = _publish(database, storage, name, target, path, digest, ingested)
     return _outcome(name, version, ingested.report)
 
 
@@ -80,30 +95,49 @@ def _target(database: Database, name: str, mode: UploadMode) -> _Target:
         definition = definition_of(dataset)
         newest = repository.newest_version(session, dataset.id)
         if newest is None or mode is UploadMode.FULL:
-            return _Target(dataset.id, definition, None, [], (), None)
-        segments = repository.segments_of(session, newest.id)
-        digests = [segment.sha256 for segment in segments]
-        heights = tuple(segment.n_rows for segment in segments)
-        return _Target(dataset.id, definition, newest.id, digests, heights, newest.report["time_zone"])
+            return _Target(dataset.id, definition)
+        return _Target(
+            dataset.id,
+            definition,
+            newest.id,
+            tuple(segment.sha256 for segment in repository.segments_of(session, newest.id)),
+            newest.report["time_zone"],
+            find_summary(session, newest.id),
+        )
 
 
-def _read_base(database: Database, storage: Storage, target: _Target) -> Base | None:
+def _base(database: Database, storage: Storage, target: _Target) -> Base | None:
     if target.base_id is None:
         return None
-    try:
+    summary = target.base_summary
+    if summary is None:  # the version is from before summaries were stored
+        try:
+            summary = _summary(storage, target)
+        except SegmentDamaged as error:
+            raise unreadable(database, target.base_id, error) from error
+    return Base(summary, len(target.base_digests), target.base_time_zone)
+
+
+def _summary(storage: Storage, target: _Target) -> Summary:
+    if isinstance(target.definition, SeriesDefinition):
         rows = read_segments(storage, target.base_digests)
-    except SegmentDamaged as error:
-        raise unreadable(database, target.base_id, error) from error
-    return Base(rows, target.base_heights, target.base_time_zone)
+        return Summary(by_period(rows, target.definition.frequency, target.definition.aggregation).runs())
+    return summary_of_rows(read_segments(storage, [digest]) for digest in target.base_digests)
 
 
 def _publish(
-    database: Database, storage: Storage, name: str, target: _Target, path: Path, ingested: Ingested
+    database: Database,
+    storage: Storage,
+    name: str,
+    target: _Target,
+    path: Path,
+    digest: str,
+    ingested: Ingested,
 ) -> DatasetVersion:
     stored: StoredSegment | None = None
     try:
         with storage.publishing():
-            stored = storage.commit(path)
+            stored = storage.commit(path, digest)
             with database.write() as session:
                 return _insert(session, name, target, stored, ingested)
     except BaseException:
@@ -136,6 +170,10 @@ def _insert(
         ],
     )
     session.add(version)
+    session.flush()
+    save_summary(session, version.id, ingested.summary, target.definition)
+    if newest is not None:
+        drop_summary(session, newest.id)
     return version
 
 

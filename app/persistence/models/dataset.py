@@ -1,11 +1,12 @@
-"""A dataset, its immutable versions, and the content-addressed Parquet segments that a version is made of."""
+"""A dataset, its immutable versions, the Parquet segments that a version is made of, and its coverage."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, String, UniqueConstraint
+from sqlalchemy import BigInteger, ForeignKey, LargeBinary, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from app.persistence.models.base import Base, new_id, utc_now
@@ -55,3 +56,27 @@ class Segment(Base):
     sha256: Mapped[str] = mapped_column(String(64), index=True)
     n_rows: Mapped[int]
     n_bytes: Mapped[int] = mapped_column(BigInteger)
+
+
+class CoveragePart(StrEnum):
+    """The tables that a version's coverage is kept in.
+
+    A training request reads the first two, of any version; an append the others, of the newest version alone.
+    """
+
+    SIZES = "sizes"
+    RUNS = "runs"
+    SERIES = "series"
+    SAMPLES = "samples"
+
+
+class DatasetCoverage(Base):
+    """One part of what is known of a version's rows without reading them: a small table."""
+
+    __tablename__ = "dataset_coverage"
+
+    dataset_version_id: Mapped[str] = mapped_column(
+        ForeignKey("dataset_version.id", ondelete="CASCADE"), primary_key=True
+    )
+    part: Mapped[str] = mapped_column(String(20), primary_key=True)
+    data: Mapped[bytes] = mapped_column(LargeBinary)

@@ -20,6 +20,7 @@ from app.persistence.models import Dataset, DatasetVersion, JobState, ModelVersi
 from app.persistence.storage import Storage
 from app.settings import Settings
 from ccmtl_core.forecasting import SeriesPanel
+from tests.app.datasets.stored.test_coverage import forget
 from tests.support.models import add_version, trained
 
 SALES = {"name": "sales", "kind": "series", "frequency": "D"}
@@ -238,10 +239,11 @@ def test_a_dataset_deleted_during_an_upload_stays_deleted(
 
 
 def test_a_dataset_deleted_before_an_append_reads_it_is_not_found(
-    client: TestClient, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, settings: Settings, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(client)
     send(client, FIRST)
+    forget(database)
     read_segments = upload.read_segments
 
     def delete_then_read(*arguments: Any) -> Any:

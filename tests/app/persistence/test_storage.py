@@ -12,19 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from app.persistence.storage import SegmentDamaged, Storage
+from app.persistence.storage import SegmentDamaged, Storage, file_sha256
 
 STUCK = """
 import sys, time
 from pathlib import Path
-from app.persistence.storage import Storage
+from app.persistence.storage import Storage, file_sha256
 
 storage = Storage(Path(sys.argv[1]))
 with storage.incoming() as path:
     path.write_bytes(b"half an upload")
     if sys.argv[2] == "publishing":
         with storage.publishing():
-            storage.commit(path)
+            storage.commit(path, file_sha256(path))
             print("ready", flush=True)
             time.sleep(600)
     print("ready", flush=True)
@@ -40,7 +40,7 @@ def storage(tmp_path: Path) -> Storage:
 def put(storage: Storage, content: bytes) -> str:
     with storage.incoming() as path, storage.publishing():
         path.write_bytes(content)
-        return storage.commit(path).sha256
+        return storage.commit(path, file_sha256(path)).sha256
 
 
 def files(folder: Path) -> list[bytes]:

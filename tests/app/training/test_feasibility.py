@@ -6,6 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.datasets.stored.coverage import coverage_of
+from app.datasets.stored.frames import LoadedPanel
 from app.training import strength_choice
 from app.training.feasibility import find_faults
 from app.training.schemas import TrainingJobRequest
@@ -15,8 +17,11 @@ from ccmtl_core.forecasting import lag_dataset, split_by_time
 from tests.app.training.test_task_data import loaded, request
 
 
-def locations(*args: object, **kw: object) -> list[str | None]:
-    return [fault.location for fault in find_faults(*args, **kw)]  # type: ignore[arg-type]
+def locations(
+    data: LoadedPanel | TaskDataset, request: TrainingJobRequest, unsound: set[str]
+) -> list[str | None]:
+    coverage = coverage_of(data.panel if isinstance(data, LoadedPanel) else data)
+    return [fault.location for fault in find_faults(coverage, request, unsound)]
 
 
 @given(
@@ -101,7 +106,7 @@ def test_folds_fit_the_kind_of_data() -> None:
 
 def test_the_message_says_what_is_there_and_what_is_needed() -> None:
     data = loaded([(1, 1.0), (2, 1.0), (3, 1.0), (9, 1.0)])
-    [fault] = find_faults(data, request(lags=3), set())
+    [fault] = find_faults(coverage_of(data.panel), request(lags=3), set())
     assert fault.message == (
         "no series has 4 consecutive periods, which 3 lags need; the longest run of periods is 3"
     )

@@ -24,6 +24,7 @@ from app.settings import Settings
 from app.training import pipeline, progress
 from app.training.pipeline import plain
 from ccmtl_core import CCMTLModel, DataError, SolveStatus, SufficientStatistics, TaskDataset, fit
+from tests.app.datasets.stored.test_coverage import forget
 from tests.support.training import add_regression, add_series, job, upload
 
 RNG = np.random.default_rng(3)
@@ -412,6 +413,19 @@ def test_damaged_data_fails_in_words(
     with pytest.raises(AppError, match="has changed on disk"):
         run()
     assert nothing_was_published(database)
+
+
+def test_a_version_from_before_there_was_a_coverage_is_judged_by_the_worker_once(
+    run: Run, client: TestClient, database: Database
+) -> None:
+    add_series(client, content=sales_csv())
+    forget(database)
+    assert client.post("/v1/training-jobs", json=job(lags=N_DAYS)).status_code == 202
+    with pytest.raises(AppError, match="no series has 31 consecutive periods") as refusal:
+        run()
+    assert refusal.value.problem.code == "invalid_training_request"
+    assert client.post("/v1/training-jobs", json=job(lags=N_DAYS)).status_code == 422
+    assert run.trained(lags=3)["n_tasks"] == N_PRODUCTS
 
 
 def test_a_report_becomes_json() -> None:

@@ -10,12 +10,12 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import func, select, update
 
-from app.datasets.stored import frames
 from app.http.errors import Fault
 from app.http.request_body import MAX_FORM_BYTES
 from app.jobs import queue
 from app.persistence.database import Database
 from app.persistence.models import JobState, TrainingJob
+from app.persistence.storage import Storage
 from app.training import schemas, service
 from ccmtl_core.solver import objective
 from tests.support.training import add_regression, add_series, job, series_csv, upload
@@ -415,20 +415,17 @@ def test_a_dataset_deleted_while_its_request_is_checked_is_not_found(
     assert n_jobs(database) == 0
 
 
-def test_a_dataset_deleted_while_its_files_are_read_is_not_found(
-    client: TestClient, database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_request_reads_no_rows(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: Any) -> None:
+        raise AssertionError("a segment was read")
+
     add_series(client)
-    read_segments = frames.read_segments
-
-    def delete_then_read(*arguments: Any) -> Any:
-        assert client.delete("/v1/datasets/sales").status_code == 204
-        return read_segments(*arguments)
-
-    monkeypatch.setattr(frames, "read_segments", delete_then_read)
-    answer = post(client, job())
-    assert (answer.status_code, answer.json()["code"]) == (404, "dataset_not_found")
-    assert n_jobs(database) == 0
+    add_regression(client)
+    monkeypatch.setattr(Storage, "verified_segment", fail)
+    assert post(client, job()).status_code == 202
+    assert post(client, job(dataset="rows")).status_code == 202
+    assert locations(post(client, job(lags=12))) == ["body.lags"]
+    assert locations(post(client, job(dataset="rows", holdout=0.1))) == ["body.holdout"]
 
 
 def test_the_bounds_of_a_strength_are_those_of_the_library() -> None:

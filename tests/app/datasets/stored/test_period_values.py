@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from app.datasets.schemas import Aggregation
 from app.datasets.stored.period_values import by_period
+from app.datasets.stored.runs import n_missing
 from ccmtl_core.forecasting import Frequency
 
 EPOCH = datetime(1999, 12, 25)
@@ -96,4 +97,4 @@ def test_adding_up_in_the_order_of_rows_is_the_same_whatever_the_size() -> None:
 @pytest.mark.parametrize(("start", "expected"), [("dataset", 10 - 4), ("series", 7 - 4)])
 def test_missing_periods_are_counted(start: str, expected: int) -> None:
     frame = frame_of([("a", 0, 1.0), ("a", 24 * 4, 1.0), ("b", 24 * 3, 1.0), ("b", 24 * 4, 1.0)])
-    assert by_period(frame, Frequency.DAY, None).n_missing(start) == expected
+    assert n_missing(by_period(frame, Frequency.DAY, None).runs(), start) == expected

@@ -1,0 +1,85 @@
+"""Runs of consecutive periods: the short form of which periods each series has a value in.
+
+A frame of runs has the columns ``unique_id``, ``first`` (the number of the run's first period) and
+``length``. It is sorted by series and first period, and no two runs of a series touch.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+
+_END = pl.col("first") + pl.col("length")
+
+
+def runs_of(unique_ids: pl.Series, series: Integers, period: Integers) -> pl.DataFrame:
+    """Return the runs of values that are sorted by series and period, each pair once.
+
+    Parameters
+    ----------
+    unique_ids : (T,) Series of text
+        Sorted by their UTF-8 bytes.
+    series, period : (n,) int64
+        Index into ``unique_ids``, and number of the period, of each value.
+
+    Returns
+    -------
+    DataFrame
+        The runs.
+    """
+    begins = np.ones(len(period), dtype=np.bool_)
+    begins[1:] = (np.diff(period) != 1) | (np.diff(series) != 0)
+    at = np.flatnonzero(begins)
+    return pl.DataFrame(
+        {
+            "unique_id": unique_ids.gather(series[at]),
+            "first": period[at],
+            "length": np.diff(at, append=len(period)),
+        }
+    )
+
+
+def merged_runs(before: pl.DataFrame, added: pl.DataFrame) -> pl.DataFrame:
+    """Return the runs of both frames, which have no period of a series in common."""
+    runs = pl.concat([before, added]).sort("unique_id", "first")
+    begins = (pl.col("unique_id") != pl.col("unique_id").shift()) | (pl.col("first") != _END.shift())
+    numbered = runs.with_columns(begins.fill_null(True).cum_sum().alias("run"))
+    columns = (pl.col("unique_id").first(), pl.col("first").first(), pl.col("length").sum())
+    return numbered.group_by("run", maintain_order=True).agg(columns).drop("run")
+
+
+def has_period(
+    runs: pl.DataFrame, unique_ids: pl.Series, series: Integers, period: Integers
+) -> NDArray[np.bool_]:
+    """Return, for each value (see :func:`runs_of`), whether a run of its series holds its period."""
+    known = runs.select(pl.col("unique_id").unique(maintain_order=True)).with_row_index("place")
+    found = pl.DataFrame({"unique_id": unique_ids}).join(known, "unique_id", "left", maintain_order="left")
+    code_of_value = found["place"].cast(pl.Int64).fill_null(-1).to_numpy()[series]
+    code_of_run = runs["unique_id"].rle_id().to_numpy().astype(np.int64)
+    first, length = runs["first"].to_numpy(), runs["length"].to_numpy()
+    low = min(int(first.min()), int(period.min()))
+    span = max(int((first + length).max()), int(period.max()) + 1) - low
+    begin = code_of_run * span + (first - low)
+    wanted = code_of_value * span + (period - low)
+    at = np.maximum(np.searchsorted(begin, wanted, side="right") - 1, 0)
+    held: NDArray[np.bool_] = (begin[at] <= wanted) & (wanted < begin[at] + length[at])
+    return held
+
+
+def blocks(first: Integers, length: Integers) -> tuple[Integers, Integers]:
+    """Return the first periods and the ends of the longest ranges whose every period is in some run."""
+    order = np.argsort(first, kind="stable")
+    starts, ends = first[order], np.maximum.accumulate((first + length)[order])
+    is_new = np.concatenate([[True], starts[1:] > ends[:-1]])
+    return starts[is_new], ends[np.concatenate([is_new[1:], [True]])]
+
+
+def n_missing(runs: pl.DataFrame, start: str) -> int:
+    """Count the absent periods up to the last one, from the first of all or from each series' own."""
+    first = runs.group_by("unique_id").agg(pl.col("first").min())["first"].to_numpy()
+    _, ends = blocks(runs["first"].to_numpy(), runs["length"].to_numpy())
+    begins = np.full_like(first, first.min()) if start == "dataset" else first
+    return int((ends[-1] - begins).sum() - runs["length"].sum())
