@@ -32,6 +32,8 @@ Vector: TypeAlias = Any
 Lanes: TypeAlias = tuple[int, ...]
 """As many zeros as a vector has lanes, which makes their number a constant of the compiled loop."""
 
+ANY: Lanes = (0,)
+"""One lane: the loop takes any number of features, in single numbers."""
 MOST_LANES = 8
 LARGE = 20_000
 """Numbers in a table of rows, from which loops are worth a compilation for their number of features."""

@@ -17,7 +17,8 @@ import numpy as np
 from ccmtl_core.base.arrays import read_only
 from ccmtl_core.base.types import EPS, BoolArray, FloatArray, IntArray
 from ccmtl_core.kernels.block_products import absolute_quadratic
-from ccmtl_core.kernels.statistics.least_squares_kernels import SAFE_PIVOT, solve_cholesky, solve_triangular
+from ccmtl_core.kernels.cholesky import SAFE_PIVOT
+from ccmtl_core.kernels.statistics.least_squares_kernels import solve_cholesky, solve_triangular
 
 MAX_DIGITS = -float(np.log10(EPS))
 FEW_DIGITS = 6

@@ -1,14 +1,13 @@
-"""Statistics in, least squares of the tasks whose columns are safely independent out, compiled."""
+"""Least squares of the tasks whose columns are safely independent, from either form of the statistics."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ccmtl_core.base.types import BoolArray, FloatArray
+from ccmtl_core.kernels.cholesky import SAFE_PIVOT, factorise
 from ccmtl_core.kernels.compiled import kernel
-
-SAFE_PIVOT = 1e-6
-"""Squared sine of a column's angle to those before it, above which it counts as independent."""
+from ccmtl_core.kernels.vectors import ANY
 
 
 @kernel
@@ -23,27 +22,21 @@ def solve_cholesky(
     for t in range(T):
         for p in range(P):
             for q in range(p + 1):
-                entry = gram[t, p, q] / (scale[t, p] * scale[t, q])
-                for r in range(q):
-                    entry -= L[p, r] * L[q, r]
-                if q < p:
-                    L[p, q] = entry / L[q, q]
-            if not entry > SAFE_PIVOT:
-                definite[t] = False
-                break
-            L[p, p] = np.sqrt(entry)
+                L[p, q] = gram[t, p, q] / (scale[t, p] * scale[t, q])
+        definite[t] = factorise(L, 0.0, L, SAFE_PIVOT, 0.0, ANY)
+        if not definite[t]:
+            continue
+        for p in range(P):
             z[p] = xty[t, p] / scale[t, p]
             for r in range(p):
                 z[p] -= L[p, r] * z[r]
-            z[p] /= L[p, p]
-        if definite[t]:
-            for p in range(P):
-                explained[t] += z[p] * z[p]
-            for p in range(P - 1, -1, -1):
-                for r in range(p + 1, P):
-                    z[p] -= L[r, p] * z[r]
-                z[p] /= L[p, p]
-                weights[t, p] = z[p] / scale[t, p]
+            z[p] *= L[p, p]
+            explained[t] += z[p] * z[p]
+        for p in range(P - 1, -1, -1):
+            for r in range(p + 1, P):
+                z[p] -= L[r, p] * z[r]
+            z[p] *= L[p, p]
+            weights[t, p] = z[p] / scale[t, p]
     return definite
 
 

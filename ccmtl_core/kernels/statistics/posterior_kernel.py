@@ -1,4 +1,4 @@
-"""Gram blocks and a normal prior in, each task's posterior scores and the sums of an expectation step out.
+"""The expectation step of random coefficients: what each task's rows say of its weights, given a normal prior.
 
 With w = m + L z, z has the posterior precision B = I + Lᵀ G L / σ² and the mean B⁻¹ Lᵀ (c − G m) / σ². One
 thread, no GIL, nothing of the size of the data beside it.
@@ -9,7 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from ccmtl_core.base.types import FloatArray
+from ccmtl_core.kernels.cholesky import factorise, invert_factor
 from ccmtl_core.kernels.compiled import kernel
+from ccmtl_core.kernels.vectors import ANY
 
 
 @kernel
@@ -44,10 +46,12 @@ def expect(
             for q in range(p + 1):
                 z[p] += L[q, p] * w[q]
             z[p] /= noise
-        _factor_and_invert(B, K)
+        factorise(B, 1.0, B, 0.0, 1.0, ANY)
+        for p in range(P):
+            sums[2] -= 2.0 * np.log(B[p, p])
+        invert_factor(B, K, ANY)
         left = 0.0  # of the variance of z: the trace of B⁻¹
         for p in range(P):
-            sums[2] += 2.0 * np.log(B[p, p])
             mean = 0.0
             for q in range(P):
                 mean += K[p, q] * z[q]
@@ -72,7 +76,7 @@ def expect(
 
 @kernel
 def _half_precision(G: FloatArray, L: FloatArray, noise: float, A: FloatArray, B: FloatArray) -> bool:
-    """B = I + Lᵀ G L / σ², with A as working space; false where G is zero."""
+    """B = Lᵀ G L / σ², with A as working space; false where G is zero."""
     P = len(G)
     some = False
     for p in range(P):
@@ -90,32 +94,4 @@ def _half_precision(G: FloatArray, L: FloatArray, noise: float, A: FloatArray, B
             for r in range(p + 1):
                 entry += L[r, p] * A[r, q]
             B[p, q] = entry / noise
-        B[p, p] += 1.0
     return True
-
-
-@kernel
-def _factor_and_invert(B: FloatArray, inverse: FloatArray) -> None:
-    """Lower triangle of B by its Cholesky factor, and the inverse beside it."""
-    P = len(B)
-    for p in range(P):
-        for q in range(p + 1):
-            entry = B[p, q]
-            for r in range(q):
-                entry -= B[p, r] * B[q, r]
-            B[p, q] = np.sqrt(max(entry, 1.0)) if p == q else entry / B[q, q]
-    half = np.zeros((P, P))
-    for q in range(P):
-        half[q, q] = 1.0 / B[q, q]
-        for p in range(q + 1, P):
-            entry = 0.0
-            for r in range(q, p):
-                entry -= B[p, r] * half[r, q]
-            half[p, q] = entry / B[p, p]
-    for p in range(P):
-        for q in range(p + 1):
-            entry = 0.0
-            for r in range(p, P):
-                entry += half[r, p] * half[r, q]
-            inverse[p, q] = entry
-            inverse[q, p] = entry

@@ -1,0 +1,54 @@
+"""The Cholesky factor of one small block, and its inverse: for the loops of other kernels over many blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ccmtl_core.base.types import FloatArray
+from ccmtl_core.kernels.compiled import inlined
+from ccmtl_core.kernels.vectors import Lanes, width
+
+SAFE_PIVOT = 1e-6
+"""Squared sine of a column's angle to those before it, above which it counts as independent."""
+
+
+@inlined
+def factorise(A: FloatArray, shift: float, L: FloatArray, safe: float, floor: float, lanes: Lanes) -> bool:
+    """Fill in the lower triangle of L, A + shift I = L Lᵀ, with 1 / L_aa on its diagonal; L may be A itself.
+
+    Pivots below ``floor`` are lifted to it. One that is then not above ``safe`` times its entry of A is
+    refused: the answer is false, and L half done.
+    """
+    P = width(lanes, len(A))
+    definite = True
+    for a in range(P):
+        for b in range(a + 1):
+            s = A[a, b]
+            if a == b:
+                s += shift
+            for k in range(b):
+                s -= L[a, k] * L[b, k]
+            if a == b:
+                s = max(s, floor)
+                definite &= s > safe * A[a, a]
+            L[a, b] = 1.0 / np.sqrt(s) if a == b else s * L[b, b]
+    return definite
+
+
+@inlined
+def invert_factor(L: FloatArray, inverse: FloatArray, lanes: Lanes) -> None:
+    """Fill in (L Lᵀ)⁻¹ from what :func:`factorise` leaves, which is overwritten by L⁻¹."""
+    P = width(lanes, len(L))
+    for a in range(P):
+        for b in range(a):
+            s = 0.0
+            for k in range(b, a):
+                s += L[a, k] * L[k, b]
+            L[a, b] = -s * L[a, a]
+    for a in range(P):
+        for b in range(a + 1):
+            s = 0.0
+            for k in range(a, P):
+                s += L[k, a] * L[k, b]
+            inverse[a, b] = s
+            inverse[b, a] = s
