@@ -23,7 +23,7 @@ from ccmtl_core.solver.certificate import Certificate, rounding_of
 from ccmtl_core.solver.clusters import Clusters, MergedProblem, Neighbourhood
 from ccmtl_core.solver.fusing import Candidate, fuse
 from ccmtl_core.solver.objective import FusionProblem, row_norms
-from ccmtl_core.solver.outcome import Recorder
+from ccmtl_core.solver.outcome import TIGHT, Recorder
 from ccmtl_core.solver.report import SolveStatus
 
 _CHECK = 5  # steps from one certificate to the next, at first
@@ -37,8 +37,7 @@ _GROUP_CHECKS = 6  # at most
 _FEW_GROUPS = 10  # tasks to a group
 _FEW_FUSE = 4  # times as many tasks: those that fuse are then looked at alone, with their neighbours if few
 _NEARBY_STEPS = 10
-_TIGHT = 1e-6  # tolerance, below which that takes Newton steps
-_SMOOTHING = 1e-2  # of the typical length of an edge, where they begin
+_SMOOTHING = 1e-2  # of the typical length of an edge, where the Newton steps of a tight tolerance begin
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +175,7 @@ def _is_hopeless(gaps: dict[int, float], tolerance: float) -> bool:
     if not 0.0 < gaps[steps] < gaps[before]:
         return True
     rate = np.log(gaps[before] / gaps[steps]) / (steps - before)
-    most = _MOST_STEPS if tolerance >= _TIGHT else _MOST_TIGHT_STEPS
+    most = _MOST_STEPS if tolerance >= TIGHT else _MOST_TIGHT_STEPS
     return steps >= most or not 0.0 < np.log(gaps[steps] / tolerance) / rate <= _FORESEEN * most - steps
 
 
@@ -191,7 +190,7 @@ def _fuse(state: DualAscent, W: FloatArray, recorder: Recorder) -> None:
         if not (share_of_radius < inside).any():
             return
         clusters = Clusters.along(problem.graph, share_of_radius < inside)
-        if tolerance >= _TIGHT:
+        if tolerance >= TIGHT:
             fused = _climb_nearby(state, W, clusters)
             if fused is None:
                 fused = _climb_groups(state, clusters, recorder)
@@ -203,7 +202,7 @@ def _fuse(state: DualAscent, W: FloatArray, recorder: Recorder) -> None:
             objective = problem.objective(fused)
             if recorder.prefer(fused, objective):
                 return
-    for _ in range(_GROUP_CHECKS if tolerance >= _TIGHT else 0):
+    for _ in range(_GROUP_CHECKS if tolerance >= TIGHT else 0):
         state.climb(_CHECK)  # a few tasks may fuse at no cost once all have come nearer
         fused, before = _climb_nearby(state, state.certified()[0], clusters), objective
         if fused is None:

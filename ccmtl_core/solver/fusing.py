@@ -17,11 +17,11 @@ from ccmtl_core.solver.certificate import Certifier
 from ccmtl_core.solver.clusters import Clusters, MergedProblem
 from ccmtl_core.solver.newton_step import FUSED, NewtonState
 from ccmtl_core.solver.objective import FusionProblem
-from ccmtl_core.solver.outcome import Recorder
+from ccmtl_core.solver.outcome import TIGHT, Recorder
 from ccmtl_core.solver.systems.pooled_spectrum import PooledSpectrum
 
-_STEPS = 3  # at most, where the tolerance is loose: groups that are still wrong are not worth more
-_TIGHT, _TIGHT_STEPS = 1e-6, 6  # and below this tolerance
+_STEPS = 3  # at most, where the tolerance is not tight: groups that are still wrong are not worth more
+_TIGHT_STEPS = 6
 _LADDER, _RUNG = 4, 10.0  # how often, and by how much, longer edges are tried at the end
 _LOOSE = 1e-5  # from this tolerance on, most groups are tried too early to be worth an exact solution
 _ENOUGH, _LOOSELY_ENOUGH = 0.005, 0.05  # of the tolerated gap: slack and mismatch of the merged problem
@@ -48,7 +48,7 @@ def fuse(
     """Fuse the tasks of each group, and solve the problem of the groups, with ε falling quickly."""
     loose = tolerance >= _LOOSE
     enough = (_LOOSELY_ENOUGH if loose else _ENOUGH) * tolerance * problem.objective(plain.weights)
-    steps = _STEPS if tolerance >= _TIGHT else _TIGHT_STEPS
+    steps = _STEPS if tolerance >= TIGHT else _TIGHT_STEPS
     merged = MergedProblem(problem, clusters)
     flows, w = plain.flows.copy(), problem.radius / smoothing
     if len(merged.problem.head) == 0:

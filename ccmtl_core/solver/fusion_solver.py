@@ -24,14 +24,13 @@ from ccmtl_core.solver.certificate import Certifier
 from ccmtl_core.solver.dual_ascent import Inverse, dual_ascent
 from ccmtl_core.solver.newton import newton
 from ccmtl_core.solver.objective import FusionProblem
-from ccmtl_core.solver.outcome import Outcome, Recorder, RoundCallback
+from ccmtl_core.solver.outcome import TIGHT, Outcome, Recorder, RoundCallback
 from ccmtl_core.solver.systems.multigrid import Multigrid
 from ccmtl_core.solver.systems.pooled_spectrum import PooledSpectrum
 from ccmtl_core.statistics.inputs import Statistics
 from ccmtl_core.statistics.least_squares import SURE
 
 SOLVERS = ("auto", "dual", "alternating", "newton")
-_ALTERNATE_FROM = 1e-6  # tolerance; the alternation is the faster of the two above it, Newton's method below
 _ALTERNATE_ROUNDS = 36  # after which "auto" goes on with Newton's method
 _MAX_ROUNDS = 200
 _IN_CACHE = 2**20  # bytes of Gram blocks, up to which tasks need not be renumbered to be close in memory
@@ -190,7 +189,7 @@ class FusionSolver:
         rest = problem, W, recorder, certifier, self._multigrid
         if solver == "alternating":
             yield solver, partial(alternate, *rest)
-        elif solver != "newton" and recorder.tolerance >= _ALTERNATE_FROM:
+        elif solver != "newton" and recorder.tolerance >= TIGHT:
             yield "alternating", partial(alternate, *rest, max_rounds=_ALTERNATE_ROUNDS)
         yield "newton", partial(newton, *rest)
 

@@ -1,4 +1,4 @@
-"""Rounds in, the best certified weights out: what all solvers share about keeping score and stopping."""
+"""Keeps the best weights and the best lower bound of a solve, and says when it has ended."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from ccmtl_core.solver.report import Round, SolveStatus
 
 RoundCallback = Callable[[Round, int], None]
 
+TIGHT = 1e-6
+"""Tolerance below which Newton steps are the fastest way to the digits that are left."""
 _PATIENCE = 30  # certificates without a better gap before rounding is taken for the cause
 
 
