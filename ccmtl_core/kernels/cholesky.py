@@ -1,4 +1,4 @@
-"""The Cholesky factor of one small block, and its inverse: for the loops of other kernels over many blocks."""
+"""The Cholesky factor of one small block, and its inverse, for kernels that loop over many blocks."""
 
 from __future__ import annotations
 

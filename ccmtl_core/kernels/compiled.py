@@ -11,8 +11,6 @@ from numba import njit
 FAST_MATH = {"reassoc", "contract", "nsz", "arcp"}
 """Sums may be taken in vectors; NaN and infinity keep their meaning."""
 
-OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": FAST_MATH}
-
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function at the first call with each combination of argument types.
@@ -20,7 +18,7 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     The compiled code is kept in ``NUMBA_CACHE_DIR``, beside the source, or in the user's cache
     folder. Where none of them can be written, each process compiles anew (a few seconds).
     """
-    compiled = njit(**OPTIONS)(function)
+    compiled = njit(nogil=True, error_model="numpy", fastmath=FAST_MATH)(function)
     with suppress(RuntimeError):  # numba's word for: no folder to write to
         compiled.enable_caching()
     return compiled
@@ -31,5 +29,6 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
 
     Kernels kept on disk do not notice that it has changed: touch their files too.
     """
-    compiled: Callable[..., Any] = njit(**OPTIONS, inline="always")(function)
+    options = njit(nogil=True, error_model="numpy", fastmath=FAST_MATH, inline="always")
+    compiled: Callable[..., Any] = options(function)
     return compiled

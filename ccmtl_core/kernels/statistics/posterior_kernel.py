@@ -1,4 +1,4 @@
-"""The expectation step of random coefficients: what each task's rows say of its weights, given a normal prior.
+"""The expectation step of random coefficients: what rows say of weights that have a normal prior.
 
 With w = m + L z, z has the posterior precision B = I + Lᵀ G L / σ² and the mean B⁻¹ Lᵀ (c − G m) / σ². One
 thread, no GIL, nothing of the size of the data beside it.
