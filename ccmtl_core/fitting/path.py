@@ -11,7 +11,6 @@ import reprlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -206,8 +205,8 @@ def walk(
         if proof := fused.at(strength):
             outcome = shared.solve(strength, proof.weights, tolerance=tolerance, flows=proof.flows)
         else:
-            outcome = shared.solve(strength, W, tolerance=tolerance, solver=solver)
-        W = outcome.weights
+            outcome = shared.solve(strength, W, tolerance=tolerance, solver=solver, follow=len(strengths) > 1)
+        W = outcome.weights if strength > 0.0 else start
         yield _point(strength, outcome, graph, time.perf_counter() - began)
 
 
@@ -240,16 +239,15 @@ class _FusedLimit:
     def __init__(self, statistics: Statistics, graph: TaskGraph) -> None:
         self._statistics, self._graph = statistics, graph
         self._at_least = float(single_task_cuts(statistics, graph).max(initial=0.0))
-
-    @cached_property
-    def _bounds(self) -> FusionThreshold:
-        return fusion_threshold(self._statistics, self._graph)
+        self._bounds: FusionThreshold | None = None
 
     def at(self, strength: float) -> FusionThreshold | None:
-        """The proof that all is fused at this strength, if it is."""
-        if not len(self._graph.edges) or strength < self._at_least or strength < self._bounds.bracket[1]:
+        """The proof that all is fused at this strength, if it is; strengths rise from call to call."""
+        if not len(self._graph.edges) or strength < self._at_least:
             return None
-        return self._bounds
+        if self._bounds is None:
+            self._bounds = fusion_threshold(self._statistics, self._graph, enough=strength)
+        return self._bounds if strength >= self._bounds.bracket[1] else None
 
 
 def _point(strength: float, outcome: Outcome, graph: TaskGraph, seconds: float) -> PathPoint:

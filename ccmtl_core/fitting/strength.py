@@ -120,7 +120,9 @@ def single_task_cuts(statistics: Statistics, graph: TaskGraph) -> FloatArray:
     return _cuts(problem, -problem.loss_gradient(fused_weights(statistics, graph)))
 
 
-def fusion_threshold(statistics: Statistics, graph: TaskGraph, *, ratio: float = RATIO) -> FusionThreshold:
+def fusion_threshold(
+    statistics: Statistics, graph: TaskGraph, *, ratio: float = RATIO, enough: float = 0.0
+) -> FusionThreshold:
     """Bound, from both sides, the strength from which each component of the graph has one model.
 
     Parameters
@@ -132,6 +134,8 @@ def fusion_threshold(statistics: Statistics, graph: TaskGraph, *, ratio: float =
     ratio : float
         Of upper to lower bound, at which to stop; above 1. Bounds that rounding leaves nothing of, as where
         tasks agree already, stay as they are: lower 0, upper tiny.
+    enough : float
+        An upper bound on the strength from which every component has one model, at which to stop as well.
 
     Raises
     ------
@@ -152,7 +156,7 @@ def fusion_threshold(statistics: Statistics, graph: TaskGraph, *, ratio: float =
     statistics = _on(graph, statistics)
     order = graph.locality_order()
     bounds = _Bounds(FusionProblem(statistics, graph, 0.0).reordered(order))
-    bounds.tighten(ratio)
+    bounds.tighten(ratio, enough)
     return bounds.restored(graph, order)
 
 
@@ -229,15 +233,16 @@ class _Bounds:
         self.upper = np.where(np.bincount(self.component) > 1, np.inf, 0.0)
         self.flows = np.zeros((len(self.m), statistics.n_features))
 
-    def tighten(self, ratio: float) -> None:
-        """Take steps until the ratio of the bounds of each component is within ``ratio``."""
+    def tighten(self, ratio: float, enough: float) -> None:
+        """Take steps until the bounds of each component are within ``ratio``, or none above ``enough``."""
         problem, forest = self.problem, spanning_forest(self.problem.graph)
         no_data = np.zeros((problem.statistics.n_tasks, *[problem.statistics.n_features] * 2))
         spectrum = PooledSpectrum.of(no_data, self.component, problem.graph.n_components)
         multigrid = Multigrid(problem.graph.edges, no_data, spectrum)
         rho, phi = np.ones(len(self.m)), np.zeros_like(self.g)
         for _ in range(_MOST_STEPS):
-            if np.all((self.upper <= ratio * self.lower) | (self.upper <= _ROUNDING * self.hidden)):
+            is_tight = (self.upper <= ratio * self.lower) | (self.upper <= _ROUNDING * self.hidden)
+            if np.all(is_tight) or np.all(self.upper * self.size <= enough):
                 break
             conductance = self.m * rho
             multigrid.update(conductance)

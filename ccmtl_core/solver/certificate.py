@@ -144,6 +144,11 @@ class Certifier:
         alone = problem.statistics.least_squares
         self._least_loss = 0.5 * float(alone.residual[~alone.hides].sum())
 
+    @property
+    def share_determined(self) -> float:
+        """Share of the tasks whose Gram block is certainly not singular."""
+        return float(np.mean(self._eigen.values[:, 0] > 0.0))
+
     def at(self, problem: FusionProblem) -> Certifier:
         """For the same statistics and graph at another strength; what does not depend on it is shared."""
         other = copy(self)

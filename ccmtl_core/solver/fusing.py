@@ -22,7 +22,7 @@ from ccmtl_core.solver.systems.pooled_spectrum import PooledSpectrum
 
 _STEPS = 3  # at most, where the tolerance is not tight: groups that are still wrong are not worth more
 _TIGHT_STEPS = 6
-_LADDER, _RUNG = 4, 10.0  # how often, and by how much, longer edges are tried at the end
+_LADDER, RUNG = 4, 10.0  # how often, and by how much, longer edges are tried at the end
 _LOOSE = 1e-5  # from this tolerance on, most groups are tried too early to be worth an exact solution
 _ENOUGH, _LOOSELY_ENOUGH = 0.005, 0.05  # of the tolerated gap: slack and mismatch of the merged problem
 _SHRINK = 0.1  # of ε, from step to step
@@ -77,7 +77,7 @@ def _alone(problem: FusionProblem, W: FloatArray) -> FloatArray:
 def fuse_further(problem: FusionProblem, plain: Candidate, smoothing: float, recorder: Recorder) -> None:
     """Fuse longer edges too, as long as J does not rise: some that are zero at the optimum shrink slowly."""
     for _ in range(_LADDER):
-        smoothing *= _RUNG
+        smoothing *= RUNG
         clusters = fused_groups(problem, plain.weights, smoothing)
         fused = fuse(problem, plain, clusters, smoothing, recorder.tolerance).weights
         if not recorder.prefer(fused, problem.objective(fused)):

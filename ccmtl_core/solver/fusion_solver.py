@@ -22,7 +22,7 @@ from ccmtl_core.kernels.block_products import times
 from ccmtl_core.solver.alternating import alternate
 from ccmtl_core.solver.certificate import Certifier
 from ccmtl_core.solver.dual_ascent import Inverse, dual_ascent
-from ccmtl_core.solver.newton import newton
+from ccmtl_core.solver.newton import Follower, newton
 from ccmtl_core.solver.objective import FusionProblem
 from ccmtl_core.solver.outcome import TIGHT, Outcome, Recorder, RoundCallback
 from ccmtl_core.solver.systems.multigrid import Multigrid
@@ -32,6 +32,9 @@ from ccmtl_core.statistics.least_squares import SURE
 
 SOLVERS = ("auto", "dual", "alternating", "newton")
 _ALTERNATE_ROUNDS = 36  # after which "auto" goes on with Newton's method
+_FOLLOW_FROM = 1e-5  # tolerance; below, edges must be fused exactly, which takes solves of its own
+_MOSTLY = 0.9  # of the tasks with more independent rows than features: steps from strength to strength win
+_SLOW = 8  # rounds of the other solvers, after which they win as well
 _MAX_ROUNDS = 200
 _IN_CACHE = 2**20  # bytes of Gram blocks, up to which tasks need not be renumbered to be close in memory
 
@@ -63,6 +66,7 @@ class FusionSolver:
     def __init__(self, statistics: Statistics, graph: TaskGraph) -> None:
         self._graph, self._problem = graph, FusionProblem(statistics, graph, 0.0)
         self._order = np.arange(graph.n_tasks)
+        self._was_slow = False
         if self._problem.statistics.gram.nbytes > _IN_CACHE:
             self._order = graph.locality_order()
             self._problem = self._problem.reordered(self._order)
@@ -81,6 +85,10 @@ class FusionSolver:
         return Multigrid(self._problem.graph.edges, self._problem.statistics.gram, self._spectrum)
 
     @cached_property
+    def _follower(self) -> Follower:
+        return Follower(self._multigrid)
+
+    @cached_property
     def _certifier(self) -> Certifier:
         return Certifier(self._problem, self._multigrid, self._spectrum)
 
@@ -92,6 +100,7 @@ class FusionSolver:
         tolerance: float = 1e-4,
         solver: str = "auto",
         flows: FloatArray | None = None,
+        follow: bool = False,
         on_round: RoundCallback | None = None,
     ) -> Outcome:
         """Minimise at one strength.
@@ -109,6 +118,8 @@ class FusionSolver:
         flows : (E, P) float64, optional
             Edge flows U that may prove the start optimal, as those of :class:`ccmtl_core.FusionThreshold` do
             for the fused weights; where they do, the start is the answer. The dual ascent begins from them.
+        follow : bool
+            Let "auto" begin with Newton steps from the last solve of this kind, at a lower strength nearby.
         on_round : callable, optional
             Called with each round and its number.
 
@@ -122,12 +133,13 @@ class FusionSolver:
         if fusion_strength == 0.0:  # each task alone is optimal, and edges have no weight to iterate with
             W = _alone(problem, W)
         recorder, ran = Recorder(tolerance, _MAX_ROUNDS, on_round), []
-        for name, method in self._methods(solver, problem, W, flows, recorder):
+        for name, method in self._methods(solver, problem, W, flows, follow, recorder):
             ran.append(name)
             method()
             if recorder.finished:
                 break
         outcome = recorder.outcome()
+        self._was_slow |= len(outcome.history) > _SLOW
         outcome = outcome.hiding(self._hidden_part(problem, outcome.weights), tolerance)
         weights = np.empty_like(outcome.weights)
         weights[self._order] = outcome.weights
@@ -159,12 +171,17 @@ class FusionSolver:
         problem: FusionProblem,
         W: FloatArray,
         flows: FloatArray | None,
+        follow: bool,
         recorder: Recorder,
     ) -> Iterator[tuple[str, Callable[[], object]]]:
         """What to run, one after the other until the recorder has finished."""
         U = None if flows is None else self._renumbered(flows)
         if U is not None:
             yield "direct", partial(_direct, W, U, self._certifier.at(problem), recorder)
+        if follow and solver == "auto" and self._may_follow(problem, recorder.tolerance):
+            with threadpool_limits(limits=1, user_api="blas"):
+                certifier = self._certifier.at(problem)
+                yield "following", partial(self._follower.solve, problem, W, recorder, certifier)
         if solver in ("auto", "dual"):
             if self._inverse is not None:
                 yield "dual", partial(dual_ascent, problem, self._inverse, recorder, U)
@@ -176,6 +193,12 @@ class FusionSolver:
             return
         with threadpool_limits(limits=1, user_api="blas"):
             yield from self._iterative(solver, problem, W, recorder)
+
+    def _may_follow(self, problem: FusionProblem, tolerance: float) -> bool:
+        """Whether Newton steps from the strength before are worth a try."""
+        if tolerance < _FOLLOW_FROM or not problem.radius.any() or self._follower.gave_up:
+            return False
+        return self._was_slow or self._certifier.share_determined >= _MOSTLY
 
     def _iterative(
         self, solver: str, problem: FusionProblem, W: FloatArray, recorder: Recorder

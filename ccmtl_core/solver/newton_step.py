@@ -31,6 +31,9 @@ _MAX_CG = 60
 class NewtonState:
     """Weights W, scaled duals u and the smoothed edges around them; :meth:`step` moves all."""
 
+    overshoot = _OVERSHOOT
+    """Times the smoothed objective before: a step that leads above is halved."""
+
     def __init__(self, problem: FusionProblem, multigrid: Multigrid, W: FloatArray) -> None:
         self.problem, self.multigrid, self.W = problem, multigrid, W
         shape = (len(problem.head), W.shape[1])
@@ -71,7 +74,7 @@ class NewtonState:
         for _ in range(_MOST_HALVINGS):
             W = self.W + length * dW
             penalty = edge_kernels.smoothed_penalty(p.head, p.tail, W, p.radius, smoothing, p.lanes)
-            if p.loss(W) + penalty <= _OVERSHOOT * before:
+            if p.loss(W) + penalty <= self.overshoot * before:
                 break
             length *= 0.5
         return W

@@ -69,8 +69,8 @@ class SolveReport:
     status : SolveStatus
         How it ended; ``advice`` says what to try.
     solver : str
-        What ran: "direct" (the start was the optimum), "dual", "alternating", "newton", or several of them
-        in turn, as in "alternating+newton".
+        What ran: "direct" (the start was the optimum), "dual", "alternating", "newton", "following" (Newton
+        steps from the strength before, on a path), or several in turn, as in "alternating+newton".
     objective : float
         J of the returned weights; zero where rounding leaves nothing of it.
     gap : float
