@@ -57,6 +57,8 @@ class ModelVersionDetail(Wire):
     report: dict[str, Any] = Field(
         description="How the solver ended: status, objective, gap, seconds, and `advice` about the solve "
         "alone. `notes` say, among other things, where a simple rival has a smaller error than the model. "
+        "`rows` says how many of the values could be trained on, `not_forecast` of series for how many "
+        "products there is no forecast, with the first of them. "
         "Where a strength was chosen, `selection` says how."
     )
 

@@ -32,7 +32,10 @@ def find_faults(coverage: Coverage, request: TrainingJobRequest, unsound: Set[st
         return faults + _naming_default(_faults_of_rows(coverage.sizes, lags, holdout, parts), request)
     if "lags" in unsound:
         return faults
-    of_data = _naming_default(_faults_of_series(coverage.runs, n_lags(request), holdout, parts), request)
+    lags = n_lags(request)
+    of_data = _naming_default(_faults_of_series(coverage.runs, lags, holdout, parts), request)
+    if not (of_data or request.accept_gaps or "accept_gaps" in unsound):
+        of_data = list(_faults_of_gaps(coverage, lags))
     return faults + of_data
 
 
@@ -83,6 +86,26 @@ def _faults_of_series(
             f"to choose a strength, {parts} are needed"
         )
         yield Fault(message=message, location="body.n_folds", value=str(parts))
+
+
+def _faults_of_gaps(coverage: Coverage, lags: int) -> Iterator[Fault]:
+    """Refuse series of which less than half of the rows can be used: the others may be of another kind."""
+    if _half_is_used(coverage, lags):
+        return
+    used, possible = coverage.rows_with(lags)
+    enough = next((n for n in range(lags - 1, 0, -1) if _half_is_used(coverage, n)), 0)
+    message = (
+        f"with {lags} lags only {used} of {possible} rows can be used: the others lack a value in one of the "
+        f"{lags} periods before them, and a model of the rest may be wrong for them. If nothing happened in "
+        'the absent periods, upload to a dataset with `fill` {"method": "zero"}; if they do not count, take '
+        f"{f'at most {enough} lags or ' if enough else ''}a longer `frequency`; or send `accept_gaps`: true"
+    )
+    yield Fault(code="too_many_gaps", message=message, location="body.lags", value=str(lags))
+
+
+def _half_is_used(coverage: Coverage, lags: int) -> bool:
+    used, possible = coverage.rows_with(lags)
+    return 2 * used >= possible
 
 
 def _faults_of_rows(

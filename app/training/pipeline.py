@@ -29,6 +29,7 @@ from app.rival_notes import rival_notes
 from app.training import repository, strength_choice
 from app.training.evaluation import evaluate
 from app.training.feasibility import find_faults
+from app.training.left_out import left_out
 from app.training.progress import ProgressLog, Send, finite
 from app.training.schemas import TrainingJobRequest
 from app.training.task_data import TrainingData, n_lags, prepare
@@ -90,7 +91,7 @@ def _train(
         folds, held_out = _statistics(data, request)
         training = reduce(add, folds)
     result: FitResult | None = None
-    report: dict[str, Any] = {}
+    report, notes = left_out(data)
     metrics: dict[str, Any] = {}
     of_series = data.period is not None
     if isinstance(request.fusion_strength, float):
@@ -110,7 +111,7 @@ def _train(
             result = _fit(training + held_out, strength, request, log, "")
     if result is None:
         result = _fit(training, strength, request, log, "")
-    notes = rival_notes(request.model_choices, metrics, report.get("selection"), of_series=of_series)
+    notes += rival_notes(request.model_choices, metrics, report.get("selection"), of_series=of_series)
     return TrainedModel(
         weights=result.model.weights,
         intercept=result.model.intercept,

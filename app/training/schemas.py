@@ -138,6 +138,13 @@ class TrainingJobRequest(BaseModel):
             "Regression data has its own features and takes no lags.",
         ),
     ] = None
+    accept_gaps: Annotated[
+        bool,
+        Field(
+            description="Train on series although more than half of the rows that they would have without "
+            "gaps are left out, each for a period among its lags that has no value."
+        ),
+    ] = False
     holdout: Annotated[
         float | None,
         Field(

@@ -44,6 +44,19 @@ class Coverage:
     sizes: NDArray[np.int64]
     runs: NDArray[np.int64] | None = None
 
+    def rows_with(self, lags: int) -> tuple[int, int]:
+        """Return how many rows series give with so many lags, and how many they would give without gaps.
+
+        Every series loses its first values, which have nothing before them; of one that is too short for a
+        row, all values count as lost.
+        """
+        size, n_series = self.sizes.T
+        possible = int((np.where(size > lags, size - lags, size) * n_series).sum())
+        if self.runs is None:
+            return possible, possible
+        _, length, n_runs = self.runs.T
+        return int((np.maximum(length - lags, 0) * n_runs).sum()), possible
+
 
 class Summary(NamedTuple):
     """A version's rows by series or task, as an append needs them.

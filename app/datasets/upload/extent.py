@@ -20,6 +20,7 @@ from app.datasets.stored.isolation import isolated_periods
 from app.datasets.stored.period_values import PeriodValues, by_period, period_text
 from app.datasets.stored.row_samples import sampled
 from app.datasets.stored.runs import has_period, merged_runs, n_missing
+from app.datasets.upload.absent_periods import absent_periods
 from app.datasets.upload.overlap import Overlap, overlap_of_rows, overlap_of_series
 from app.http.errors import MAX_ERRORS, Fault
 from ccmtl_core.forecasting import MAX_DENSE_ROWS, Frequency
@@ -123,13 +124,16 @@ def series_extent(cells: Cells, definition: SeriesDefinition, base: Base | None,
     _check_size(whole, n_filled, upload, definition, faults)
     if faults:
         raise faults.refusal()
+    warnings = [*_moved(cells.frame, definition), *isolated_periods(whole, upload, n_filled)]
+    if definition.fill is None:
+        warnings += absent_periods(whole, definition.frequency)
     return Extent(
         upload.to_frame(),
         Summary(whole),
         _period_totals(sent, definition.frequency),
         _period_totals(whole, definition.frequency),
         n_filled,
-        (*_moved(cells.frame, definition), *isolated_periods(whole, upload, n_filled)),
+        tuple(warnings),
         overlap,
     )
 

@@ -42,7 +42,7 @@ def test_refused_exactly_when_it_cannot_work(
             assert set(fold) == {0, 1}
         except ParameterError:
             expected = ["body.holdout"]
-    assert locations(data, request(lags=lags, holdout=holdout), set()) == expected
+    assert locations(data, request(lags=lags, holdout=holdout, accept_gaps=True), set()) == expected
 
 
 @given(
@@ -57,6 +57,7 @@ def test_a_choice_is_refused_exactly_when_its_folds_cannot_be_made(
 ) -> None:
     data = loaded(*[[(period, 1.0) for period in sorted(periods)] for periods in series])
     asked = {"fusion_strength": "auto", "lags": lags, "holdout": holdout, "folds": folds, "n_folds": n_folds}
+    asked["accept_gaps"] = True
     request = TrainingJobRequest(dataset="d", model="m", **asked)  # type: ignore[arg-type]
     one_strength = request.model_copy(update={"fusion_strength": 1.0})
     if locations(data, one_strength, set()):
@@ -88,6 +89,22 @@ def test_random_folds_are_refused_where_one_could_be_empty(
     elif found == ["body.n_folds"]:
         kept = max(sizes) - int(max(sizes) * (holdout or 0.0))
         assert kept < n_folds
+
+
+@given(
+    series=st.lists(st.sets(st.integers(0, 12), min_size=1), min_size=1, max_size=4), lags=st.integers(1, 6)
+)
+def test_gaps_are_refused_exactly_when_half_of_the_rows_are_lost_to_them(
+    series: list[set[int]], lags: int
+) -> None:
+    data = loaded(*[[(period, 1.0) for period in sorted(periods)] for periods in series])
+    asked = request(lags=lags, holdout=None)
+    if locations(data, asked.model_copy(update={"accept_gaps": True}), set()):
+        return
+    used = len(lag_dataset(data.panel, lags).target_period)
+    possible = sum(len(one) - lags if len(one) > lags else len(one) for one in series)
+    assert locations(data, asked, set()) == (["body.lags"] if used < possible / 2 else [])
+    assert locations(data, asked, {"accept_gaps"}) == []
 
 
 def test_folds_fit_the_kind_of_data() -> None:

@@ -193,6 +193,7 @@ def test_a_version_says_how_it_was_made(run: Run, client: TestClient) -> None:
         "loss_scaling": "none",
         "start": "least_squares",
         "metric": "euclidean",
+        "accept_gaps": False,
         "holdout": 0.5,
         "tolerance": 1e-4,
         "refit": True,
@@ -240,6 +241,29 @@ def test_a_report_says_where_a_plain_rival_did_better(run: Run, client: TestClie
     alone = run.trained(lags=3, fusion_strength=0, holdout=None)["report"]
     assert alone["notes"] == []
     assert alone["advice"] == f"The solve: {SolveStatus.CONVERGED.advice}"
+
+
+def test_a_report_says_what_was_left_out_and_who_cannot_be_forecast(run: Run, client: TestClient) -> None:
+    whole, short = [f"p{t}" for t in range(8)], ["new", "gone"]
+    days = [np.datetime64("2025-01-06") + 7 * week + day for week in range(26) for day in range(5)]
+    rows = [f"{name},{day},{50 + t % 3}" for name in whole for t, day in enumerate(days)]
+    rows += [f"{name},{day},1" for name in short for day in days[:3]]
+    add_series(client, content="\n".join(["unique_id,ds,y", *rows]) + "\n")
+    report = run.trained(lags=4, accept_gaps=True, fit_intercept=True)["report"]
+    n_values = 8 * 130 + 2 * 3
+    assert report["rows"] == {"values": n_values, "used": 8 * 26, "share": 8 * 26 / n_values}
+    assert report["not_forecast"] == {"count": 2, "examples": ["gone", "new"]}
+    assert f"Only {8 * 26} of {n_values} values (20%) could be trained on" in report["notes"][0]
+    assert report["notes"][1].endswith("in their last 4 periods: 'gone', 'new'.")
+
+
+def test_a_report_says_when_all_rows_were_used(run: Run, client: TestClient) -> None:
+    add_regression(client)
+    assert run.trained(dataset="rows")["report"]["rows"] == {"values": 16, "used": 16, "share": 1.0}
+    add_series(client, content=sales_csv())
+    report = run.trained(lags=3)["report"]
+    assert report["rows"]["share"] == (N_DAYS - 3) / N_DAYS
+    assert report["not_forecast"] == {"count": 0, "examples": []}
 
 
 def test_a_job_that_chooses_tells_the_errors_of_strengths_as_they_come(

@@ -6,6 +6,7 @@ import json
 import threading
 from typing import Any
 
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import func, select, update
@@ -79,6 +80,7 @@ def test_a_job_is_queued_with_all_defaults_filled_in(client: TestClient) -> None
         "start": "least_squares",
         "metric": "euclidean",
         "lags": None,
+        "accept_gaps": False,
         "holdout": 0.5,
         "tolerance": 1e-4,
         "refit": True,
@@ -124,6 +126,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"lags": 0}, "body.lags"),
     ({"lags": 367}, "body.lags"),
     ({"lags": 12}, "body.lags"),
+    ({"accept_gaps": 1}, "body.accept_gaps"),
     ({"holdout": 0}, "body.holdout"),
     ({"holdout": 1}, "body.holdout"),
     ({"lags": 11}, "body.holdout"),
@@ -215,6 +218,34 @@ def test_gaps_count_unless_they_are_filled(client: TestClient) -> None:
     refused = post(client, job(dataset="gaps", lags=2))
     assert "the longest run of periods is 1" in refused.json()["errors"][0]["message"]
     assert post(client, job(dataset="filled", lags=2)).status_code == 202
+
+
+def monday_to_friday(n_weeks: int = 26, n_series: int = 5) -> str:
+    days = [np.datetime64("2025-01-06") + 7 * week + day for week in range(n_weeks) for day in range(5)]
+    return "unique_id,ds,y\n" + "".join(f"{t},{day},{50 + t}\n" for t in range(n_series) for day in days)
+
+
+def test_series_of_which_less_than_half_can_be_used_are_refused_unless_gaps_are_accepted(
+    client: TestClient,
+) -> None:
+    add_series(client, content=monday_to_friday())
+    answer = post(client, job(lags=4))
+    (fault,) = answer.json()["errors"]
+    assert (answer.status_code, fault["code"], fault["location"]) == (422, "too_many_gaps", "body.lags")
+    assert f"only {5 * 26} of {5 * (130 - 4)} rows can be used" in fault["message"]
+    for remedy in ("`fill`", "at most 2 lags", "`frequency`", "`accept_gaps`: true"):
+        assert remedy in fault["message"]
+    assert post(client, job(lags=4, accept_gaps=True)).status_code == 202
+    assert post(client, job(lags=2)).status_code == 202
+
+
+def test_series_that_are_short_but_whole_are_not_refused_for_gaps(client: TestClient) -> None:
+    add_series(client)  # 12 days each
+    assert post(client, job(lags=8, holdout=None)).status_code == 202
+    short = "".join(f"s{t},2025-01-0{d},1\n" for t in range(20) for d in range(1, 4))
+    add_series(client, "short", series_csv("a", "b") + short)
+    (fault,) = post(client, job(dataset="short", lags=8, holdout=None)).json()["errors"]
+    assert "only 8 of 68 rows" in fault["message"]
 
 
 def test_regression_data_takes_no_lags(client: TestClient) -> None:

@@ -378,8 +378,21 @@ def test_the_fill_policy_is_counted(shop: Shop, start: str, n_filled: int) -> No
 def test_a_mistyped_year_does_not_ask_for_billions_of_zeros(shop: Shop) -> None:
     text = "unique_id,ds,y\n" + "".join(f"{i},2000-01-01,1\n" for i in range(100)) + "0,9000-01-01,1\n"
     problem = shop.refused(shop.series(frequency="h", fill={"method": "zero"}), text)
-    assert [e["code"] for e in problem["errors"]] == ["too_many_filled_periods"]
-    assert "9000-01-01" in problem["errors"][0]["message"]
+    assert faults(problem) == [("too_many_filled_periods", 101, "ds", "9000-01-01T00:00:00")]
+    assert (
+        "farthest from the others is 9000-01-01T00:00:00, of series '0': is"
+        in problem["errors"][0]["message"]
+    )
+
+
+def test_a_mistyped_year_of_an_earlier_upload_is_named_by_its_series(shop: Shop) -> None:
+    name = shop.series(frequency="h", fill={"method": "zero"})
+    shop.accepted(name, "unique_id,ds,y\nearly,1000-01-01,1\na,2000-01-01,1\na,2000-01-02,1\n")
+    text = "unique_id,ds,y\n" + "".join(f"{i},2000-01-01,1\n" for i in range(100))
+    (fault,) = shop.upload(name, text, mode="append").json()["errors"]
+    assert (fault["code"], fault["row"]) == ("too_many_filled_periods", None)
+    assert fault["value"] == "1000-01-01T00:00:00"
+    assert "of series 'early' in an earlier upload" in fault["message"]
 
 
 def test_a_dry_run_reports_and_stores_nothing(shop: Shop) -> None:
