@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +12,9 @@ from benchmarks.selection.data import PeriodRows, Split
 from benchmarks.selection.models import EXPECTED, PARTS, PLAIN, WEIGHED, Tried, bars_of, compare, rows_of
 from ccmtl_core import SufficientStatistics, TaskDataset
 from ccmtl_core.fitting.scoring import mean_of_task_rmse
+from tests.support.real_data import DATA, needs
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
-needs_data = pytest.mark.skipif(not DATA.exists(), reason=f"{DATA} is not there")
+needs_data = needs(DATA)
 
 
 @pytest.fixture(scope="module")

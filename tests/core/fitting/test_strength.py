@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import clarabel
 import numpy as np
@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from benchmarks.solver import school, ta_feng
-from benchmarks.ta_feng import FILE as TA_FENG
+from benchmarks.solver import ta_feng
 from ccmtl_core import (
     FusionThreshold,
     ParameterError,
@@ -31,8 +30,8 @@ from ccmtl_core.choices.single_task import start_weights
 from ccmtl_core.fitting.strength import RATIO, single_task_cuts
 from ccmtl_core.solver.objective import FusionProblem, row_norms
 from tests.core.fusion_problems import Instance, disconnected, instances, random_graph, regular
-
-DATA = Path(__file__).parents[4] / "shared" / "data"
+from tests.core.school_like import school, school_like
+from tests.support.real_data import DATA, SCHOOL, TA_FENG, needs
 
 
 def least_load(instance: Instance) -> float:
@@ -238,17 +237,20 @@ def holds_on_either_side(data: SufficientStatistics, graph: TaskGraph, bounds: F
     assert bounds.bracket[1] <= RATIO * bounds.bracket[0]
 
 
-@pytest.mark.skipif(not (DATA / school.FILE).exists(), reason=f"the School set is not here: {DATA}")
-def test_school() -> None:
-    data = school.read(DATA / school.FILE)
+@pytest.mark.parametrize(
+    ("pupils", "least", "most"),
+    [(school_like, 7472, 7845), pytest.param(school, 1.009e4, 1.06e4, marks=needs(SCHOOL))],
+)
+def test_school(pupils: Callable[[], TaskDataset], least: float, most: float) -> None:
+    data = SufficientStatistics.from_dataset(pupils())
     graph = nearest_neighbour_graph(start_weights(data))
     bounds = fusion_threshold(data, graph, ratio=1.05)
     holds_on_either_side(data, graph, bounds)
     low, high = bounds.bracket
-    assert 1.009e4 <= low <= high <= 1.06e4
+    assert least <= low <= high <= most
 
 
-@pytest.mark.skipif(not (DATA / TA_FENG).exists(), reason=f"the Ta-Feng set is not here: {DATA}")
+@needs(TA_FENG)
 def test_ta_feng() -> None:
     data = ta_feng.read(DATA)
     graph = nearest_neighbour_graph(start_weights(data))

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 import pytest
-import scipy.io
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ccmtl_core import SufficientStatistics, TaskDataset, TriangularStatistics
 from ccmtl_core.statistics.least_squares import MAX_DIGITS, LeastSquares
 from tests.core.problems import datasets, exact_residual
+from tests.core.school_like import each_school
 
 Form: TypeAlias = type[SufficientStatistics] | type[TriangularStatistics]
 every_form = pytest.mark.parametrize("form", [SufficientStatistics, TriangularStatistics])
-
-SCHOOL = Path(__file__).parents[4] / "shared/data/school/school.mat"
 
 
 def solve(form: Form, X: np.ndarray, y: np.ndarray) -> LeastSquares:
@@ -166,12 +164,13 @@ def test_total_digits_are_those_of_the_sum() -> None:
 
 
 @every_form
-@pytest.mark.skipif(not SCHOOL.exists(), reason="the School data are not beside this checkout")
-def test_rank_and_weights_of_school_equal_those_of_its_rows(form: Form) -> None:
-    cells = scipy.io.loadmat(SCHOOL)
-    X = [block.astype(np.float64) for block in cells["X"].ravel()]
-    y = [block.astype(np.float64).ravel() for block in cells["Y"].ravel()]
-    start = form.from_dataset(TaskDataset.from_arrays(X, y)).least_squares
+@each_school
+def test_rank_and_weights_of_school_equal_those_of_its_rows(
+    form: Form, pupils: Callable[[], TaskDataset]
+) -> None:
+    data = pupils()
+    start = form.from_dataset(data).least_squares
+    X, y = np.split(data.X, data.offsets[1:-1]), np.split(data.y, data.offsets[1:-1])
     assert start.rank.tolist() == [np.linalg.matrix_rank(block) for block in X]
     assert start.rank.max() < 28
     expected = np.array([np.linalg.pinv(a) @ b for a, b in zip(X, y, strict=True)])

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import zipfile
-from pathlib import Path
 
 import pytest
 
 from tests.app.datasets.conftest import Shop
+from tests.support.real_data import TA_FENG, needs
 
-ARCHIVE = Path(__file__).parents[5] / "shared" / "data" / "ta_feng" / "ta_feng.csv.zip"
 
-
-@pytest.mark.skipif(not ARCHIVE.exists(), reason="the Ta-Feng file is not beside this checkout")
+@needs(TA_FENG)
 def test_the_real_file_is_accepted_as_it_comes(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    with zipfile.ZipFile(ARCHIVE) as archive:
+    with zipfile.ZipFile(TA_FENG) as archive:
         content = archive.read(archive.namelist()[0])
     settings = shop.app.state.settings.model_copy(update={"max_upload_bytes": len(content)})
     monkeypatch.setattr(shop.app.state, "settings", settings)
