@@ -18,9 +18,8 @@ import numpy as np
 import psutil
 
 from app.settings import Settings
-from tests.support.processes import is_running, wait_until
+from tests.support.processes import PATIENCE, is_running, wait_until
 
-START_SECONDS = 60
 FINAL = {"succeeded", "failed", "cancelled"}
 
 
@@ -39,7 +38,7 @@ class Service:
 
     def api(self) -> int:
         """Return the pid of the API, when it runs."""
-        return wait_until(lambda: self._pids("app.main"), 20, "the API's start")[0]
+        return wait_until(lambda: self._pids("app.main"), "the API's start")[0]
 
     def workers(self) -> list[int]:
         """Return the pids of the workers."""
@@ -55,7 +54,7 @@ class Service:
         def pid() -> int | None:
             return next((p for p in self.fits() if job_id in psutil.Process(p).cmdline()), None)
 
-        return wait_until(pid, 20, "the start of the fit child") or 0
+        return wait_until(pid, "the start of the fit child") or 0
 
     def all_pids(self) -> list[int]:
         """Return the pids of the supervisor and everything under it."""
@@ -84,14 +83,14 @@ def running_service(folder: Path, **settings: Any) -> Iterator[Service]:
         command = [sys.executable, "-m", "app.commands.cli", "serve"]
         process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stderr=log)
     try:
-        with httpx2.Client(base_url=_address(process, log_file), timeout=60) as client:
+        with httpx2.Client(base_url=_address(process, log_file), timeout=PATIENCE) as client:
             service = Service(chosen, process, log_file, client)
-            wait_until(lambda: client.get("/readyz").status_code == 200, START_SECONDS, "readiness")
+            wait_until(lambda: client.get("/readyz").status_code == 200, "readiness")
             yield service
             if process.poll() is None:
                 pids = service.all_pids()
                 process.terminate()
-                assert process.wait(timeout=30) == 0, service.log
+                assert process.wait(PATIENCE) == 0, service.log
                 assert [pid for pid in pids if is_running(pid)] == []
     finally:
         process.kill()
@@ -104,7 +103,7 @@ def _address(process: subprocess.Popen[bytes], log_file: Path) -> str:
         found = re.search(r"listening on (http://\S+)", log_file.read_text())
         return found and found[1]
 
-    return wait_until(address, START_SECONDS, "the service's start") or ""
+    return wait_until(address, "the service's start") or ""
 
 
 def sales_csv(n_products: int, n_days: int, seed: int = 0) -> bytes:
@@ -157,13 +156,10 @@ def read_job(client: httpx2.Client, job_id: str) -> Mapping[str, Any]:
     return body
 
 
-def wait_for_end(client: httpx2.Client, job_id: str, seconds: float) -> Mapping[str, Any]:
+def wait_for_end(client: httpx2.Client, job_id: str) -> Mapping[str, Any]:
     """Wait for the job's final state and return the job."""
-    deadline = time.monotonic() + seconds
-    while (job := read_job(client, job_id))["state"] not in FINAL:
-        assert time.monotonic() < deadline, f"the job is still {job}"
-        time.sleep(0.1)
-    return job
+    wait_until(lambda: read_job(client, job_id)["state"] in FINAL, f"the end of {job_id}")
+    return read_job(client, job_id)
 
 
 def versions_of(client: httpx2.Client, model: str) -> list[int]:
@@ -182,7 +178,7 @@ def wait_for_phase(client: httpx2.Client, job_id: str, name: str) -> None:
         assert job["state"] not in FINAL, f"the job ended before {name}: {job}"
         return name in (job["progress"] or {}).get("phase", "")
 
-    wait_until(arrived, 60, f"phase {name}")
+    wait_until(arrived, f"phase {name}")
 
 
 def queue_long_training(client: httpx2.Client, model: str = "long") -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from examples.local_service import LocalService
+from tests.support.processes import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 SETTING_UP = re.compile(r"^(git|make|docker|export|createdb|ccmtl)\b", re.MULTILINE)
@@ -61,7 +62,7 @@ def python_of(page: str, folder: Path) -> str:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     assert run.returncode == 0, run.stderr
@@ -84,7 +85,7 @@ def run_in(folder: Path, commands: str) -> str:
     command = ["bash", "-euc", commands]
     path = {**os.environ, "PYTHONPATH": str(ROOT)}
     run = subprocess.run(
-        command, cwd=folder, env=path, capture_output=True, text=True, timeout=120, check=False
+        command, cwd=folder, env=path, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert run.returncode == 0, run.stdout + run.stderr
     return run.stdout
@@ -130,7 +131,7 @@ def test_the_commands_work_as_they_stand(page: str, service: LocalService) -> No
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     assert run.returncode == 0, run.stdout + run.stderr

@@ -27,11 +27,11 @@ def test_killed_api_leaves_no_trace_of_an_upload(service: Service) -> None:
             f"Content-Type: text/csv\r\nContent-Length: {len(content)}\r\n\r\n"
         )
         connection.sendall(head.encode() + content[: len(content) // 2])
-        wait_until(lambda: set(files_in(stored)) - before, 10, "the incoming file")
+        wait_until(lambda: set(files_in(stored)) - before, "the incoming file")
         killed = service.api()
         os.kill(killed, signal.SIGKILL)
-    wait_until(lambda: service.api() != killed, 10, "the restart")
-    wait_until(lambda: service.client.get("/readyz").status_code == 200, 30, "readiness")
+    wait_until(lambda: service.api() != killed, "the restart")
+    wait_until(lambda: service.client.get("/readyz").status_code == 200, "readiness")
     assert service.client.get("/v1/datasets/sales/versions").json()["items"] == []
     left = {path for path in set(files_in(stored)) - before if not path.name.startswith("ccmtl.db")}
     assert left == set()

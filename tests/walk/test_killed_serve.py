@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 
-from tests.support.processes import is_running, wait_until
+from tests.support.processes import PATIENCE, is_running, wait_until
 from tests.support.service import (
     queue_long_training,
     read_job,
@@ -25,16 +24,14 @@ def test_job_outlives_supervisor_service_and_worker(start_service: StartService)
         assert len(pids) == 4, "supervisor, API, worker, fit"
         service.process.kill()
         service.process.wait()
-        wait_until(lambda: not any(map(is_running, pids)), 2, "the end of all processes")
+        wait_until(lambda: not any(map(is_running, pids)), "the end of all processes")
 
     with start_service(job_lease_seconds=2) as service:
         service.fit_of(job_id)
         assert read_job(service.client, job_id)["attempt"] == 2
         pids = service.all_pids()
-        asked_at = time.monotonic()
         service.process.terminate()
-        assert service.process.wait(timeout=15) == 0, service.log
-        assert time.monotonic() - asked_at < 10
+        assert service.process.wait(PATIENCE) == 0, service.log
         assert [pid for pid in pids if is_running(pid)] == []
         assert f"{job_id} attempt 2 is queued" in service.log, "it was not given back"
 
@@ -43,12 +40,10 @@ def test_job_outlives_supervisor_service_and_worker(start_service: StartService)
         assert read_job(service.client, job_id)["attempt"] == 3
         wait_for_phase(service.client, job_id, "solve")
         os.kill(service.workers()[0], signal.SIGKILL)
-        killed_at = time.monotonic()
-        wait_until(lambda: not is_running(fit), 2, "the end of the fit")
-        wait_until(lambda: read_job(service.client, job_id)["attempt"] == 4, 20, "the next attempt")
+        wait_until(lambda: not is_running(fit), "the end of the fit")
+        wait_until(lambda: read_job(service.client, job_id)["attempt"] == 4, "the next attempt")
         assert service.fit_of(job_id) != fit
-        assert time.monotonic() - killed_at < 20
 
-        assert wait_for_end(service.client, job_id, 120)["state"] == "succeeded"
+        assert wait_for_end(service.client, job_id)["state"] == "succeeded"
         assert read_job(service.client, job_id)["attempt"] == 4
         assert versions_of(service.client, "m") == [1]

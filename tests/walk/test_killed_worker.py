@@ -11,7 +11,7 @@ import httpx2
 import psutil
 import pytest
 
-from tests.support.processes import is_running, wait_until
+from tests.support.processes import PATIENCE, is_running, wait_until
 from tests.support.service import (
     Service,
     queue_long_training,
@@ -42,12 +42,12 @@ def suspend() -> Iterator[Suspend]:
 def test_killed_and_suspended_fits_are_run_again(service: Service, suspend: Suspend) -> None:
     job_id = queue_long_training(service.client, "fit")
     os.kill(service.fit_of(job_id), signal.SIGKILL)
-    wait_until(lambda: read_job(service.client, job_id)["attempt"] == 2, 20, "the second attempt")
+    wait_until(lambda: read_job(service.client, job_id)["attempt"] == 2, "the second attempt")
     assert "ended by SIGKILL" in service.log
     fit = service.fit_of(job_id)
     wait_for_phase(service.client, job_id, "solve")
     suspend(fit)
-    job = wait_for_end(service.client, job_id, 120)
+    job = wait_for_end(service.client, job_id)
     assert (job["state"], job["attempt"]) == ("succeeded", 3)
     assert not is_running(fit)
     assert versions_of(service.client, "fit") == [1]
@@ -60,7 +60,7 @@ def suspended_run(service: Service, suspend: Suspend, job_id: str) -> tuple[int,
     worker, attempt = psutil.Process(fit).ppid(), read_job(service.client, job_id)["attempt"]
     suspend(worker)
     suspend(fit)
-    wait_until(lambda: read_job(service.client, job_id)["attempt"] > attempt, 20, "the next attempt")
+    wait_until(lambda: read_job(service.client, job_id)["attempt"] > attempt, "the next attempt")
     return worker, fit
 
 
@@ -71,12 +71,12 @@ def test_run_suspended_past_its_lease_writes_nothing_when_it_wakes(
     job_id = queue_long_training(service.client, "suspended-run")
     worker, fit = suspended_run(service, suspend, job_id)
     os.kill(worker, signal.SIGCONT)
-    wait_until(lambda: not is_running(fit), 5, "the end of the stale fit")
+    wait_until(lambda: not is_running(fit), "the end of the stale fit")
     _, fit = suspended_run(service, suspend, job_id)
-    job = wait_for_end(service.client, job_id, 120)
+    job = wait_for_end(service.client, job_id)
     assert (job["state"], job["attempt"]) == ("succeeded", 3)
     os.kill(fit, signal.SIGCONT)
-    wait_until(lambda: f"{job_id} attempt 2 is no longer ours" in service.log, 60, "the stale fit's end")
+    wait_until(lambda: f"{job_id} attempt 2 is no longer ours" in service.log, "the stale fit's end")
     assert read_job(service.client, job_id) == job
     assert versions_of(service.client, "suspended-run") == [1]
 
@@ -84,7 +84,7 @@ def test_run_suspended_past_its_lease_writes_nothing_when_it_wakes(
 def test_killed_api_and_workers_are_started_again(service: Service) -> None:
     for pid in (service.api(), *service.workers()):
         os.kill(pid, signal.SIGKILL)
-        wait_until(lambda pid=pid: not is_running(pid), 2, "its end")
+        wait_until(lambda pid=pid: not is_running(pid), "its end")
     # The supervisor holds the socket: a call during the restart waits for its answer.
-    assert httpx2.get(f"{service.client.base_url}/healthz", timeout=60).status_code == 200
-    wait_until(lambda: len(service.workers()) == 2, 10, "the workers' restart")
+    assert httpx2.get(f"{service.client.base_url}/healthz", timeout=PATIENCE).status_code == 200
+    wait_until(lambda: len(service.workers()) == 2, "the workers' restart")

@@ -22,10 +22,10 @@ def test_each_job_is_run_once_and_each_change_is_seen_by_both(start_service: Sta
             client.post("/v1/training-jobs", json=request).json()["id"]
             for client in (one.client, other.client) * 3
         ]
-        ended = [wait_for_end(one.client, job_id, 120) for job_id in ids]
+        ended = [wait_for_end(one.client, job_id) for job_id in ids]
         assert [(job["state"], job["attempt"]) for job in ended] == [("succeeded", 1)] * 6
         assert sorted(versions_of(other.client, "shared")) == [1, 2, 3, 4, 5, 6]
         forecast = "/v1/models/shared/forecast?unique_id=P000001"
         assert one.client.get(forecast).json() == other.client.get(forecast).json()
         assert one.client.delete("/v1/models/shared").status_code == 204
-        wait_until(lambda: other.client.get(forecast).status_code == 404, 5, "the deletion seen by the other")
+        wait_until(lambda: other.client.get(forecast).status_code == 404, "the deletion seen by the other")

@@ -15,7 +15,7 @@ from app.persistence.database import Database
 from app.registry import service as registry
 from app.settings import Settings
 from ccmtl_core import CCMTLModel
-from tests.support.processes import is_running, wait_until
+from tests.support.processes import PATIENCE, is_running, wait_until
 from tests.support.service import (
     Service,
     queue_long_training,
@@ -85,7 +85,7 @@ def train(client: httpx2.Client) -> dict[str, Any]:
     report = upload_csv(client, "odd", sales_file())["report"]
     assert (report["series"], report["rows"]) == (len(ODD_IDS), SALES.size)
     job_id = start_training(client, dataset="odd", model="odd", fusion_strength=3.0, lags=LAGS)
-    with client.stream("GET", f"/v1/training-jobs/{job_id}/events", timeout=120) as stream:
+    with client.stream("GET", f"/v1/training-jobs/{job_id}/events", timeout=PATIENCE) as stream:
         events = [json.loads(line[6:]) for line in stream.iter_lines() if line.startswith("data: ")]
     assert events[-1] == read_job(client, job_id)
     assert events[-1]["state"] == "succeeded", events[-1]
@@ -161,8 +161,8 @@ def test_a_running_job_is_cancelled(service: Service) -> None:
     wait_for_phase(service.client, job_id, "solve")
     answer = service.client.post(f"/v1/training-jobs/{job_id}/cancel")
     assert (answer.status_code, answer.json()["cancel_requested"]) == (202, True)
-    assert wait_for_end(service.client, job_id, 15)["state"] == "cancelled"
-    wait_until(lambda: not is_running(fit), 2, "the end of the fit")
+    assert wait_for_end(service.client, job_id)["state"] == "cancelled"
+    wait_until(lambda: not is_running(fit), "the end of the fit")
     assert versions_of(service.client, "long") == []
     assert service.client.post(f"/v1/training-jobs/{job_id}/cancel").status_code == 409
 
@@ -173,7 +173,7 @@ def test_a_job_whose_data_is_at_fault_fails_in_words(service: Service) -> None:
     rows = "".join(f"tea,2025-01-{day:02d},{1e200 if day == 9 else 1.0}\n" for day in range(1, 29))
     upload_csv(service.client, "huge", f"unique_id,ds,y\n{rows}".encode())
     job_id = start_training(service.client, dataset="huge", model="huge", fusion_strength=1.0)
-    job = wait_for_end(service.client, job_id, 60)
+    job = wait_for_end(service.client, job_id)
     assert job["state"] == "failed"
     assert job["error"]["code"] == "training_failed"
     assert "'tea'" in job["error"]["detail"]

@@ -19,6 +19,7 @@ from app.persistence.database import Database
 from app.persistence.schema import require_current
 from app.settings import Settings
 from tests.conftest import postgres_database
+from tests.support.processes import PATIENCE
 
 
 def ccmtl(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -27,7 +28,7 @@ def ccmtl(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
 
 
@@ -52,7 +53,7 @@ def imports_of(*arguments: str, **environment: str) -> set[str]:
     """The top packages that the command imports."""
     command = [sys.executable, "-X", "importtime", "-m", "app.commands.cli", *arguments]
     done = subprocess.run(
-        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60
+        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=PATIENCE
     )
     lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
     return {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}
@@ -218,10 +219,10 @@ def test_listening_is_said_once_callers_are_answered_and_a_stop_ends_well(
                 break
         assert "Application startup complete" in "".join(lines)
         url = lines[-1].rpartition(" ")[2].strip()
-        assert httpx2.get(f"{url}/healthz", timeout=5).status_code == 200
+        assert httpx2.get(f"{url}/healthz", timeout=PATIENCE).status_code == 200
         process.send_signal(stop)
         rest = process.stderr.read()
-        assert process.wait(20) == 0, rest
+        assert process.wait(PATIENCE) == 0, rest
     assert "Traceback" not in rest
 
 
@@ -240,7 +241,7 @@ def test_output_that_cannot_be_written_is_one_sentence(arguments: str) -> None:
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=120,
+            timeout=PATIENCE,
         )
     assert done.stderr == "Standard output cannot be written: No space left on device\n"
     assert done.returncode == 1
@@ -261,13 +262,16 @@ def test_an_interrupt_during_the_imports_ends_the_command_quietly(
             assert process.poll() is None
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, errors) == (130, "")
 
 
 def test_the_command_begins_where_it_is_said_to() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "app.commands.entry", "--help"], capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "app.commands.entry", "--help"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     assert " statistics-sql " in done.stdout

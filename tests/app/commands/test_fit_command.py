@@ -36,6 +36,7 @@ from ccmtl_core.data.synthetic import syn
 from ccmtl_core.fitting.scoring import RULES
 from ccmtl_core.fitting.selection import FOLDS
 from ccmtl_core.solver.fusion_solver import SOLVERS
+from tests.support.processes import PATIENCE
 
 COMMAND = [sys.executable, "-m", "app.commands.cli", "fit"]
 COLUMNS = ["--task", "id", "--target", "y", "--features", "a,b"]
@@ -63,7 +64,7 @@ def test_json_report_and_model_equal_a_fit_in_the_library(
 ) -> None:
     model_file = tmp_path / "model.npz"
     arguments = [csv, *COLUMNS, "--fusion-strength", "0.5", "--json", "--output", model_file]
-    done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     report = json.loads(done.stdout)
@@ -327,7 +328,7 @@ def test_a_terminal_gets_a_bar_and_a_pipe_none(csv: Path) -> None:
         except OSError:  # the terminal closed with its process
             break
     os.close(ours)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     assert json.loads(output)["status"] == "converged"
     assert "solve" in drawn.decode()

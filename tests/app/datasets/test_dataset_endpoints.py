@@ -22,6 +22,7 @@ from app.settings import Settings
 from ccmtl_core.forecasting import SeriesPanel
 from tests.app.datasets.stored.test_coverage import forget
 from tests.support.models import add_version, trained
+from tests.support.processes import PATIENCE
 
 SALES = {"name": "sales", "kind": "series", "frequency": "D"}
 FIRST = "unique_id,ds,y\na,2000-01-01,1\na,2000-01-02,2\n"
@@ -201,7 +202,7 @@ def test_two_appends_at_once_do_not_both_count(
     write_segment = upload.write_segment
 
     def wait_then_write(*arguments: Any) -> None:
-        both_read.wait(30)
+        both_read.wait(PATIENCE)
         write_segment(*arguments)
 
     monkeypatch.setattr(upload, "write_segment", wait_then_write)

@@ -18,6 +18,7 @@ from app.persistence.database import Database, DatabaseNow
 from app.persistence.models import JobState
 from app.settings import Settings
 from tests.app.jobs.conftest import AddJob, let_lease_run_out, read_job
+from tests.support.processes import PATIENCE
 
 LEASE, MAX = 10.0, 3
 
@@ -255,7 +256,7 @@ def test_400_jobs_are_claimed_exactly_once(settings: Settings, database: Databas
         )
         for _ in range(4)
     ]
-    claimed = [claimer.communicate(timeout=60)[0].split() for claimer in claimers]
+    claimed = [claimer.communicate(timeout=PATIENCE)[0].split() for claimer in claimers]
     assert [claimer.returncode for claimer in claimers] == [0] * 4
     assert sorted(job for part in claimed for job in part) == ids
     assert sum(1 for part in claimed if part) > 1, "only one process claimed: nothing ran side by side"

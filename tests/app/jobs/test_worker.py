@@ -16,9 +16,9 @@ from app.persistence.database import Database
 from app.persistence.models import JobState
 from app.settings import Settings
 from tests.app.jobs.conftest import AddJob, read_job
-from tests.support.processes import is_running, wait_until
+from tests.support.processes import PATIENCE, is_running, wait_until
 
-LEASE = 2.0
+LEASE = 3.0
 
 StartWorker = Callable[[], "subprocess.Popen[bytes]"]
 
@@ -49,11 +49,11 @@ def pid_file(tmp_path: Path) -> str:
 def fit_pid(pid_file: str, attempt: int) -> int:
     """Wait for the start of the attempt's fit child and return its pid."""
     path = Path(f"{pid_file}.{attempt}")
-    return int(wait_until(lambda: path.exists() and path.read_text(), 30, f"the start of attempt {attempt}"))
+    return int(wait_until(lambda: path.exists() and path.read_text(), f"the start of attempt {attempt}"))
 
 
-def wait_for_state(database: Database, job_id: str, state: JobState, seconds: float = 20) -> None:
-    wait_until(lambda: read_job(database, job_id).state == state, seconds, f"state {state}")
+def wait_for_state(database: Database, job_id: str, state: JobState) -> None:
+    wait_until(lambda: read_job(database, job_id).state == state, f"state {state}")
 
 
 def test_job_succeeds_and_the_next_one_follows(
@@ -75,7 +75,7 @@ def test_killed_workers_child_is_gone_and_another_worker_takes_over(
     child = fit_pid(pid_file, 1)
     start_worker()
     worker.kill()
-    wait_until(lambda: not is_running(child), 2, "the end of the fit child")
+    wait_until(lambda: not is_running(child), "the end of the fit child")
     wait_for_state(database, job_id, JobState.SUCCEEDED)
     assert (read_job(database, job_id).attempt, read_job(database, job_id).times_lost) == (2, 1)
 
@@ -87,7 +87,7 @@ def test_ended_worker_gives_its_job_back_at_once(
     worker = start_worker()
     child = fit_pid(pid_file, 1)
     worker.terminate()
-    assert worker.wait(timeout=5) == 0
+    assert worker.wait(PATIENCE) == 0
     assert not is_running(child)
     row = read_job(database, job_id)
     assert (row.state, row.attempt, row.times_lost) == (JobState.QUEUED, 1, 0)
@@ -101,8 +101,8 @@ def test_cancelled_jobs_child_is_ended(
     child = fit_pid(pid_file, 1)
     with database.write() as session:
         queue.request_cancel(session, job_id)
-    wait_for_state(database, job_id, JobState.CANCELLED, 5)
-    wait_until(lambda: not is_running(child), 2, "the end of the fit child")
+    wait_for_state(database, job_id, JobState.CANCELLED)
+    wait_until(lambda: not is_running(child), "the end of the fit child")
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_long_job_keeps_its_lease(
     fit_pid(pid_file, 1)
     first = read_job(database, job_id).lease_expires_at
     assert first is not None
-    wait_until(lambda: (read_job(database, job_id).lease_expires_at or 0) > first + 2 * LEASE, 20, "renewals")
+    wait_until(lambda: (read_job(database, job_id).lease_expires_at or 0) > first + 2 * LEASE, "renewals")
     assert read_job(database, job_id).attempt == 1
 
 
@@ -156,7 +156,7 @@ def test_worker_suspended_past_its_lease_ends_its_run_when_it_wakes(
     start_worker()
     new_child = fit_pid(pid_file, 2)
     sleeper.send_signal(signal.SIGCONT)
-    wait_until(lambda: not is_running(old_child), 5, "the end of the stale fit child")
+    wait_until(lambda: not is_running(old_child), "the end of the stale fit child")
     row = read_job(database, job_id)
     assert (row.state, row.attempt) == (JobState.RUNNING, 2)
     assert is_running(new_child)
@@ -181,6 +181,6 @@ def test_fit_suspended_in_the_middle_of_publishing_blocks_nobody_for_long(
     job_id = add_job({"suspended_while_publishing_at": [1], "succeeds_at": [2]})
     start_worker()
     start_worker()
-    wait_for_state(database, job_id, JobState.SUCCEEDED, 30)
+    wait_for_state(database, job_id, JobState.SUCCEEDED)
     row = read_job(database, job_id)
     assert (row.attempt, row.model_version_id) == (2, "mv_of_stand_in")

@@ -17,6 +17,7 @@ from app.persistence.database import Database
 from app.persistence.models import Base
 from app.persistence.schema import SchemaOutOfDate, migration_config, prepare, require_current, upgrade
 from app.settings import Settings
+from tests.support.processes import PATIENCE
 
 FIRST_SCHEMA_ROWS = [
     "INSERT INTO dataset VALUES ('ds', 'sales', 'series', '{}', '2025-01-01')",
@@ -103,7 +104,7 @@ def test_processes_that_start_together_on_an_empty_sqlite_file(tmp_path: Path) -
         )
         for _ in range(6)
     ]
-    errors = [starter.communicate(timeout=60)[1] for starter in starters]
+    errors = [starter.communicate(timeout=PATIENCE)[1] for starter in starters]
     assert [starter.returncode for starter in starters] == [0] * 6, errors
     database = Database(settings)
     require_current(database)

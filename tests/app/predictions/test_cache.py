@@ -16,6 +16,7 @@ from app.registry import service as registry
 from app.registry.publication import History
 from ccmtl_core.forecasting import Frequency
 from tests.support.models import add_version, trained
+from tests.support.processes import PATIENCE
 
 
 class Clock:
@@ -203,14 +204,14 @@ def test_no_one_waits_for_a_look_that_another_takes(
 
     def silent(*args: object) -> int:
         looking.set()
-        answer.wait(30)
+        answer.wait(PATIENCE)
         return 1
 
     monkeypatch.setattr(registry, "require_version", silent)
     clock.now += 2 * REFRESH_SECONDS
     one = threading.Thread(target=cache.get, args=("sales", None))
     one.start()
-    assert looking.wait(30)
+    assert looking.wait(PATIENCE)
     clock.now += 1000
     assert cache.peek("sales", None) is served
     assert cache.get("sales", None) is served

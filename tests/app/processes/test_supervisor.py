@@ -30,7 +30,7 @@ def test_a_child_that_ends_early_is_restarted_after_a_pause() -> None:
         child.keep_running()
         return len(starts) == 3
 
-    wait_until(runs_third, 20, "two restarts")
+    wait_until(runs_third, "two restarts")
     assert child.quick_ends == 2
     child.keep_running()
     assert len(starts) == 3, "a running child is left alone"

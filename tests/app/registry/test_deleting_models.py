@@ -20,7 +20,6 @@ from app.registry import service
 from app.settings import Settings
 from app.training.schemas import TrainingJobRequest
 from tests.support.models import add_dataset_version, add_version, trained
-from tests.support.processes import wait_until
 
 UNFINISHED = (JobState.QUEUED, JobState.RUNNING)
 
@@ -169,12 +168,7 @@ def test_another_process_stops_answering_soon_and_never_answers_with_old_weights
         for api in (client, second):
             assert (predict(api), predict(api, 1)) == (2.0, 1.0)
         assert client.delete("/v1/models/sales").status_code == 204
-        deleted_at = time.monotonic()
         assert predict(client) == predict(client, 1) == "model_not_found"
-        for version in (None, 1):
-            wait_until(lambda version=version: predict(second, version) == "model_not_found", 5)
-        assert predict(second) == predict(second, 1) == "model_not_found"
-        assert time.monotonic() - deleted_at < 5
         time.sleep(REFRESH_SECONDS)
         assert predict(second) == predict(second, 1) == "model_not_found"
         assert publish(database, 3.0) == 3
@@ -198,7 +192,8 @@ def test_a_version_deleted_while_it_is_loaded_is_not_found_rather_than_corrupt(
     expected = 1.0 if database_kind == "sqlite" else "model_not_found"
     assert predict(client) == expected
     monkeypatch.setattr(service, "load_matrix", load_matrix)
-    wait_until(lambda: predict(client) == "model_not_found", 5)
+    time.sleep(REFRESH_SECONDS)
+    assert predict(client) == "model_not_found"
 
 
 def test_a_model_deleted_while_a_job_publishes_is_gone_or_kept_as_a_whole(

@@ -19,6 +19,7 @@ from distributed import Client, LocalCluster
 
 from ccmtl_core import SufficientStatistics, select, statistics_from_files
 from ccmtl_core.data.synthetic import syn
+from tests.support.processes import PATIENCE
 
 FEATURES = ["x_1", "x_2", "x_3"]
 N_FILES, N_ROWS, N_WORKERS = 24, 60_000, 3
@@ -54,7 +55,7 @@ def a_worker_is_killed(client: Client) -> Iterator[list[int]]:
     lost: list[int] = []
 
     def kill() -> None:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             busy = {address: keys for address, keys in client.processing().items() if keys}
             if len(busy) == N_WORKERS:
@@ -68,7 +69,7 @@ def a_worker_is_killed(client: Client) -> Iterator[list[int]]:
     thread.start()
     yield lost
     thread.join()
-    client.wait_for_workers(N_WORKERS, timeout=60)
+    client.wait_for_workers(N_WORKERS, timeout=PATIENCE)
 
 
 def assert_same_bits(one: SufficientStatistics, other: SufficientStatistics) -> None:
