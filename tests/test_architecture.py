@@ -18,6 +18,8 @@ CORE_FOLDERS = (
     "tables", "choices", "solver", "forecasting", "fitting",
 )  # fmt: skip
 """From the ground up: each uses only those before it."""
+COMPILE_TOO = {"app.datasets.reading.csv_scan", "ccmtl_core.graph.leaf_order", "ccmtl_core.graph.leaf_search"}
+"""Besides the kernels: loops that serve one file alone."""
 MOST_FILES = 12
 """What a reader can take in of one folder."""
 CORE_DOORS = {
@@ -116,6 +118,20 @@ def test_the_service_compiles_as_the_core_does() -> None:
 
 def test_the_service_enters_the_core_by_its_doors() -> None:
     wrong = [a for a in arrows("app") if within(a[1], "ccmtl_core") and a[1] not in CORE_DOORS]
+    assert wrong == []
+
+
+def test_what_is_compiled_lies_among_the_kernels() -> None:
+    """So that a reader, and what compiles them at set-up, find all of it in one place."""
+    compiled = {"ccmtl_core.kernels.compiled.kernel", "ccmtl_core.kernels.compiled.inlined"}
+    wrong = [
+        name
+        for name, tree in TREES.items()
+        if not within(name, "ccmtl_core.kernels") and name not in COMPILE_TOO
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        and {f"{node.module}.{alias.name}" for alias in node.names} & compiled
+    ]
     assert wrong == []
 
 

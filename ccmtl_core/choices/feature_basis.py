@@ -1,4 +1,4 @@
-"""Statistics and an upper triangular L in, the statistics of the rows X L out, and weights on the way back.
+"""Statistics of the rows X L, for an upper triangular L, and weights in that basis and back.
 
 With w = L z the products X w and (X L) z are the same, and ‖L⁻¹(w_i − w_j)‖ is the Euclidean ‖z_i − z_j‖:
 fusing in a metric of one's own is fusing other features.
@@ -12,7 +12,7 @@ import numpy as np
 
 from ccmtl_core.base.arrays import locked, read_only
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.kernels.compiled import kernel
+from ccmtl_core.kernels.statistics import basis_kernels
 from ccmtl_core.statistics.inputs import Statistics
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 from ccmtl_core.statistics.triangular_statistics import TriangularStatistics
@@ -46,7 +46,7 @@ def in_basis(statistics: Statistics, L: FloatArray) -> Statistics:
     else:
         T, P = statistics.xty.shape
         gram, xty = np.empty((T, P, P)), np.empty((T, P))
-        _change(read_only(statistics.gram), read_only(statistics.xty), read_only(L), gram, xty)
+        basis_kernels.change(read_only(statistics.gram), read_only(statistics.xty), read_only(L), gram, xty)
         new = SufficientStatistics(locked(gram), locked(xty), statistics.yty, *names)
     known, found = statistics.least_squares, new.least_squares
     error = np.maximum(known.residual_error, found.residual_error)
@@ -62,7 +62,7 @@ def from_basis(Z: FloatArray, L: FloatArray) -> FloatArray:
     >>> from_basis(np.array([[1.0, 2.0]]), np.array([[1.0, 1.0], [0.0, 2.0]]))
     array([[3., 4.]])
     """
-    W: FloatArray = _times(read_only(np.ascontiguousarray(Z)), read_only(L))
+    W: FloatArray = basis_kernels.times(read_only(np.ascontiguousarray(Z)), read_only(L))
     return W
 
 
@@ -74,55 +74,5 @@ def to_basis(W: FloatArray, L: FloatArray) -> FloatArray:
     >>> to_basis(np.array([[3.0, 4.0]]), np.array([[1.0, 1.0], [0.0, 2.0]]))
     array([[1., 2.]])
     """
-    Z: FloatArray = _solve(read_only(np.ascontiguousarray(W)), read_only(L))
+    Z: FloatArray = basis_kernels.solve(read_only(np.ascontiguousarray(W)), read_only(L))
     return Z
-
-
-@kernel
-def _times(Z: FloatArray, L: FloatArray) -> FloatArray:
-    T, P = Z.shape
-    W = np.zeros((T, P))
-    for t in range(T):
-        for p in range(P):
-            for q in range(p, P):
-                W[t, p] += L[p, q] * Z[t, q]
-    return W
-
-
-@kernel
-def _solve(W: FloatArray, L: FloatArray) -> FloatArray:
-    T, P = W.shape
-    Z = np.empty((T, P))
-    for t in range(T):
-        for p in range(P - 1, -1, -1):
-            entry = W[t, p]
-            for q in range(p + 1, P):
-                entry -= L[p, q] * Z[t, q]
-            Z[t, p] = entry / L[p, p]
-    return Z
-
-
-@kernel
-def _change(
-    gram: FloatArray, xty: FloatArray, L: FloatArray, new_gram: FloatArray, new_xty: FloatArray
-) -> None:
-    """Lᵀ G L, symmetric to the bit, and Lᵀ c."""
-    T, P = xty.shape
-    half = np.empty((P, P))
-    for t in range(T):
-        for p in range(P):
-            new_xty[t, p] = 0.0
-            for r in range(p + 1):
-                new_xty[t, p] += L[r, p] * xty[t, r]
-            for q in range(P):
-                half[q, p] = 0.0
-                for r in range(p + 1):
-                    half[q, p] += gram[t, q, r] * L[r, p]
-        for p in range(P):
-            for q in range(p + 1):
-                entry = 0.0
-                for r in range(q + 1):
-                    entry += L[r, q] * half[r, p]
-                new_gram[t, p, q] = entry
-                new_gram[t, q, p] = entry
-            new_gram[t, p, p] = max(new_gram[t, p, p], 0.0)

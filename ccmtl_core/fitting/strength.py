@@ -22,10 +22,11 @@ from ccmtl_core.base.arrays import is_real, is_whole
 from ccmtl_core.base.display import counted, shown
 from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import EPS, FloatArray, IntArray
-from ccmtl_core.graph.forest import send_to_roots, spanning_forest
+from ccmtl_core.graph.forest import spanning_forest
 from ccmtl_core.graph.knn_graph import TaskGraph
 from ccmtl_core.kernels.block_products import times
 from ccmtl_core.kernels.grouping import group_sums
+from ccmtl_core.kernels.solver import edge_kernels
 from ccmtl_core.kernels.solver import system_kernels as kernels
 from ccmtl_core.solver.objective import MIN_STRENGTH, FusionProblem, row_norms
 from ccmtl_core.solver.systems.cg import flexible_cg
@@ -252,7 +253,7 @@ class _Bounds:
             D = problem.differences(phi)
             self._raise_lower(phi, D)
             U = conductance[:, None] * D
-            send_to_roots(*forest, self.g - problem.divergence(U), U)
+            edge_kernels.send_to_roots(*forest, self.g - problem.divergence(U), U)
             share = self._lower_upper(U)
             rho = np.minimum(rho / np.sqrt(np.maximum(share, _LEAST_SHARE)), _WIDEST)
 

@@ -1,4 +1,4 @@
-"""A graph in, a breadth-first forest out, along which what does not balance can be sent to the roots."""
+"""Breadth-first trees of a graph, along which flows that do not balance can be sent to the roots."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from ccmtl_core.base.types import BoolArray, FloatArray, IndexArray
 from ccmtl_core.graph.knn_graph import TaskGraph
-from ccmtl_core.kernels.compiled import kernel
 
 
 class Forest(NamedTuple):
@@ -61,23 +60,3 @@ def spanning_forest(graph: TaskGraph, preferred: BoolArray | None = None) -> For
     edge[child] = np.searchsorted(i * T + j, low * T + high)
     sign[child] = np.where(child == low, 1.0, -1.0)
     return Forest(order, parent, edge, sign)
-
-
-@kernel
-def send_to_roots(
-    order: IndexArray,
-    parent: IndexArray,
-    edge: IndexArray,
-    sign: FloatArray,
-    residual: FloatArray,
-    U: FloatArray,
-) -> None:
-    """Add to the flows U (E, P), in place, what carries the residual (T, P) of every task to its root."""
-    for place in range(order.size - 1, -1, -1):
-        t = order[place]
-        if parent[t] < 0:
-            continue
-        for p in range(residual.shape[1]):
-            U[edge[t], p] += sign[t] * residual[t, p]
-            residual[parent[t], p] += residual[t, p]
-            residual[t, p] = 0.0

@@ -19,12 +19,8 @@ from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.frozen_value import FrozenValue
 from ccmtl_core.base.types import EPS, BoolArray, FloatArray, IntArray
 from ccmtl_core.data.row_blocks import IN_PLACE
-from ccmtl_core.kernels.compiled import kernel
 from ccmtl_core.kernels.statistics.qr_kernel import CHUNK, accumulate_factor
 from ccmtl_core.statistics.least_squares import SURE, column_lengths
-
-SLACK = 1e-9
-"""By how much, relatively, rounding may have moved sums beyond what rows can have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,22 +71,6 @@ def means_of(weight: FloatArray | None, x_sum: FloatArray | None, y_sum: FloatAr
     overall = np.tile(x_sum.sum(axis=0) / total, (len(weight), 1))
     x = np.divide(x_sum, weight[:, None], out=overall, where=some[:, None])
     return Means(weight, x, y)
-
-
-@kernel
-def impossible_sums(
-    gram: FloatArray, yty: FloatArray, weight: FloatArray, x_sum: FloatArray, y_sum: FloatArray
-) -> BoolArray:
-    """Tasks whose sums no rows can have, (T,): Cauchy and Schwarz bound a sum by weight and squares."""
-    T, P = x_sum.shape
-    bad = np.zeros(T, dtype=np.bool_)
-    for t in range(T):
-        root = np.sqrt(weight[t]) * (1.0 + SLACK)  # of a negative weight NaN, which nothing is below
-        possible = abs(y_sum[t]) <= root * np.sqrt(yty[t])
-        for p in range(P):
-            possible &= abs(x_sum[t, p]) <= root * np.sqrt(gram[t, p, p])
-        bad[t] = not (possible and root < np.inf)
-    return bad
 
 
 def refuse_unequal_sums(one: FloatArray | None, other: FloatArray | None) -> None:

@@ -1,4 +1,4 @@
-"""Products and sums in, nothing out where rows can have them; the others are refused, task by task."""
+"""Refuses products and sums that no rows can have, task by task."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from ccmtl_core.base.arrays import all_finite, refuse_each
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
-from ccmtl_core.statistics.centring import impossible_sums
+from ccmtl_core.kernels.statistics.gram_kernel import SLACK
 
 MAX_SQUARES = 1e90
 LEAST_SQUARES = float(np.finfo(np.float64).tiny)
@@ -58,17 +58,22 @@ def refuse_impossible_sums(
     x_sum: FloatArray,
     y_sum: FloatArray,
 ) -> None:
-    """Refuse sums that no rows with these products can have.
+    """Refuse sums that no rows with these products can have: Cauchy and Schwarz bound them.
 
     Raises
     ------
     DataError
         Sums beyond what weights and squares allow.
     """
-    bad = impossible_sums(gram, yty, weight, x_sum, y_sum)
+    squares, sums = (
+        np.column_stack([np.diagonal(gram, axis1=1, axis2=2), yty]),
+        np.column_stack([x_sum, y_sum]),
+    )
+    with np.errstate(invalid="ignore"):  # of a negative weight NaN, which nothing is below
+        most = np.sqrt(weight) * (1.0 + SLACK)
+        bad = ~((np.abs(sums) <= most[:, None] * np.sqrt(squares)).all(axis=1) & (most < np.inf))
     if bad.any():
-        squares = np.column_stack([np.diagonal(gram, axis1=1, axis2=2), yty])
-        lost = (squares < LEAST_SQUARES) & (np.column_stack([x_sum, y_sum]) != 0.0)
+        lost = (squares < LEAST_SQUARES) & (sums != 0.0)
         _refuse(bad & lost.any(axis=1), task_ids, f"{_MISFIT}; do squares underflow? {_SMALL}")
     _refuse(bad, task_ids, _MISFIT)
 

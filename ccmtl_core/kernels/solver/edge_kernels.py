@@ -264,6 +264,26 @@ def dual_step(
 
 
 @kernel
+def send_to_roots(
+    order: IndexArray,
+    parent: IndexArray,
+    edge: IndexArray,
+    sign: FloatArray,
+    residual: FloatArray,
+    U: FloatArray,
+) -> None:
+    """Add to the flows U (E, P), in place, what carries the residual (T, P) of every task to its root."""
+    for place in range(order.size - 1, -1, -1):
+        t = order[place]
+        if parent[t] < 0:
+            continue
+        for p in range(residual.shape[1]):
+            U[edge[t], p] += sign[t] * residual[t, p]
+            residual[parent[t], p] += residual[t, p]
+            residual[t, p] = 0.0
+
+
+@kernel
 def push_to_roots(
     order: IndexArray,
     parent: IndexArray,

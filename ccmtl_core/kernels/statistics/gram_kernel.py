@@ -23,7 +23,9 @@ from ccmtl_core.kernels.vectors import pointer
 PIECE = 16 * ROWS
 CACHED = 2048
 """Numbers of X that all pairs of blocks pass over before the next rows are read."""
-SLACK, SMALL = 1e-9, 1e-280
+SLACK = 1e-9
+"""By how much, relatively, rounding may have moved sums beyond what rows can have."""
+SMALL = 1e-280
 
 
 def accumulate_gram(

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ccmtl_core.graph.forest import send_to_roots, spanning_forest
+from ccmtl_core.graph.forest import spanning_forest
+from ccmtl_core.kernels.solver.edge_kernels import send_to_roots
 from ccmtl_core.solver.objective import FusionProblem
 from tests.core.fusion_problems import GRAPHS, random_graph, regular
 
