@@ -20,6 +20,7 @@ from fastapi import Depends, FastAPI
 from app.datasets import endpoints as datasets
 from app.datasets.stored.segments import sweep
 from app.http import health
+from app.http.answers import FinishedAnswers
 from app.http.errors import install_error_handlers
 from app.http.openapi import DocumentedAPI
 from app.http.parameters import check_queries
@@ -62,6 +63,7 @@ def create_app(settings: Settings) -> FastAPI:
         app.include_router(slice_.router, dependencies=[Depends(check_queries)])
     app.include_router(health.router)  # probes may append what they like
     add_reference(app)
+    app.add_middleware(FinishedAnswers)
     return app
 
 

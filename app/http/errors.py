@@ -23,7 +23,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -148,14 +148,10 @@ class InsufficientStorage(AppError):
     status, title = 507, "Insufficient storage"
 
 
-def _respond(problem: Problem, headers: dict[str, str] | None = None) -> JSONResponse:
+def _respond(problem: Problem, headers: dict[str, str] | None = None) -> Response:
     retry = {"Retry-After": RETRY_SECONDS} if problem.status == ServiceUnavailable.status else {}
-    return JSONResponse(
-        problem.model_dump(mode="json"),
-        problem.status,
-        media_type=MEDIA_TYPE,
-        headers={**retry, **(headers or {})},
-    )
+    body = problem.model_dump_json() + "\n"  # an unexpected error does not pass `app.http.answers`
+    return Response(body, problem.status, {**retry, **(headers or {})}, MEDIA_TYPE)
 
 
 def faults_of(errors: Iterable[Mapping[str, Any]], *prefix: str) -> list[Fault]:
@@ -226,11 +222,11 @@ def install_error_handlers(app: FastAPI) -> None:
     """Make every error of ``app`` a problem document of the one shape."""
 
     @app.exception_handler(AppError)
-    async def _app_error(request: Request, error: AppError) -> JSONResponse:
+    async def _app_error(request: Request, error: AppError) -> Response:
         return _respond(error.problem)
 
     @app.exception_handler(RequestValidationError)
-    async def _validation_error(request: Request, error: RequestValidationError) -> JSONResponse:
+    async def _validation_error(request: Request, error: RequestValidationError) -> Response:
         faults = faults_of(error.errors())
         return _respond(
             InvalidContent(
@@ -241,7 +237,7 @@ def install_error_handlers(app: FastAPI) -> None:
         )
 
     @app.exception_handler(HTTPException)
-    async def _http_error(request: Request, error: HTTPException) -> JSONResponse:
+    async def _http_error(request: Request, error: HTTPException) -> Response:
         code = {404: "route_not_found", 405: "method_not_allowed"}.get(error.status_code, "http_error")
         title = detail = str(error.detail)
         if code == "route_not_found":
@@ -258,7 +254,7 @@ def install_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(OperationalError)
     @app.exception_handler(PoolTimeout)
-    async def _database_away(request: Request, error: SQLAlchemyError) -> JSONResponse:
+    async def _database_away(request: Request, error: SQLAlchemyError) -> Response:
         logger.error("the database failed in %s %s: %s", request.method, request.url.path, error)
         if _is_full(error):
             return _respond(_storage_full().problem)
@@ -269,7 +265,7 @@ def install_error_handlers(app: FastAPI) -> None:
         )
 
     @app.exception_handler(OSError)
-    async def _storage_failed(request: Request, error: OSError) -> JSONResponse:
+    async def _storage_failed(request: Request, error: OSError) -> Response:
         if error.errno not in _FULL | _UNUSABLE:
             raise error
         logger.error("the data folder failed in %s %s: %s", request.method, request.url.path, error)
@@ -283,7 +279,7 @@ def install_error_handlers(app: FastAPI) -> None:
         )
 
     @app.exception_handler(Exception)
-    async def _unexpected(request: Request, error: Exception) -> JSONResponse:
+    async def _unexpected(request: Request, error: Exception) -> Response:
         logger.error("unhandled error in %s %s", request.method, request.url.path, exc_info=error)
         return _respond(
             AppError("internal_error", "The service failed; the operator's log has the details.").problem

@@ -1,6 +1,7 @@
-"""The API goes in; its reference at ``/docs`` comes out, from files of this machine: it needs no internet.
+"""The page of reference at ``/docs``, and ``/``, which says where that and everything else is.
 
-FastAPI's own page takes script and style from a public content network, and stays blank without it.
+FastAPI's own page of reference loads its script and style from a public content network, and stays blank
+where that cannot be reached. This one is made of files that lie on this machine.
 """
 
 from __future__ import annotations
@@ -10,22 +11,42 @@ from pathlib import Path
 import fastapi_offline
 from fastapi import FastAPI, Request
 from fastapi.openapi.docs import get_swagger_ui_html
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 
 FILES = Path(fastapi_offline.__file__).parent / "static"
 PAGE, FOLDER = "/docs", "/docs/files"
+LINKS = {
+    "reference": PAGE,
+    "openapi": "/openapi.json",
+    "health": "/healthz",
+    "datasets": "/v1/datasets",
+    "training_jobs": "/v1/training-jobs",
+    "models": "/v1/models",
+}
+"""Where a caller can go on from ``/``."""
 
 
 def add_reference(app: FastAPI) -> None:
-    """Serve the page of ``app``, which must have none of FastAPI's, and the files that it needs."""
+    """Serve ``/``, the page of ``app``, which must have none of FastAPI's, and the files that it needs."""
     app.mount(FOLDER, StaticFiles(directory=FILES))
     app.add_route(PAGE, _page, include_in_schema=False)
+    app.add_route("/", _links, include_in_schema=False)
+
+
+def _root(request: Request) -> str:
+    """The path under which a proxy shows this service."""
+    root: str = request.scope.get("root_path", "")
+    return root.rstrip("/")
+
+
+async def _links(request: Request) -> JSONResponse:
+    return JSONResponse({name: _root(request) + path for name, path in LINKS.items()})
 
 
 async def _page(request: Request) -> HTMLResponse:
     app: FastAPI = request.app
-    root = request.scope.get("root_path", "").rstrip("/")
+    root = _root(request)
     return get_swagger_ui_html(
         openapi_url=f"{root}{app.openapi_url}",
         title=f"{app.title} reference",

@@ -22,6 +22,100 @@ class DataUsed(Wire):
     id: str
 
 
+class Stored(BaseModel):
+    """A part of what a version was stored with.
+
+    Fields that come later need a default, as stored versions lack them, and stored fields that this program
+    does not know are passed on.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+
+class Metrics(Stored):
+    """Errors on held-out rows by method, and the counts behind them.
+
+    The methods are the model itself (``ccmtl``), one model for all tasks (``pooled``), each task alone
+    (``single_task``) and always zero (``zero``).
+    """
+
+    rmse_mean_of_tasks: dict[str, float] = Field(description="Mean of the tasks' root mean squared errors.")
+    rmse_over_rows: dict[str, float] = Field(description="Root mean squared error over all rows together.")
+    n_tasks_scored: int = Field(description="Tasks with held-out rows.")
+    n_tasks_without_training_rows: int = Field(description="Of these, tasks of which nothing was trained on.")
+    n_train_rows: int
+    n_test_rows: int
+    n_rows: int
+    n_periods_filled: int | None = Field(None, description="Of series: absent periods that count as zero.")
+    n_periods_without_all_lags: int | None = Field(
+        None, description="Of series: values that became no row, because a value before them is missing."
+    )
+    first_held_out: str | None = Field(None, description="Of series: the first period that was held out.")
+
+
+class SolverRound(Stored):
+    """One round of the solver."""
+
+    smoothing: float | None
+    objective: float | None
+    gap: float | None
+    cg_iterations: int
+    seconds: float
+
+
+class StrengthSelection(Stored):
+    """How the strength was chosen; errors are means over the folds."""
+
+    folds: str
+    n_folds: int
+    rule: str
+    score: str
+    fusion_strengths: list[float] = Field(description="Strengths that were tried, rising.")
+    errors: list[float | None]
+    standard_errors: list[float | None]
+    n_groups: list[float] = Field(description="Groups of tasks that share one model exactly.")
+    largest_gap: float | None
+    chosen: int = Field(description="Place of the chosen strength in `fusion_strengths`, from 0.")
+    rivals: dict[str, float | None] = Field(description="Errors of simple models on the same folds.")
+
+
+class RowsUsed(Stored):
+    """How many of the values could be trained on."""
+
+    values: int
+    used: int
+    share: float
+
+
+class NotForecast(Stored):
+    """Products for which there is no forecast, because their newest values are missing."""
+
+    count: int
+    examples: list[str] = Field(description="The first of them.")
+
+
+class Report(Stored):
+    """How the solver ended."""
+
+    status: str
+    advice: str = Field(description="What the status means and what to try; about the solve alone.")
+    solver: str
+    objective: float | None
+    gap: float | None = Field(description="Proved relative distance to the best possible objective.")
+    tolerance: float
+    rounds: int
+    cg_iterations: int
+    seconds: dict[str, float]
+    history: list[SolverRound]
+    notes: list[str] = Field(
+        description="What limits the answer; also where a simple rival has a smaller error than the model."
+    )
+    fusion_strength: float
+    rows: RowsUsed | None = Field(None, description="Null of versions from before it was counted.")
+    not_forecast: NotForecast | None = Field(None, description="Null of regression data.")
+    selection: StrengthSelection | None = Field(None, description="Null where no strength was chosen.")
+
+
 class ModelSummary(Wire):
     """A model: a name under which versions are published."""
 
@@ -50,17 +144,8 @@ class ModelVersionDetail(Wire):
     feature_names: list[str]
     n_tasks: int
     configuration: dict[str, Any] = Field(description="The training request with all defaults filled in.")
-    metrics: dict[str, Any] = Field(
-        description="`rmse_mean_of_tasks` on held-out rows for `ccmtl`, `pooled`, `single_task` and `zero`, "
-        "with the counts behind it; empty when nothing was held out."
-    )
-    report: dict[str, Any] = Field(
-        description="How the solver ended: status, objective, gap, seconds, and `advice` about the solve "
-        "alone. `notes` say, among other things, where a simple rival has a smaller error than the model. "
-        "`rows` says how many of the values could be trained on, `not_forecast` of series for how many "
-        "products there is no forecast, with the first of them. "
-        "Where a strength was chosen, `selection` says how."
-    )
+    metrics: Metrics | None = Field(description="Null where nothing was held out.")
+    report: Report
 
 
 class ModelDetail(ModelSummary):

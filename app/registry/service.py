@@ -17,11 +17,13 @@ from app.registry.publication import History, has_intercept
 from app.registry.repository import ModelRow, VersionRow
 from app.registry.schemas import (
     DataUsed,
+    Metrics,
     ModelDetail,
     ModelPage,
     ModelSummary,
     ModelVersionDetail,
     ModelVersionPage,
+    Report,
 )
 
 
@@ -197,6 +199,6 @@ def _detail(row: VersionRow) -> ModelVersionDetail:
         feature_names=version.feature_names,
         n_tasks=version.n_tasks,
         configuration=version.configuration,
-        metrics=version.metrics,
-        report=version.report,
+        metrics=Metrics.model_validate(version.metrics) if version.metrics else None,
+        report=Report.model_validate(version.report),
     )

@@ -18,7 +18,13 @@ from app.http.request_body import documented_body, parse_json_object
 from app.persistence.database import Database
 from app.persistence.models import JobState
 from app.training import service
-from app.training.schemas import FINAL_STATES, TrainingJobDetail, TrainingJobPage, TrainingJobRequest
+from app.training.schemas import (
+    FINAL_STATES,
+    TrainingJobDetail,
+    TrainingJobPage,
+    TrainingJobRequest,
+    TrainingJobStatus,
+)
 
 router = APIRouter(prefix="/v1/training-jobs", tags=["training"])
 
@@ -35,7 +41,10 @@ CREATED: Responses = {
     },
     400: {"model": Problem, "description": "The body is not JSON."},
     404: {"model": Problem, "description": "No such dataset or version; near matches are suggested."},
-    409: {"model": Problem, "description": "The Idempotency-Key belongs to another request."},
+    409: {
+        "model": Problem,
+        "description": "The Idempotency-Key belongs to another request, or to a job whose model was deleted.",
+    },
     413: {"model": Problem, "description": "The body is over the limit."},
     415: {"model": Problem, "description": "The body is not declared as JSON."},
     422: {"model": Problem, "description": "The training cannot work; every reason is listed."},
@@ -131,11 +140,11 @@ def read(job_id: JobId, database: DatabaseDep) -> TrainingJobDetail:
 )
 async def watch(
     job_id: Annotated[str, Depends(_known_job_id)], database: DatabaseDep
-) -> AsyncIterator[TrainingJobDetail]:
-    """Follow a training job by server-sent events: the job at once and after each change, until it ends."""
+) -> AsyncIterator[TrainingJobStatus]:
+    """Follow a training job by server-sent events: its status now and after each change, until it ends."""
     seen = None
     while True:
-        job = await run_in_threadpool(_read, database, job_id)
+        job = await run_in_threadpool(_status, database, job_id)
         if job != seen:
             yield job
         if job.state in FINAL_STATES:
@@ -153,6 +162,6 @@ def cancel(job_id: JobId, response: Response, database: DatabaseDep) -> Training
     return job
 
 
-def _read(database: Database, job_id: str) -> TrainingJobDetail:
+def _status(database: Database, job_id: str) -> TrainingJobStatus:
     with database.read() as session:
-        return service.read_job(session, job_id)
+        return service.read_status(session, job_id)

@@ -204,15 +204,13 @@ class PublishedModel(BaseModel):
     version: int
 
 
-class TrainingJobDetail(BaseModel):
-    """A training job: the request, where it stands, and what came of it."""
+class TrainingJobStatus(BaseModel):
+    """Where a training job stands, and what came of it."""
 
     id: str
     state: JobState
     cancel_requested: bool
     attempt: int = Field(description="Runs started so far; a run whose worker died is started again.")
-    request: TrainingJobRequest
-    data: DataUsed
     jobs_ahead: int | None = Field(
         description="Of a queued job: jobs that run or were queued before it; null of any other."
     )
@@ -222,6 +220,13 @@ class TrainingJobDetail(BaseModel):
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+
+
+class TrainingJobDetail(TrainingJobStatus):
+    """A training job: where it stands, with the request and the data that it trains on."""
+
+    request: TrainingJobRequest
+    data: DataUsed
 
 
 class TrainingJobPage(BaseModel):

@@ -23,12 +23,10 @@ from app.training.feasibility import find_faults
 from app.training.repository import JobRow
 from app.training.schemas import (
     FINAL_STATES,
-    JobError,
-    JobProgress,
-    PublishedModel,
     TrainingJobDetail,
     TrainingJobPage,
     TrainingJobRequest,
+    TrainingJobStatus,
 )
 from ccmtl_core.base.display import counted
 
@@ -45,7 +43,7 @@ def submit(database: Database, document: dict[str, Any], idempotency_key: str | 
     InvalidContent
         If the request cannot work, with every reason.
     Conflict
-        If the key belongs to another request.
+        If the key belongs to another request, or to a job whose model was deleted.
     """
     request, unsound, faults, n_faults = _read(document)
     if idempotency_key is not None and not faults:
@@ -72,10 +70,19 @@ def submit(database: Database, document: dict[str, Any], idempotency_key: str | 
 
 def read_job(session: Session, job_id: str) -> TrainingJobDetail:
     """Return the job with this id."""
+    return _detail(_row(session, job_id))
+
+
+def read_status(session: Session, job_id: str) -> TrainingJobStatus:
+    """Return the job with this id, without its request."""
+    return TrainingJobStatus.model_validate(_status(_row(session, job_id)))
+
+
+def _row(session: Session, job_id: str) -> JobRow:
     row = repository.find_job(session, job_id)
     if row is None:
         raise NotFound("training_job_not_found", f"There is no training job {job_id!r}.")
-    return _detail(row)
+    return row
 
 
 def list_jobs(
@@ -183,26 +190,34 @@ def _repeated(earlier: JobRow, request: TrainingJobRequest) -> TrainingJobDetail
             "idempotency_key_reused",
             f"This Idempotency-Key belongs to the training job {earlier.job.id}, whose request was another.",
         )
+    if earlier.job.state == JobState.SUCCEEDED and earlier.model_version is None:
+        raise Conflict(
+            "idempotency_key_spent",
+            f"This Idempotency-Key belongs to the training job {earlier.job.id}, whose model was deleted "
+            "since; take another key to train it again.",
+        )
     return _detail(earlier)
 
 
 def _detail(row: JobRow) -> TrainingJobDetail:
+    data = DataUsed(dataset=row.dataset_name, version=row.dataset_version, id=row.job.dataset_version_id)
+    return TrainingJobDetail.model_validate({**_status(row), "request": row.job.request, "data": data})
+
+
+def _status(row: JobRow) -> dict[str, Any]:
+    """The fields that a job and its events have in common."""
     job = row.job
-    model = None
-    if row.model_version is not None:
-        model = PublishedModel(name=job.model_name, version=row.model_version)
-    return TrainingJobDetail(
-        id=job.id,
-        state=JobState(job.state),
-        cancel_requested=job.cancel_requested,
-        attempt=job.attempt,
-        request=TrainingJobRequest.model_validate(job.request),
-        data=DataUsed(dataset=row.dataset_name, version=row.dataset_version, id=job.dataset_version_id),
-        jobs_ahead=row.jobs_ahead,
-        progress=None if job.progress is None else JobProgress.model_validate(job.progress),
-        error=None if job.error is None else JobError.model_validate(job.error),
-        model=model,
-        created_at=job.created_at,
-        started_at=job.started_at,
-        finished_at=job.finished_at,
-    )
+    published = None if row.model_version is None else {"name": job.model_name, "version": row.model_version}
+    return {
+        "id": job.id,
+        "state": job.state,
+        "cancel_requested": job.cancel_requested,
+        "attempt": job.attempt,
+        "jobs_ahead": row.jobs_ahead,
+        "progress": job.progress,
+        "error": job.error,
+        "model": published,
+        "created_at": job.created_at,
+        "started_at": job.started_at,
+        "finished_at": job.finished_at,
+    }

@@ -13,6 +13,36 @@ from app.persistence.database import Database
 from app.persistence.models import Dataset, DatasetVersion, JobState, TrainingJob, new_id
 from app.registry.publication import History, TrainedModel, publish
 
+METRICS = {
+    "rmse_mean_of_tasks": {"ccmtl": 1.0},
+    "rmse_over_rows": {"ccmtl": 1.5},
+    "n_tasks_scored": 1,
+    "n_tasks_without_training_rows": 0,
+    "n_train_rows": 3,
+    "n_test_rows": 2,
+    "n_rows": 5,
+    "n_periods_filled": None,
+    "n_periods_without_all_lags": None,
+    "first_held_out": None,
+}
+REPORT = {
+    "status": "converged",
+    "advice": "The solve: nothing to do.",
+    "solver": "dual",
+    "objective": 2.0,
+    "gap": 1e-5,
+    "tolerance": 1e-4,
+    "rounds": 0,
+    "cg_iterations": 0,
+    "seconds": {"solve": 0.5},
+    "history": [],
+    "notes": [],
+    "fusion_strength": 1.0,
+    "rows": {"values": 5, "used": 5, "share": 1.0},
+    "not_forecast": None,
+    "selection": None,
+}
+
 
 def add_dataset_version(database: Database, name: str = "sales", kind: str = "series") -> str:
     """Store a dataset with one version that has no segments, unless it is there; return the version's id."""
@@ -51,8 +81,8 @@ def trained(
         feature_names=names,
         history=history,
         configuration=configuration,
-        metrics={"rmse_mean_of_tasks": {"ccmtl": 1.0}},
-        report={"status": "converged"},
+        metrics=METRICS,
+        report=REPORT,
     )
 
 

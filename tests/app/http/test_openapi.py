@@ -43,6 +43,15 @@ def test_every_error_is_a_problem_document(document: dict[str, Any]) -> None:
                 assert response["content"] == {MEDIA_TYPE: {"schema": PROBLEM}}, (name, status)
 
 
+def test_metrics_and_report_of_a_version_have_schemas(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    version = schemas["ModelVersionDetail"]["properties"]
+    assert version["report"] == {"$ref": "#/components/schemas/Report"}
+    assert {"$ref": "#/components/schemas/Metrics"} in version["metrics"]["anyOf"]
+    assert {"status", "gap", "notes", "selection"} <= schemas["Report"]["properties"].keys()
+    assert {"rmse_mean_of_tasks", "n_test_rows"} <= schemas["Metrics"]["properties"].keys()
+
+
 def test_every_reference_leads_somewhere_and_every_schema_is_used(document: dict[str, Any]) -> None:
     referred = set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(document)))
     assert referred == document["components"]["schemas"].keys()

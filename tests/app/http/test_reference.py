@@ -29,6 +29,12 @@ def test_everything_that_the_page_loads_comes_from_here(client: TestClient, page
     assert "//" not in re.sub(r"(?m)^\s*//.*$", "", page).replace("<!--", "")
 
 
+def test_the_root_leads_on(client: TestClient) -> None:
+    links = client.get("/").json()
+    assert links["reference"] == "/docs"
+    assert {name: client.get(path).status_code for name, path in links.items()} == dict.fromkeys(links, 200)
+
+
 def test_the_page_shows_this_api(client: TestClient, page: str) -> None:
     (url,) = re.findall(r"url: '([^']+)'", page)
     assert client.get(url).json()["info"]["title"] == "CCMTL"
@@ -36,7 +42,8 @@ def test_the_page_shows_this_api(client: TestClient, page: str) -> None:
 
 def test_below_a_prefix_of_a_proxy(client: TestClient) -> None:
     with TestClient(client.app, root_path="/ccmtl") as below:
-        page = below.get("/docs").text
+        page, links = below.get("/docs").text, below.get("/").json()
+    assert links["datasets"] == "/ccmtl/v1/datasets"
     assert "url: '/ccmtl/openapi.json'" in page
     assert 'src="/ccmtl/docs/files/swagger-ui-bundle.js"' in page
 

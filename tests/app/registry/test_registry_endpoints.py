@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fastapi.testclient import TestClient
 
 from app.persistence.database import Database
@@ -40,6 +42,13 @@ def test_a_model_shows_its_newest_version(client: TestClient, database: Database
     assert newest["configuration"] == MODEL.configuration
     assert newest["report"] == MODEL.report
     assert newest["created_at"].endswith("Z")
+
+
+def test_a_version_from_before_a_field_of_its_report_is_read(client: TestClient, database: Database) -> None:
+    report = {name: value for name, value in MODEL.report.items() if name not in ("rows", "not_forecast")}
+    add_version(database, replace(MODEL, report={**report, "unknown": 1}))
+    newest = client.get("/v1/models/sales").json()["newest"]
+    assert newest["report"] == {**report, "rows": None, "not_forecast": None, "unknown": 1}
 
 
 def test_versions_come_in_pages_newest_first(client: TestClient, database: Database) -> None:

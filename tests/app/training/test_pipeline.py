@@ -20,6 +20,7 @@ from app.jobs.queue import ClaimedJob, StaleAttempt
 from app.persistence.database import Database
 from app.persistence.models import MatrixChunk, ModelVersion, TaskRow, TrainingJob
 from app.persistence.storage import Storage
+from app.registry.schemas import ModelVersionDetail
 from app.settings import Settings
 from app.training import pipeline, progress
 from app.training.pipeline import plain
@@ -171,8 +172,22 @@ def test_without_refit_the_fit_of_the_metrics_is_published(run: Run, client: Tes
 def test_without_holdout_there_are_no_metrics(run: Run, client: TestClient) -> None:
     add_series(client, content=sales_csv())
     version = run.trained(lags=3, holdout=None)
-    assert version["metrics"] == {}
+    assert version["metrics"] is None
     assert version["configuration"]["holdout"] is None
+
+
+@pytest.mark.parametrize("strength", [2.0, [1.0, 2.0]])
+def test_all_of_metrics_and_report_is_documented(run: Run, client: TestClient, strength: Any) -> None:
+    add_series(client, content=sales_csv())
+    version = run.trained(lags=2, fusion_strength=strength)
+    detail = ModelVersionDetail.model_validate(version)
+    assert detail.metrics is not None
+    parts = [detail.metrics, detail.report, detail.report.rows, detail.report.not_forecast]
+    parts += detail.report.history
+    if isinstance(strength, list):
+        assert detail.report.selection is not None
+        parts.append(detail.report.selection)
+    assert [part and part.model_extra for part in parts] == [{}] * len(parts)
 
 
 def test_a_version_says_how_it_was_made(run: Run, client: TestClient) -> None:
@@ -288,7 +303,7 @@ def test_regression_rows_are_folded_at_random(run: Run, client: TestClient) -> N
     assert (chosen["folds"], chosen["rule"]) == ("random", "one_standard_error")
     assert chosen["errors"][0] == pytest.approx(chosen["rivals"]["single_task"], rel=1e-6)
     without = run.trained(dataset="rows", fusion_strength=[0, 1e6], n_folds=2, holdout=None)
-    assert without["metrics"] == {}
+    assert without["metrics"] is None
     assert without["report"]["fusion_strength"] in (0.0, 1e6)
 
 

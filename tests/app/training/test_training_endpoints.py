@@ -287,6 +287,17 @@ def test_the_same_key_with_another_request_is_a_conflict(client: TestClient, dat
     assert n_jobs(database) == 1
 
 
+def test_the_key_of_a_job_whose_model_was_deleted_is_spent(client: TestClient, database: Database) -> None:
+    add_series(client)
+    first = post(client, job(), **{"Idempotency-Key": "k"}).json()
+    with database.write() as session:  # as deleting the model leaves it
+        session.execute(update(TrainingJob).values(state=JobState.SUCCEEDED, model_version_id=None))
+    answer = post(client, job(), **{"Idempotency-Key": "k"})
+    assert (answer.status_code, answer.json()["code"]) == (409, "idempotency_key_spent")
+    assert first["id"] in answer.json()["detail"]
+    assert post(client, job(), **{"Idempotency-Key": "k2"}).status_code == 202
+
+
 def test_the_same_key_many_times_at_once_is_one_job(client: TestClient, database: Database) -> None:
     add_series(client)
     ids: list[str] = []
@@ -418,7 +429,9 @@ def test_events_follow_a_job_to_its_end(client: TestClient, database: Database) 
         seen.extend(json.loads(line[6:]) for line in stream.iter_lines() if line.startswith("data: "))
     assert seen[-1]["state"] == "succeeded"
     assert seen[-1]["progress"] == PROGRESS
-    assert seen[-1] == client.get(f"/v1/training-jobs/{job_id}").json()
+    whole = client.get(f"/v1/training-jobs/{job_id}").json()
+    assert whole == {**seen[-1], "request": whole["request"], "data": whole["data"]}
+    assert all(event.keys() == whole.keys() - {"request", "data"} for event in seen)
     states = [event["state"] for event in seen]  # as many as the stream was quick enough to see
     assert states == [state for state in ("queued", "running", "succeeded") if state in states]
 
