@@ -66,7 +66,7 @@ class NamedCommand(TyperCommand):
     def imported(self) -> Any:
         """Return the command itself."""
         place = COMMANDS[str(self.name)]
-        alone = typer.Typer(add_completion=False)
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
         alone.command(self.name, cls=Command)(getattr(import_module(place.module), place.function))
         return get_command(alone)
 
@@ -89,6 +89,7 @@ cli = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # rich's tables break words, and lines where the source does
 )
 
 
