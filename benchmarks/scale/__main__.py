@@ -8,13 +8,14 @@ from __future__ import annotations
 import sys
 
 from benchmarks.runner import Sections, command_line, run
-from benchmarks.scale import appended, many_tasks, million
+from benchmarks.scale import appended, many_tasks, million, neighbours
 
 DATA_HELP = "folder with ta_feng/ta_feng.csv.zip, which pip fetches if it is not there"
 SECTIONS: Sections = {
     "apart": lambda chosen: many_tasks.measure(spreads=["apart"]),
     "overlapping": lambda chosen: many_tasks.measure(spreads=["overlapping"]),
     "million": lambda chosen: million.measure(),
+    "neighbours": lambda chosen: neighbours.measure(chosen.data),
     "append": lambda chosen: appended.measure(chosen.data),
 }
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from benchmarks.scale import appended, many_tasks, million
+from benchmarks.scale import appended, many_tasks, million, neighbours
 from examples.ta_feng import generate
 
 
@@ -37,6 +38,13 @@ def test_streamed_blocks_are_fitted_in_a_process_of_their_own() -> None:
     assert max(row["gap"] for row in rows) <= many_tasks.TOLERANCE
     assert all(0.05 < row["peak GB"] < 4.0 for row in rows)
     assert all(row["generating"] > 0.0 for row in rows)
+
+
+def test_the_search_by_blocks_finds_what_a_tree_finds() -> None:
+    points = np.random.default_rng(0).normal(size=(1500, 5))
+    row = neighbours.compare("a cloud", points)
+    assert (row["points"], row["features"], row["rows that differ"]) == (1500, 5, 0)
+    assert row["tree / blocks"] > 0.0
 
 
 def test_appending_ends_where_the_cold_run_ends(tmp_path: Path) -> None:
