@@ -1,4 +1,4 @@
-"""An argument as a caller gave it in; nothing out where it is of its kind, else an error that names it."""
+"""Checks that an argument is of the kind it should be, with an error that names the argument."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ccmtl_core.base.exceptions import ParameterError
 
 
 def check_kind(value: object, what: str, *kinds: type, hint: str = "") -> None:
-    """Refuse what is none of these kinds; the hint, if any, says how to make one.
+    """Raise a ParameterError unless the value is of one of these kinds; the hint says how to make one.
 
     Examples
     --------
@@ -21,6 +21,6 @@ def check_kind(value: object, what: str, *kinds: type, hint: str = "") -> None:
 
 
 def check_callback(value: object, what: str) -> None:
-    """Refuse what cannot be called; None means that nobody is to be told."""
+    """Raise a ParameterError unless the value is a function, or None for no callback."""
     if value is not None and not callable(value):
         raise ParameterError(f"{what} must be a function, not {value!r}")

@@ -167,6 +167,10 @@ def as_integers(values: ArrayLike, what: str, *, also: str = "") -> IntArray:
     also : str
         Kinds that are taken as well: "b" truth values, "f" floats, where they are whole.
 
+    Returns
+    -------
+    int64 array of the same shape
+
     Raises
     ------
     DataError

@@ -1,4 +1,4 @@
-"""What an object holds in, the line that stands for it in a notebook out."""
+"""The one-line ``repr`` of values in a notebook, and the quoting and counting of things in messages."""
 
 from __future__ import annotations
 

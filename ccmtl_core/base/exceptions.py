@@ -1,4 +1,4 @@
-"""The error tree of the numerical library; each leaf also is the builtin that fits.
+"""The errors of the library. Each is also the Python error that it resembles most.
 
 ::
 

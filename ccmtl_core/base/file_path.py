@@ -1,4 +1,4 @@
-"""A path as a caller gave it in; a path to read, or the file to write, out, or an error that names it."""
+"""Check paths that callers pass, and write files that appear whole or not at all."""
 
 from __future__ import annotations
 

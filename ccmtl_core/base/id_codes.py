@@ -1,4 +1,4 @@
-"""A text column in, whole numbers out: the distinct ids and the position of each row's id among them."""
+"""Number the distinct ids of a column of text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Known ids in, the few most like a mistyped one out, fast enough for a million ids."""
+"""Find the known ids that are most like a mistyped one, quickly even among a million ids."""
 
 from __future__ import annotations
 

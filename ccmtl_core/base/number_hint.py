@@ -1,4 +1,4 @@
-"""Text that is not read as a number in, what to do about its commas out; nothing is guessed silently."""
+"""What to tell a user whose number was not understood, most often because of a comma."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 
 
 def number_hint(text: str) -> str:
-    """Say what a comma in a number is about.
+    """Explain the comma in a text that is not a number; empty where there is nothing to explain.
 
     Examples
     --------

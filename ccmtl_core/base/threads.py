@@ -1,7 +1,7 @@
-"""Work in a few parts in, the parts done by as many threads out; kernels let go of the interpreter's lock.
+"""Share the parts of a pass over data among threads; compiled loops release Python's global lock.
 
-How many parts there are depends on the problem alone, so that sums come out the same on any machine. How
-many threads share them is numba's setting (``NUMBA_NUM_THREADS``, by default all cores), which joblib lowers
+The number of parts follows from the problem alone, so that sums are the same on every machine. The number of
+threads that share them is numba's setting (``NUMBA_NUM_THREADS``, by default all cores), which joblib lowers
 in its worker processes.
 """
 
@@ -21,17 +21,17 @@ from ccmtl_core.base.exceptions import ParameterError
 Share = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 WORTH_SHARING = 2_000_000
-"""Numbers that a pass must touch before a second thread saves more than it costs."""
+"""Numbers a pass must touch for a second thread to save more time than it costs."""
 
 
 def check_workers(n_jobs: int | None) -> None:
-    """Refuse a number of workers that joblib has no meaning for; None leaves it to joblib's configuration."""
+    """Raise a ParameterError unless joblib can use this number of workers; None means joblib's default."""
     if n_jobs is not None and not (is_whole(n_jobs) and n_jobs != 0):
         raise ParameterError(f"n_jobs must be an integer other than 0, -1 for all cores; not {n_jobs!r}")
 
 
 def slices(n: int, n_parts: int) -> tuple[slice, ...]:
-    """Cut range(n) into parts that are as even as can be.
+    """Cut range(n) into parts whose lengths differ by at most one.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def slices(n: int, n_parts: int) -> tuple[slice, ...]:
 
 @contextmanager
 def sharing(n_parts: int) -> Iterator[Share]:
-    """A function that does like ``map`` over so many parts, on threads where that is possible."""
+    """Yield a function that works like ``map`` on a list, using up to ``n_parts`` threads."""
     n_threads = min(n_parts, config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined] # made at run time
     if n_threads == 1:
         yield lambda work, parts: [work(part) for part in parts]

@@ -1,4 +1,4 @@
-"""Array aliases, and the table that ties each letter of the kernels to its word and shape.
+"""Names of array types, and a table of the letters used in formulas and compiled loops.
 
 ====== ======================= ===================== ===================================================
 letter word                    shape                 meaning

@@ -1,6 +1,6 @@
-"""Rows in any order in, the order that groups them out: by task, by block, by fold.
+"""Check rows that arrive in blocks, and compute the order that groups rows by task or by fold.
 
-What every pass over rows shares: datasets grouping their rows, statistics reading blocks and folds.
+Everything that passes over rows uses this: statistics from blocks, and statistics by fold.
 """
 
 from __future__ import annotations
@@ -31,15 +31,14 @@ Block = tuple[ArrayLike, ArrayLike, ArrayLike]
 """X (b, P), y (b,), task_index (b,) integers."""
 
 IN_PLACE = np.empty(0, dtype=np.int64)
-"""The order of rows that are grouped already."""
-
+"""Given as the order of rows that are grouped already."""
 
 FOLDS_OF_FEW_ROWS = 100
-"""So many folds are taken of any number of rows."""
+"""This many folds are accepted however few rows there are."""
 
 
 def check_sizes(n_tasks: int, n_features: int) -> None:
-    """Refuse numbers of tasks and features that are no integers of at least 1."""
+    """Raise an error unless both numbers are integers of at least 1."""
     for name, value in (("n_tasks", n_tasks), ("n_features", n_features)):
         if not is_whole(value):
             raise ParameterError(f"{name} must be an integer, not {value!r}")
@@ -50,7 +49,7 @@ def check_sizes(n_tasks: int, n_features: int) -> None:
 def checked_block(
     number: int, X: ArrayLike, y: ArrayLike, task_index: ArrayLike, n_tasks: int, n_features: int
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """One block of rows as float64 and int64 arrays.
+    """Return one block of rows as float64 and int64 arrays.
 
     Raises
     ------
@@ -72,7 +71,7 @@ def checked_block(
 
 
 class BlockNames:
-    """The names of the features of all blocks: those given, or those of the first block that has any."""
+    """Names of the features, given or taken from the first block that is a table; all blocks must agree."""
 
     def __init__(self, feature_names: Sequence[str] | None, n_features: int) -> None:
         self._given = None if feature_names is None else features_or_default(feature_names, n_features)
@@ -81,21 +80,21 @@ class BlockNames:
             raise DataError(f"feature_names has {len(self._given)} names for {n_features} features")
 
     def take(self, number: int, X: ArrayLike) -> None:
-        """Refuse a block of other columns, or in another order."""
+        """Raise a DataError if the block has other columns, or has them in another order."""
         if self._given is None:
             self._given = column_names(X) or None
         else:
             check_columns(X, self._given, f"X of block {number}")
 
     def all(self) -> tuple[str, ...]:
-        """The names, "x_1", "x_2", … where there are none."""
+        """Return the names; "x_1", "x_2", … if no block had any."""
         return features_or_default(self._given, self._n_features)
 
 
 def group_by_task(
     number: int, block: Block, n_tasks: int, n_features: int, names: BlockNames
 ) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
-    """X, y, order and offsets of one checked block."""
+    """Check one block and return its X, y, order and offsets."""
     try:
         X, y, task_index = block
     except (TypeError, ValueError):
@@ -106,7 +105,7 @@ def group_by_task(
 
 
 def group_by_fold(dataset: TaskDataset, fold: ArrayLike, n_folds: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Groups of rows of one task and one fold.
+    """Group the rows of a dataset by task and fold.
 
     Parameters
     ----------
@@ -120,7 +119,7 @@ def group_by_fold(dataset: TaskDataset, fold: ArrayLike, n_folds: int) -> tuple[
     Returns
     -------
     order : (n,) int64
-        Row numbers, group after group; the groups follow the rows, so that these are read once.
+        Row numbers, group after group. Groups follow the order of the rows, so memory is read once.
     offsets : (T K + 1,) int64
         Bounds of each group in ``order``.
     slot : (T K,) int64
@@ -131,7 +130,7 @@ def group_by_fold(dataset: TaskDataset, fold: ArrayLike, n_folds: int) -> tuple[
     DataError
         A fold out of range, or not one per row.
     ParameterError
-        ``n_folds`` that is no integer, below 1, or far more than there are rows.
+        ``n_folds`` is not an integer, is below 1, or is far more than there are rows.
     """
     check_kind(dataset, "dataset", TaskDataset)
     if not is_whole(n_folds) or n_folds < 1:

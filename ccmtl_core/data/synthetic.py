@@ -1,4 +1,4 @@
-"""A random generator in, clustered regression tasks out: the synthetic sets Syn and ScaleSyn.
+"""Generate regression tasks in clusters: the synthetic sets Syn and ScaleSyn of the paper.
 
 Tasks of one cluster share a centre (He et al., AAAI 2019, section "Synthetic datasets"):
 centre ~ N(0, spread² I), w_t = centre + N(0, task_spread² I), x ~ N(0, I),
@@ -63,6 +63,11 @@ def syn(
     noise : float
         Standard deviation of the noise in y.
 
+    Returns
+    -------
+    SyntheticTasks
+        The samples, the true weights and the clusters.
+
     Raises
     ------
     ParameterError
@@ -119,6 +124,11 @@ def scale_syn(
         Size of a cluster; their number is ``n_tasks`` over it, rounded up.
     center_spread, task_spread, noise : float
         As in :func:`syn`; a ``center_spread`` near ``task_spread`` makes one component of all.
+
+    Returns
+    -------
+    SyntheticTasks
+        The samples, the true weights and the clusters.
 
     Raises
     ------

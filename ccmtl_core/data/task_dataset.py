@@ -1,7 +1,7 @@
-"""Ragged rows in, one checked dataset out: X and y grouped by task, with the offsets of each task.
+"""The samples of many tasks in one value: X and y grouped by task, with where each task begins.
 
-All validation of samples lives here: shapes, types, finiteness, ids. Whatever holds a
-``TaskDataset`` may compute without checking again.
+The class checks what every computation relies on (shapes, number types, finite values, distinct ids), so that
+whoever is handed a ``TaskDataset`` need not check these again.
 """
 
 from __future__ import annotations
@@ -112,8 +112,12 @@ class TaskDataset(FrozenValue):
         task_ids : T ids, optional
             Text or integers; default "0", "1", ….
         feature_names : P names, optional
-            Default: the names of the columns where X is a table of polars, pandas or Arrow, which must be
-            these in this order; else "x_1", "x_2", ….
+            By default the names of the columns if X is a table of polars, pandas or Arrow, else "x_1",
+            "x_2", …. A table must have these columns in this order.
+
+        Returns
+        -------
+        TaskDataset
 
         Raises
         ------
@@ -175,10 +179,14 @@ class TaskDataset(FrozenValue):
         task : (n,)
             The id of each row's task: text or integers, read as text.
         feature_names : P names, optional
-            Default "x_1", "x_2", ….
+            As in :meth:`from_arrays`.
         task_ids : T ids, optional
             Fixes the order of the tasks and admits tasks without rows; default: the ids in
             ``task`` in order of first appearance.
+
+        Returns
+        -------
+        TaskDataset
 
         Raises
         ------
@@ -225,8 +233,11 @@ class TaskDataset(FrozenValue):
         task_ids : T ids
             Text or integers.
         feature_names : P names, optional
-            Default: the names of the columns where X is a table of polars, pandas or Arrow, which must be
-            these in this order; else "x_1", "x_2", ….
+            As in :meth:`from_arrays`.
+
+        Returns
+        -------
+        TaskDataset
 
         Raises
         ------
@@ -310,7 +321,7 @@ def _shape_faults(
 
 
 def _factorize(task: ArrayLike | Sequence[object]) -> tuple[IntArray, tuple[str, ...]]:
-    """Codes (n,) and the distinct ids in order of first appearance."""
+    """Number the distinct ids in order of first appearance: the number of each row, and the ids."""
     if getattr(task, "ndim", 1) != 1:
         raise DataError("task must be a sequence with one id per row")
     if isinstance(task, np.ndarray) and task.dtype.kind in "iu":

@@ -1,7 +1,7 @@
-"""Rows and what each of them counts in, rows that count once and have the same statistics out.
+"""Turn rows with weights into rows without: each row is multiplied by the root of its weight.
 
-A row of weight w counts as w equal rows. With each row times √w, and a column of √w in place of the ones,
-products of columns are the weighted products and sums: no second kernel is needed.
+A row of weight w counts as w equal rows. If x and y are multiplied by √w, and √w stands in place of the column
+of ones, then plain products of columns are the weighted ones, and the loops need no weights.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ccmtl_core.data.task_dataset import TaskDataset
 
 @dataclass(frozen=True, eq=False)
 class WeightedRows:
-    """Rows times the root of their weights.
+    """Rows multiplied by the root of their weights.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class WeightedRows:
     ones: FloatArray
 
     def counts(self, order: IntArray, offsets: IntArray) -> IntArray:
-        """Rows of a weight above zero in each group of the order, (S,); the others are as good as absent."""
+        """Count the rows with a weight above zero in each group of the order, (S,)."""
         before = np.concatenate([[0], np.cumsum(self.ones[order] > 0.0)])
         return np.diff(before[offsets])
 
@@ -48,7 +48,7 @@ class WeightedRows:
 
 
 def weighted_rows(dataset: TaskDataset, sample_weight: ArrayLike) -> WeightedRows:
-    """Weigh the rows of a dataset.
+    """Multiply the rows of a dataset by the roots of their weights.
 
     Parameters
     ----------
@@ -57,11 +57,14 @@ def weighted_rows(dataset: TaskDataset, sample_weight: ArrayLike) -> WeightedRow
     sample_weight : (n,) array of numbers
         Finite and not negative.
 
+    Returns
+    -------
+    WeightedRows
+
     Raises
     ------
     DataError
-        Not one weight for each row; weights that are negative or not finite, by their rows; rows that all
-        weigh 0.
+        The number of weights is not that of the rows, a weight is negative or not finite, or all are 0.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Series in, lag features and forecasts out: calendar, panel, lags, recursion."""
+"""Time series: their calendar and panel, lags as features, and forecasts over several periods."""
 
 from ccmtl_core.forecasting.calendar import Frequency
 from ccmtl_core.forecasting.lags import (

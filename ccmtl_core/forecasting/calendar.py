@@ -1,9 +1,8 @@
-"""Times in, whole-numbered periods out, and back: the calendar of one frequency.
+"""The calendar: which numbered hour, day, week or month a time lies in, and when a period begins.
 
-A period's number counts from the period that holds 1970-01-01T00:00, so that consecutive periods
-differ by one whatever the frequency, months included. Days, weeks and months are those of the local
-calendar: a time with a zone counts for the date that its own clock shows. Hours are those of UTC,
-because a local clock shows one hour twice in autumn and skips one in spring.
+Period 0 holds 1970-01-01T00:00, and consecutive periods differ by one at every frequency, months included.
+Days, weeks and months are local: a time with a zone counts for the date that its own clock shows. Hours are
+in UTC, because a local clock shows one hour twice in autumn and skips one in spring.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from ccmtl_core.base.types import IntArray
 DAYS_FROM_MONDAY_TO_EPOCH = 3  # 1970-01-01 was a Thursday
 
 _LAST_YEAR = 260_000
-"""Of either sign: int64 microseconds, and the calendar of polars, end somewhat later."""
+"""The calendar ends with this year, and begins with minus it. Microseconds in int64, and the calendar of polars, end somewhat later."""
 
 _ZONE = re.compile("[T ].*(Z|[+-])")
-"""In text of a time: what follows the time of day."""
+"""Finds a zone, which follows the time of day, in the text of a time."""
 
 
 class Frequency(StrEnum):
@@ -38,7 +37,7 @@ class Frequency(StrEnum):
     Raises
     ------
     ParameterError
-        ``Frequency(value)`` of another value than those below.
+        ``Frequency(value)`` of any other value.
 
     Examples
     --------
@@ -60,11 +59,11 @@ class Frequency(StrEnum):
 
     @property
     def polars_interval(self) -> str:
-        """The same period for ``polars.Expr.dt.truncate``."""
+        """This period as polars names it, for ``polars.Expr.dt.truncate``."""
         return {"h": "1h", "D": "1d", "W": "1w", "MS": "1mo"}[self.value]
 
     def to_period(self, times: ArrayLike | pl.Series) -> IntArray:
-        """Number of the period that holds each time.
+        """Return the number of the period that each time lies in.
 
         Parameters
         ----------
@@ -93,7 +92,7 @@ class Frequency(StrEnum):
         return moments.astype(f"datetime64[{self._unit}]").astype(np.int64)
 
     def to_datetime(self, periods: ArrayLike) -> NDArray[np.datetime64]:
-        """Start of each period, datetime64[us]: of hours in UTC, of all else in local time.
+        """Return the start of each period as datetime64[us]; hours are in UTC, all else is local.
 
         Raises
         ------
@@ -105,7 +104,7 @@ class Frequency(StrEnum):
         return days.astype(f"datetime64[{self._unit}]").astype("datetime64[us]")
 
     def checked_periods(self, periods: ArrayLike) -> IntArray:
-        """Numbers of periods as int64.
+        """Return numbers of periods as int64.
 
         Raises
         ------
@@ -129,7 +128,7 @@ class Frequency(StrEnum):
 
 
 def _as_moments(times: ArrayLike | pl.Series, *, in_utc: bool) -> NDArray[Any]:
-    """Times without a zone: in UTC, or as the local clock shows them."""
+    """Return times without a zone: in UTC, or as their own clock shows them."""
     array = as_array(times, "times")
     if array.dtype.kind not in "MOUS":
         raise DataError(f"not a time: {array.dtype}")

@@ -1,7 +1,6 @@
-"""A panel of series in, regression rows out: the L values before a period as features for it.
+"""Make regression rows of series: the L values before a period are the features for its value.
 
-The features of the paper's sales sets (He et al., AAAI 2019, section "Retail datasets"):
-y at period s is regressed on y at the periods s − 1, …, s − L.
+These are the features of the paper's sales sets (He et al., AAAI 2019, section "Retail datasets").
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class LaggedPanel:
 
 
 def lag_dataset(panel: SeriesPanel, n_lags: int) -> LaggedPanel:
-    """Make one row for each entry that follows ``n_lags`` consecutive periods.
+    """Make one row for each value whose ``n_lags`` preceding periods all have values.
 
     Parameters
     ----------
@@ -55,10 +54,15 @@ def lag_dataset(panel: SeriesPanel, n_lags: int) -> LaggedPanel:
     n_lags : int
         L, at least 1 and below the number of values of the longest series.
 
+    Returns
+    -------
+    LaggedPanel
+        Tasks are the series, features are "lag_1" to "lag_L".
+
     Raises
     ------
     ParameterError
-        No panel, or ``n_lags`` that is no integer or out of its range.
+        ``panel`` is not a SeriesPanel, or ``n_lags`` is not an integer in its range.
 
     Examples
     --------
@@ -86,7 +90,7 @@ def lag_dataset(panel: SeriesPanel, n_lags: int) -> LaggedPanel:
 
 
 def latest_lags(panel: SeriesPanel, n_lags: int) -> tuple[FloatArray, IntArray]:
-    """Features for the period after each series' last one.
+    """Return the features for the period after each series' last one.
 
     Parameters
     ----------
@@ -105,7 +109,7 @@ def latest_lags(panel: SeriesPanel, n_lags: int) -> tuple[FloatArray, IntArray]:
     Raises
     ------
     ParameterError
-        No panel, or ``n_lags`` that is no integer or out of its range.
+        ``panel`` is not a SeriesPanel, or ``n_lags`` is not an integer in its range.
 
     Examples
     --------
@@ -170,12 +174,12 @@ def split_by_time(lagged: LaggedPanel, holdout_fraction: float) -> tuple[IntArra
 
 
 def n_periods_held_out(n_periods: int, holdout_fraction: float) -> int:
-    """The share of so many periods, 2 or more, rounded; at least one is held out and one kept."""
+    """Return how many of ``n_periods`` (2 or more) are held out; at least one is, and one is kept."""
     return min(max(math.floor(n_periods * holdout_fraction + 0.5), 1), n_periods - 1)
 
 
 def _checked_lags(panel: SeriesPanel, n_lags: int, n_targets: int = 0) -> int:
-    """The number of lags, or an error where no series has as many values, and the targets after them."""
+    """Check that some series has ``n_lags`` values and ``n_targets`` after them."""
     if not isinstance(panel, SeriesPanel):
         raise ParameterError(f"panel must be a SeriesPanel, not {type(panel).__name__}")
     if not is_whole(n_lags):

@@ -99,6 +99,10 @@ class SeriesPanel(FrozenValue):
         frequency : Frequency
             What a period is.
 
+        Returns
+        -------
+        SeriesPanel
+
         Raises
         ------
         DataError

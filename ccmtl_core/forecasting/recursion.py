@@ -1,4 +1,4 @@
-"""Weights and last values in, the next h periods out: each forecast becomes the next one's first lag."""
+"""Forecast several periods ahead: each forecast becomes the newest lag of the next one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def recursive_forecast(
     h : int
         Periods, from 1 to ``MAX_PERIODS_AHEAD``.
     intercept : (m,) float64, optional
-        Each series' own; none is the same as zeros.
+        Each series' own; zero by default.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def recursive_forecast(
     DataError
         Shapes that differ, or no lags.
     ParameterError
-        ``h`` that is no integer or out of its range.
+        ``h`` is not an integer in its range.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Weights and names in, predictions out: the fitted model, its one arithmetic, its file."""
+"""The fitted model: one row of weights per task, predictions, saving and loading."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NO_INTERCEPT = np.empty(0)
 class CCMTLModel(FrozenValue):
     """One linear model per task.
 
-    Nobody can change it: arrays are copied, unless they and what they are views of are read-only.
+    It cannot be changed: arrays that someone could still write to are copied.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class CCMTLModel(FrozenValue):
         return NearMatches(self.task_ids)
 
     def rows(self, task: str | Sequence[object]) -> IntArray:
-        """Rows of ``weights`` for one id or many.
+        """Find the rows of ``weights`` that belong to one id or many.
 
         Raises
         ------
@@ -169,16 +169,16 @@ class CCMTLModel(FrozenValue):
         return predict_rows(self.weights, rows, features, self.intercept)
 
     def save(self, path: str | Path) -> None:
-        """Write the model to one ``.npz`` file, without pickle, all of it or nothing.
+        """Write the model to one ``.npz`` file without pickle; a failure leaves an earlier file untouched.
 
         A symbolic link is followed: the file that it leads to is written.
 
         Raises
         ------
         ParameterError
-            A path where no file can be: a folder, a pipe, a device, or one without its folder.
+            The path is a folder, a pipe or a device, or its folder does not exist.
         OSError
-            The file cannot be written; whatever was there before is untouched.
+            The file cannot be written.
         """
         header = {
             "task_ids": self.task_ids,
@@ -196,7 +196,7 @@ class CCMTLModel(FrozenValue):
         ModelFileError
             The file is damaged or is not a model file.
         ParameterError
-            A path that is none.
+            The path is not a path.
         OSError
             The file cannot be read.
         """
@@ -210,10 +210,10 @@ class CCMTLModel(FrozenValue):
 def predict_rows(
     weights: FloatArray, row: IntArray, X: FloatArray, intercept: FloatArray | None = None
 ) -> FloatArray:
-    """The one arithmetic of prediction: w_0 x_0, then + w_1 x_1, then + w_2 x_2, …, at last + b.
+    """Compute w_0 x_0 + w_1 x_1 + … + b for each row, in this order; all predictions come from here.
 
-    Products and sums are taken column by column, so that a row's result does not depend on the
-    rows beside it: bit for bit equal for one row and for a million.
+    Going column by column makes the result of a row independent of the rows beside it: it is the same
+    to the last bit whether one row is predicted or a million.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def predict_rows(
     Returns
     -------
     (n,) float64
-        Infinite or NaN where the products overflow; the caller decides what that means.
+        Infinite or NaN where the products overflow.
 
     Examples
     --------

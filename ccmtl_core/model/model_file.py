@@ -1,8 +1,8 @@
-"""A model's weights, intercept and header to and from one ``.npz`` file: no pickle, atomic, with a digest.
+"""Read and write the file of a model: one ``.npz`` without pickle, protected by a digest.
 
 The archive holds four uncompressed arrays: ``weights`` (T, P) ``<f8``, ``intercept`` (T,) ``<f8``,
 ``header`` (JSON as bytes) and ``digest``, the SHA-256 of the others. ``numpy.load`` opens it as well.
-Files of the first format, from before there was an intercept, are read as well.
+Files of the first format, which had no intercept, are read too.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from ccmtl_core.base.file_path import checked_path, whole_file
 from ccmtl_core.base.types import FloatArray
 
 FORMAT = "ccmtl-model/2"
-"""First field of the header; a reader refuses what it does not know."""
+"""First field of the header; files of an unknown format are refused."""
 
 WITHOUT_INTERCEPT = "ccmtl-model/1"
 
 DAMAGE = (zipfile.BadZipFile, struct.error, ValueError, KeyError, EOFError, OSError, RuntimeError)
-"""What reading an archive from memory raises when bytes of it are wrong."""
+"""The errors that reading a damaged archive can raise."""
 
 
 def write_model_file(
     path: str | Path, weights: FloatArray, intercept: FloatArray, header: Mapping[str, Any]
 ) -> None:
-    """Write weights, intercept and header; the file appears whole under its name, or not at all.
+    """Write weights, intercept and header; after a failure there is no partial file.
 
     Raises
     ------
@@ -58,14 +58,14 @@ def write_model_file(
 
 
 def read_model_file(path: str | Path) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
-    """Weights (T, P), intercept (T,) and header of a file whose digest is right.
+    """Read weights (T, P), intercept (T,) and header, and check the digest.
 
     Raises
     ------
     ModelFileError
         The file is damaged or is not a model file.
     ParameterError
-        A path that is none.
+        The path is not a path.
     OSError
         The file cannot be read.
     """
@@ -90,7 +90,7 @@ def read_model_file(path: str | Path) -> tuple[FloatArray, FloatArray, dict[str,
 
 
 def _read_array(archive: zipfile.ZipFile, name: str, dtype: str, ndim: int) -> NDArray[Any]:
-    """One array; never allocates more than the archive's own size, whatever its headers claim."""
+    """Read one array without trusting its header: never allocate more than the archive is large."""
     member = archive.getinfo(f"{name}.npy")
     if member.compress_type != zipfile.ZIP_STORED:
         raise ValueError(f"{name} is compressed")
