@@ -1,7 +1,7 @@
 """Turn rows with weights into rows without: each row is multiplied by the root of its weight.
 
-A row of weight w counts as w equal rows. If x and y are multiplied by √w, and √w stands in place of the column
-of ones, then plain products of columns are the weighted ones, and the loops need no weights.
+A row of weight w counts as w equal rows. If x and y are multiplied by √w, and √w stands in place of the
+column of ones, then plain products of columns are the weighted ones, and the loops need no weights.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from ccmtl_core.base.types import IntArray
 DAYS_FROM_MONDAY_TO_EPOCH = 3  # 1970-01-01 was a Thursday
 
 _LAST_YEAR = 260_000
-"""The calendar ends with this year, and begins with minus it. Microseconds in int64, and the calendar of polars, end somewhat later."""
+"""The calendar ends with this year, and begins as long before. Those of int64 and polars are longer."""
 
 _ZONE = re.compile("[T ].*(Z|[+-])")
 """Finds a zone, which follows the time of day, in the text of a time."""
