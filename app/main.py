@@ -1,4 +1,4 @@
-"""``create_app(settings)`` puts the API together: state, routers, error handlers; ``run_api`` serves it.
+"""Put the API together (``create_app``) and serve it (``run_api``).
 
 ``python -m app.main SOCKET`` serves it on the supervisor's socket and ends with the supervisor.
 """
@@ -40,11 +40,11 @@ from app.training import endpoints as training
 logger = logging.getLogger("app.main")  # not "__main__", which this module is when it runs
 
 STOP_SECONDS = 5
-"""Answers under way (an upload, a stream of events) may take this long after SIGTERM."""
+"""How long unfinished answers (an upload, a stream of events) may take after SIGTERM."""
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """Return the API on ``settings``; its database is made ready when the app starts."""
+    """Return the API with these settings; its database is prepared when the app starts."""
     app = DocumentedAPI(
         title="CCMTL",
         version=version("ccmtl"),
@@ -58,7 +58,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.storage = Storage(settings.data_dir)
     app.state.models = ModelCache(app.state.database, settings.model_cache_bytes)
     install_error_handlers(app)
-    # In the order of their traffic: routes are tried one after the other.
+    # The busiest first, because routes are tried one after the other.
     for slice_ in (predictions, registry, training, datasets):
         app.include_router(slice_.router, dependencies=[Depends(check_queries)])
     app.include_router(health.router)  # probes may append what they like
@@ -76,7 +76,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 class _Server(uvicorn.Server):
-    """A server for which a signal to stop is an order that was carried out, and not a cause of death."""
+    """A server that ends with code 0 when a signal stopped it; uvicorn's own would raise the signal again."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop; a second interrupt does not wait for answers under way."""
@@ -84,7 +84,7 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Say where once callers are answered."""
+        """Log the address as soon as callers are answered."""
         await super().startup(sockets)
         if self.started:
             for listener in sockets or ():

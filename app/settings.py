@@ -1,4 +1,4 @@
-"""Every knob of the service: typed, bounded, read from the environment with the prefix ``CCMTL_``."""
+"""The settings of the service, read from environment variables that begin with ``CCMTL_``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DRIVERS = {"sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg"}
 
 
 class _UnknownNames(PydanticBaseSettingsSource):
-    """Variables with the prefix that name no setting: as extra fields they are refused with other faults."""
+    """Reads variables that begin with the prefix but are no setting, so that they are refused as unknown."""
 
     def __call__(self) -> dict[str, Any]:
         names = [name.lower() for name in os.environ]
@@ -32,12 +32,12 @@ class _UnknownNames(PydanticBaseSettingsSource):
         return {name: "" for name in own if name not in known and not name.startswith(_OF_THE_TESTS)}
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """Of a field that exists: none."""
+        """Return no value: this source has none for fields that exist."""
         return None, field_name, False
 
 
 class Settings(BaseSettings):
-    """The service's configuration; an unknown name or an ill-typed value stops the start with its name."""
+    """The settings; a variable of an unknown name or with an unusable value stops the start."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
 
@@ -92,13 +92,13 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments, then the environment."""
+        """Read arguments first, then the environment."""
         return init_settings, env_settings, _UnknownNames(settings_cls)
 
     @field_validator("*", mode="before")
     @classmethod
     def _given(cls, value: Any) -> Any:
-        # An empty host would be every address of the machine, an empty folder whichever is current.
+        # An empty host would mean every address of the machine, an empty folder the current one.
         if value == "":
             raise PydanticCustomError("empty", "is empty; give a value, or unset it for its default")
         return value
@@ -133,7 +133,7 @@ class Settings(BaseSettings):
 
 
 def explained(fault: ErrorDetails) -> str:
-    """Return what is wrong with one variable, in a line; without a value that may hold a password."""
+    """Return one line about a faulty variable, without a value that may hold a password."""
     field = str(fault["loc"][0])
     if fault["type"] == "extra_forbidden":
         near = hint(field.upper(), map(str.upper, Settings.model_fields), PREFIX)
@@ -143,7 +143,7 @@ def explained(fault: ErrorDetails) -> str:
 
 
 def make_folder(folder: Path, field: str) -> None:
-    """Make the folder that the setting ``field`` names, with those above it, unless it is there.
+    """Make the folder that the setting ``field`` names, and those above it, unless it exists.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""What all endpoints share: errors, bodies, parameters, the description of the API."""
+"""What all endpoints share: errors, reading bodies, parameters, the description of the API."""

@@ -1,4 +1,4 @@
-"""What endpoints are handed: the parts that ``create_app`` keeps in ``app.state``."""
+"""What endpoints get by FastAPI's dependencies: settings, database, storage, models, the body."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from app.settings import Settings
 
 
 class ModelsInMemory(Protocol):
-    """The versions that answer from memory, as a slice sees them that only deletes."""
+    """The cache of models as the registry needs it, which may not import the slice of predictions."""
 
     def forget(self, name: str, version: int | None = None) -> None:
-        """Answer no more with this version, or with any of the model."""
+        """Drop this version, or all versions of the model."""
 
 
 def _settings(request: Request) -> Settings:
@@ -40,7 +40,7 @@ def _models(request: Request) -> ModelsInMemory:
 
 
 async def read_form(request: Request) -> bytes:
-    """Return the body of a request that defines something; what it says is for a thread to read."""
+    """Return the body of a request that brings no data, unread: parsing it is work for a thread."""
     return await read_json_body(request, min(MAX_FORM_BYTES, _settings(request).max_request_bytes))
 
 

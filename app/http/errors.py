@@ -1,4 +1,4 @@
-"""The service's error tree and the one handler that renders it as ``application/problem+json``.
+"""The errors of the service, and the handlers that answer every error as ``application/problem+json``.
 
 AppError (500)
 ├── BadRequest (400)
@@ -65,7 +65,7 @@ class Problem(BaseModel):
 
 
 class AppError(Exception):
-    """Root of the tree: an answer with a status, a stable code and a sentence for the caller."""
+    """An error that becomes an answer with a status, a stable code and a sentence for the caller."""
 
     status = 500
     title = "Internal error"
@@ -104,7 +104,7 @@ class NotFound(AppError):
 
     @classmethod
     def named(cls, what: str, name: str, known: Iterable[str]) -> NotFound:
-        """Say that ``what`` called ``name`` is unknown, with up to five near matches from ``known``."""
+        """Return the error for an unknown ``name``, with up to five similar names of ``known``."""
         near = difflib.get_close_matches(name, list(known), n=5, cutoff=0.6)
         hint = f" Did you mean {', '.join(map(repr, near))}?" if near else ""
         return cls(
@@ -209,7 +209,7 @@ _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
 
 def _methods_of(request: Request) -> list[str]:
-    """Return the methods that there are of the request's path, whichever routes they belong to."""
+    """Return the methods that the request's path has, by all routes."""
     scopes = ((method, {**request.scope, "method": method}) for method in _METHODS)
     return [
         method
@@ -219,7 +219,7 @@ def _methods_of(request: Request) -> list[str]:
 
 
 def install_error_handlers(app: FastAPI) -> None:
-    """Make every error of ``app`` a problem document of the one shape."""
+    """Answer every error of ``app`` with a problem document."""
 
     @app.exception_handler(AppError)
     async def _app_error(request: Request, error: AppError) -> Response:

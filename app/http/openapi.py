@@ -1,4 +1,4 @@
-"""FastAPI's description of the routes goes in; one that tells the truth about errors comes out.
+"""Correct what FastAPI's OpenAPI document says about errors.
 
 FastAPI documents every error body as ``application/json`` and invents its own for faulty parameters; the
 service answers all of them as ``application/problem+json`` (see ``app.http.errors``).
@@ -52,7 +52,7 @@ class DocumentedAPI(FastAPI):
 
 
 def summary(operation_id: str) -> str:
-    """Return an operation's heading: what it does to what, where functions' names only tell the first.
+    """Return the heading of an operation: a better one where its id makes a poor one.
 
     Examples
     --------

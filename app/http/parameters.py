@@ -43,26 +43,26 @@ NumberCursor = Annotated[
 
 
 def cursor_after(name: str) -> str:
-    """Return the cursor of the page that begins after ``name``; a mere name is none."""
+    """Return the cursor of the page that begins after ``name``."""
     return AFTER + name
 
 
 def name_before(cursor: str | None) -> str | None:
-    """Return the name that a cursor was made of."""
+    """Return the name that :func:`cursor_after` made a cursor of."""
     return None if cursor is None else cursor.removeprefix(AFTER)
 
 
 async def check_queries(request: Request) -> None:
-    """Refuse query parameters that the endpoint does not have, and those that stand twice.
+    """Refuse query parameters that the endpoint does not have, and those given twice.
 
-    With `dryrun=true`, or with `dry_run=true&dry_run=false`, an upload would be stored.
+    Otherwise a mistyped `dryrun=true` would store an upload that was only to be checked.
 
     Raises
     ------
     InvalidContent
-        With each of them; near matches of the unknown ones.
+        Lists each of them, the unknown ones with similar names.
     BadRequest
-        If the query is longer than any that could be answered, before it is read.
+        The query is too long to be read.
     """
     if not (n_bytes := len(request.scope["query_string"])):
         return

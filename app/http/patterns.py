@@ -1,4 +1,4 @@
-"""The regular expressions that texts of requests must match, and what each means in words."""
+"""The regular expressions that texts of requests must match, and a sentence for each."""
 
 from __future__ import annotations
 

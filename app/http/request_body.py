@@ -1,7 +1,7 @@
-"""A JSON body goes in with the pydantic model that describes it; every fault of it comes out at once.
+"""Read JSON bodies, and say everything that is wrong with one at once.
 
-For the endpoints that read their body themselves: to check it against the database together with its form,
-or to decode it faster than pydantic does.
+This is for endpoints that read their body themselves: to check it against the database together with its
+form, or to decode it faster than pydantic does.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from app.http.unknown_names import hint
 from ccmtl_core.base.display import counted
 
 MAX_FORM_BYTES = 1024**2
-"""The longest body of a request that brings no data: a definition, or what to train."""
+"""The longest body of a request that brings no data, such as a definition or a training request."""
 EXPLAINED_BYTES = 256 * 1024
-"""Of a longer body of data only the first fault is told: it may have millions of them."""
+"""Of a longer body only the first fault is told, as it may have millions."""
 
 
 async def read_json_body(request: Request, max_bytes: int) -> bytes:
-    """Return the body, refused before it is whole when it grows over ``max_bytes``."""
+    """Return the body; refuse it as soon as more than ``max_bytes`` have arrived."""
     media_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if media_type != "application/json" and not media_type.endswith("+json"):
         raise UnsupportedMediaType(
@@ -54,14 +54,14 @@ async def read_json_body(request: Request, max_bytes: int) -> bytes:
 
 
 def parse_json_object(body: bytes) -> dict[str, Any]:
-    """Return the JSON object that ``body`` holds; NaN and infinities pass, for the schema to name them.
+    """Return the JSON object that ``body`` holds; NaN and infinities are left for the schema to refuse.
 
     Raises
     ------
     BadRequest
         If the body is not a JSON object.
     InvalidContent
-        If an object in it has a key twice, of which only one could count.
+        If an object in it has a key twice.
     """
     try:
         document = json.loads(body, object_pairs_hook=_distinct)
@@ -73,7 +73,7 @@ def parse_json_object(body: bytes) -> dict[str, Any]:
 
 
 def explain(body: bytes, form: type[BaseModel], reason: str) -> AppError:
-    """Return what is wrong with a body that does not fit ``form``; ``reason`` when ``form`` finds nothing."""
+    """Return the error for a body that does not fit ``form``, or else for ``reason``."""
     try:
         form.model_validate(parse_json_object(body))
     except AppError as refusal:
@@ -84,7 +84,7 @@ def explain(body: bytes, form: type[BaseModel], reason: str) -> AppError:
 
 
 def first_fault(reason: str, *, malformed: bool) -> AppError:
-    """Return the answer to a long body; ``reason`` is msgspec's, and ends with the place of the fault."""
+    """Return the error for a long body; ``reason`` is the message of msgspec, which ends with the place."""
     message, _, path = reason.rstrip("`").partition(" - at `$")
     alone = f"Of a body over {EXPLAINED_BYTES} bytes only the first fault is told."
     if malformed:
@@ -97,7 +97,7 @@ def first_fault(reason: str, *, malformed: bool) -> AppError:
 
 
 def refusal_of(form: type[BaseModel], error: ValidationError) -> InvalidContent:
-    """Return the answer to a body that does not fit ``form``."""
+    """Return the error for a body that does not fit ``form``, with all its faults."""
     n_faults = error.error_count()
     return InvalidContent(
         "invalid_request",
@@ -108,7 +108,7 @@ def refusal_of(form: type[BaseModel], error: ValidationError) -> InvalidContent:
 
 
 def faults_in_body(form: type[BaseModel], error: ValidationError) -> list[Fault]:
-    """Return the first faults of a body that does not fit ``form``; with what an unknown field may mean."""
+    """Return the first faults of a body that does not fit ``form``, with similar names for unknown fields."""
     errors = error.errors(include_url=False)[:MAX_ERRORS]
     for fault in errors:
         *path, name = fault["loc"] or ("",)
@@ -125,9 +125,9 @@ def faults_in_body(form: type[BaseModel], error: ValidationError) -> list[Fault]
 
 
 def documented_body(*forms: type[BaseModel], examples: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the ``openapi_extra`` of an endpoint that reads its own body, in one of ``forms``.
+    """Return the ``openapi_extra`` that documents the body of an endpoint that reads it itself.
 
-    ``examples`` are bodies by what they show, the first of which a page of reference offers to send.
+    The body has one of ``forms``. ``examples`` maps titles to bodies; the reference offers to send the first.
     """
     schemas = [_without_references(form.model_json_schema()) for form in forms]
     schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
@@ -157,7 +157,7 @@ def _for_example(examples: Sequence[Any] | None) -> str:
 
 
 def _form_at(form: type[BaseModel], path: Sequence[str | int]) -> type[BaseModel]:
-    """The form of the object that stands at ``path`` below one of ``form``; numbers are places in lists."""
+    """Return the form of the object at ``path`` below ``form``; numbers in it are places in lists."""
     for step in path:
         if isinstance(step, str):
             form = next(_forms_in(form.model_fields[step].annotation))

@@ -1,11 +1,11 @@
-"""A name that nothing has, and the names there are, in; what to write instead out."""
+"""Say what an unknown name was probably meant to be."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 
-_LONGEST = 500  # characters of a name that are compared: no name there is comes near a longer one
+_LONGEST = 500  # characters that are compared; no known name is nearly as long
 
 
 def hint(name: str, known: Iterable[str], prefix: str = "") -> str:

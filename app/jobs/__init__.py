@@ -1,1 +1,1 @@
-"""Jobs are rows with a lease: claim, heartbeat, fencing, the worker and its fit child."""
+"""Background jobs: the queue in the database, the worker, and the process that runs one fit."""

@@ -1,4 +1,4 @@
-"""One attempt at one job, in a process of its own: ``python -m app.jobs.fit_child JOB_ID ATTEMPT``.
+"""Run one attempt at one job in a process of its own: ``python -m app.jobs.fit_child JOB_ID ATTEMPT``.
 
 The outcome is written to the job's row, by the pipeline when it succeeds and here when it fails. A run that
 can write nothing (its lease is lost, the database is gone) ends with a code that tells its worker so.
@@ -53,7 +53,7 @@ def _run_and_record(database: Database, storage: Storage, job: ClaimedJob) -> No
         try:
             with database.write() as session:
                 queue.report_progress(session, job.id, job.attempt, progress)
-        except DBAPIError as error:  # the fit can do without
+        except DBAPIError as error:  # progress is not worth ending the fit for
             logger.warning("job %s: progress not stored: %s", job.id, error.orig)
 
     try:

@@ -1,8 +1,8 @@
-"""The job queue's SQL: rows of ``training_job`` come in queued and go out claimed, given back, or final.
+"""The job queue: claim jobs, keep them with a lease, and record how they end, all in SQL on ``training_job``.
 
-A running job is owned by whoever holds its ``attempt`` and a lease that has not run out. Every statement of
-an owner is fenced by both; one that hits no row raises :class:`StaleAttempt` and changes nothing. Times of
-leases are read from the database's clock only.
+A running job belongs to whoever knows its ``attempt`` and has a lease that has not run out. Every statement
+of an owner checks both in its WHERE; if it hits no row it raises :class:`StaleAttempt` and changes nothing.
+Leases are measured by the database's clock alone, since the clocks of machines differ.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _FELL_SILENT = "its worker was silent for longer than its lease"
 
 
 class StaleAttempt(Exception):
-    """The job belongs to someone else by now, or is final: the caller must stop and write nothing."""
+    """Someone else owns the job by now, or it has ended: the caller must stop and write nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedJob:
-    """One attempt at one job: all that a run needs to know, and its fencing token."""
+    """One attempt at one job: all that a run needs to know. ``attempt`` proves who owns the job."""
 
     id: str
     attempt: int
@@ -36,7 +36,7 @@ class ClaimedJob:
 
 
 def has_work(session: Session) -> bool:
-    """Whether a job waits or was abandoned; a look that takes no lock."""
+    """Whether a job waits or was abandoned, without taking a lock."""
     rows = select(TrainingJob.id).where(or_(TrainingJob.state == JobState.QUEUED, _abandoned()))
     return session.execute(rows.limit(1)).first() is not None
 
@@ -44,7 +44,7 @@ def has_work(session: Session) -> bool:
 def claim(session: Session, worker: str, lease_seconds: float, max_attempts: int) -> ClaimedJob | None:
     """Take the oldest job that waits or was abandoned by its worker; ``None`` when there is none.
 
-    PostgreSQL skips rows that another claim holds; on SQLite a ``write`` session is alone by itself.
+    PostgreSQL skips rows that another claim has locked; on SQLite only one session can write at a time.
     """
     again = and_(_abandoned(), ~TrainingJob.cancel_requested, ~_is_last_run(max_attempts))
     oldest = (
@@ -85,7 +85,7 @@ def load(session: Session, job_id: str, attempt: int) -> ClaimedJob:
 
 
 def is_cancel_requested(session: Session, job_id: str, attempt: int) -> bool:
-    """Whether the job's cancellation was asked for; does not renew the lease."""
+    """Whether someone asked to cancel the job; does not renew the lease."""
     mine = select(TrainingJob).where(_owned(job_id, attempt))
     return _one(session.scalars(mine).all()).cancel_requested
 
@@ -106,8 +106,8 @@ def finish(session: Session, job_id: str, attempt: int, model_version_id: str) -
     Raises
     ------
     StaleAttempt
-        The attempt lost its lease, or the job's cancellation was asked for. Let it roll the whole
-        transaction back.
+        The attempt lost its lease, or the job is to be cancelled. Do not catch it inside the transaction,
+        which must be rolled back.
     """
     mine = and_(_owned(job_id, attempt), ~TrainingJob.cancel_requested)
     _one(_update(session, mine, **_final(JobState.SUCCEEDED), model_version_id=model_version_id))
@@ -119,17 +119,17 @@ def fail(session: Session, job_id: str, attempt: int, code: str, detail: str) ->
 
 
 def mark_cancelled(session: Session, job_id: str, attempt: int) -> None:
-    """Record that the owner stopped because it was asked to."""
+    """Mark the job cancelled, after its run was stopped."""
     _write(session, job_id, attempt, **_cancelled())
 
 
 def give_back(session: Session, job_id: str, attempt: int) -> None:
-    """Put the job back into the queue at once: its worker ends in good order, and no run was lost."""
+    """Put the job back into the queue because its worker stops; the run does not count as lost."""
     _write(session, job_id, attempt, **_queued_again())
 
 
 def lose_run(session: Session, job_id: str, attempt: int, reason: str, max_attempts: int) -> JobState:
-    """Count a run that died of ``reason``; the job is queued again or, after its last run, failed."""
+    """Count a run that died for ``reason``; queue the job again or, after its last allowed run, fail it."""
     last = and_(_owned(job_id, attempt), _is_last_run(max_attempts))
     if _update(session, last, **_failed(_lost(max_attempts, reason))):
         return JobState.FAILED
@@ -138,7 +138,7 @@ def lose_run(session: Session, job_id: str, attempt: int, reason: str, max_attem
 
 
 def request_cancel(session: Session, job_id: str) -> JobState | None:
-    """Cancel a waiting job at once, ask a running one to stop; return its state, ``None`` if unknown.
+    """Cancel a waiting job at once, or ask for a running one to be stopped; return the state, if any.
 
     A final state is returned as it is; a running job stays ``running`` until its worker has stopped it.
     """

@@ -1,4 +1,4 @@
-"""A worker: claims one job after another, runs each in a fit child, and keeps the job's lease alive.
+"""The worker process: claims one job after another, runs each in a child process, and renews its lease.
 
 ``python -m app.jobs.worker`` is a worker that ends with the supervisor that started it.
 """
@@ -32,9 +32,9 @@ FIT_CHILD = "app.jobs.fit_child"
 
 
 class Worker:
-    """Runs jobs until its signals say stop; holds no transaction open while a job runs.
+    """Runs jobs until it is told to stop; keeps no transaction open while a job runs.
 
-    ``fit_child`` is the module that is started with a job's id and attempt.
+    ``fit_child`` is the module that runs a job, given its id and attempt.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Worker:
                 if self._is_cancelled(job):
                     self._end_run(job, child, queue.mark_cancelled)
                     return
-                # A suspended child is as good as a dead one: its lease runs out.
+                # A suspended child makes no progress: let its lease run out, as for a dead one.
                 if time.monotonic() >= heartbeat_due and not is_stopped(child):
                     heartbeat_due = time.monotonic() + heartbeat_seconds
                     self._renew_lease(job)
@@ -122,7 +122,7 @@ class Worker:
             record(session, job.id, job.attempt)
 
     def _lose_run(self, job: ClaimedJob, code: int) -> None:
-        """The child is gone; unless it recorded an outcome, count the run as lost."""
+        """Count the run of a child that is gone as lost, unless it recorded an outcome."""
         reason = _describe_exit(code)
         with self._database.write() as session:
             queue.lose_run(session, job.id, job.attempt, reason, self._settings.job_max_attempts)

@@ -1,1 +1,1 @@
-"""The database, its tables, and the storage of files."""
+"""The database with its tables, and the storage of files."""

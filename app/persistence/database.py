@@ -1,4 +1,4 @@
-"""The engine and the two kinds of session: ``read`` never writes, ``write`` holds the only commit."""
+"""Connect to the database; sessions either only read, or write in one transaction."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SQLITE_PATIENCE = 30
 
 
 class DatabaseNow(FunctionElement[float]):
-    """Seconds since the epoch by the database's clock, the one clock that all workers share."""
+    """Seconds since 1970 by the database's clock, the only one that all workers share."""
 
     type = Float(53)
     inherit_cache = True
@@ -50,7 +50,7 @@ def _postgresql_now(element: DatabaseNow, compiler: Any, **kw: Any) -> str:
 
 
 class DatabaseUnsuitable(CannotStart, OperationalError):
-    """The database answers, but cannot hold what this program stores: until that is mended, it is away."""
+    """The database answers but cannot store all text; it counts as away until someone replaces it."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(None, None, ValueError(reason))
@@ -60,7 +60,7 @@ class DatabaseUnsuitable(CannotStart, OperationalError):
 
 
 class Database:
-    """One engine; sessions come from :meth:`read` and :meth:`write` and from nowhere else."""
+    """The engine; all sessions come from :meth:`read` and :meth:`write`."""
 
     def __init__(self, settings: Settings) -> None:
         self.is_sqlite = settings.is_sqlite
@@ -70,7 +70,7 @@ class Database:
             settings.resolved_database_url,
             pool_pre_ping=not settings.is_sqlite,
             connect_args={} if settings.is_sqlite else _POSTGRESQL,
-            # Together one connection for each of the 40 threads that endpoints run on.
+            # In sum one connection for each of the 40 threads that endpoints run on.
             pool_size=10,
             max_overflow=30,
         )
@@ -78,7 +78,7 @@ class Database:
             event.listen(self.engine, "connect", _configure_sqlite)
             event.listen(self.engine, "begin", _begin_sqlite)
         else:
-            # First of all: the dialect's own look at the server fails where text arrives as bytes.
+            # Before the dialect looks at the server, which fails where text arrives as bytes.
             event.listen(self.engine, "connect", _require_utf8, insert=True)
             event.listen(self.engine, "connect", _configure_postgresql)
         self._writer = self.engine.execution_options(sqlite_begin="BEGIN IMMEDIATE")
@@ -91,7 +91,7 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Session]:
-        """Yield a session that commits when the block ends well and rolls back when it raises."""
+        """Yield a session that commits at the end of the block, and rolls back if the block raises."""
         with Session(self._writer, expire_on_commit=False) as session, session.begin():
             yield session
 
@@ -110,7 +110,7 @@ def _configure_sqlite(connection: Any, record: Any) -> None:
 
 
 def _keep_a_log_of_writes(connection: Any) -> None:
-    # Changed to once, on a new file; while another process writes its first, SQLite refuses without waiting.
+    # Only a new file changes its mode. While another process does that, SQLite refuses without waiting.
     until = time.monotonic() + _SQLITE_PATIENCE
     while True:
         try:

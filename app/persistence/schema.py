@@ -1,4 +1,4 @@
-"""The database's schema against the migrations: bring it up to date, or say that it is not.
+"""Bring the database's tables up to date, or say that they are not.
 
 SQLite is migrated at every start; PostgreSQL by ``ccmtl migrate``, so that an operator chooses the moment.
 """
@@ -34,7 +34,7 @@ def migration_config() -> Config:
 
 
 def upgrade(database: Database) -> None:
-    """Apply every missing migration, in one transaction; starts that race wait for each other."""
+    """Apply every missing migration in one transaction; processes that start together wait for each other."""
     with database.write() as session:
         if not database.is_sqlite:  # there a write session holds the file's lock already
             session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
@@ -54,7 +54,7 @@ def run_migrations(settings: Settings) -> None:
 
 
 def require_current(database: Database) -> None:
-    """Raise :class:`SchemaOutOfDate` unless every migration was applied, and none that is unknown here."""
+    """Raise :class:`SchemaOutOfDate` unless the newest migration known here is the last one applied."""
     present, known = _revision(database), _known_revisions()
     if present == known[0]:
         return
@@ -69,7 +69,7 @@ def require_current(database: Database) -> None:
 
 
 def prepare(database: Database) -> None:
-    """Make the database ready for a process that starts: migrate SQLite, check any other."""
+    """Make the database ready for a process that starts: migrate SQLite, only check PostgreSQL."""
     if database.is_sqlite and _revision(database) in (None, *_known_revisions()[1:]):
         upgrade(database)
     require_current(database)

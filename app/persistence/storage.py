@@ -1,8 +1,8 @@
-"""Dataset files on disk: uploads come in under random names, immutable segments stay under their SHA-256.
+"""The files of datasets: uploads under random names, accepted segments under their SHA-256, never changed.
 
-Two advisory locks make a crash harmless. Whoever writes an incoming file holds a lock on it, so that a free
-one is known to be an orphan. Whoever moves a segment into place and then commits the row that names it holds
-the store's lock shared, so that under the exclusive lock a segment without a row is known to be garbage.
+Two advisory locks make a crash harmless. Whoever writes an upload holds a lock on its file, so that a file
+without a lock was left by a dead process. Whoever moves a segment into place, and then commits the row that
+names it, shares the store's lock; so a segment without a row is garbage to whoever holds that lock alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BLOCK_BYTES = 1 << 20
 
 
 class SegmentDamaged(Exception):
-    """A segment's bytes are missing or no longer those of its digest."""
+    """The file of a segment is missing, or its bytes no longer have its digest."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Storage:
 
     @contextmanager
     def incoming(self) -> Iterator[Path]:
-        """Yield the path of a new empty file of this process; what is left of it at the end is removed."""
+        """Yield the path of a new empty file, which is removed at the end unless it was moved away."""
         path, descriptor = self._create_locked()
         try:
             yield path
@@ -55,12 +55,12 @@ class Storage:
 
     @contextmanager
     def publishing(self) -> Iterator[None]:
-        """Hold sweeps off between :meth:`commit` and the commit of the rows that name the segments."""
+        """Keep sweeps away between :meth:`commit` and the commit of the rows that name the segments."""
         with self._locked(fcntl.LOCK_SH):
             yield
 
     def commit(self, path: Path, digest: str) -> StoredSegment:
-        """Move the finished file at ``path`` into the store, durably; the same bytes twice are one segment.
+        """Move the finished file at ``path`` into the store, durably; equal bytes are stored once.
 
         Call inside :meth:`publishing`, with the file's own digest.
         """
@@ -74,11 +74,11 @@ class Storage:
         return StoredSegment(digest, n_bytes)
 
     def segment_path(self, sha256: str) -> Path:
-        """Return where the segment with this digest stands."""
+        """Return the path of the segment with this digest."""
         return self._segments / sha256[:2] / f"{sha256}.parquet"
 
     def verified_segment(self, sha256: str) -> Path:
-        """Return the path of a segment whose bytes were checked against its digest.
+        """Return the path of a segment, after comparing its bytes with its digest.
 
         Raises
         ------
@@ -95,12 +95,17 @@ class Storage:
         return path
 
     def sweep(self, referenced: Callable[[], Collection[str]]) -> int:
-        """Remove what no living upload and no row owns; return how many files that were.
+        """Remove files that belong to no running upload and to no row.
 
         Parameters
         ----------
         referenced : callable
             Returns the digests that rows name; called while no segment can be published.
+
+        Returns
+        -------
+        int
+            Files removed.
         """
         return self._sweep_incoming() + self.discard(self._stored_digests(), referenced)
 

@@ -1,4 +1,4 @@
-"""A model's name and version go in; its weights come out of memory, loaded once, dropped when least used."""
+"""Keep the models that are asked for in memory, up to a limit; the one unused for longest goes first."""
 
 from __future__ import annotations
 
@@ -66,16 +66,16 @@ class ServedModel:
 
     @cached_property
     def near_matches(self) -> NearMatches:
-        """The known ids in an order that finds those like an unknown one; built when first needed."""
+        """Finds known ids that are like an unknown one; built when first needed."""
         return NearMatches(self.rows)
 
 
 class ModelCache:
-    """Versions that answer from memory, at most ``max_bytes`` of them, the last used one always.
+    """Versions in memory, together at most ``max_bytes``, but always the one used last.
 
-    Versions never change and numbers are given once, so only which number is the newest, and whether a
-    number is still there, is looked up again, at most every ``refresh_seconds``: so long may a name still
-    mean the version before, and a version that another process has deleted still answer.
+    A version never changes, and its number is never given again. So the database is only asked which number
+    is the newest, and whether a number still exists, each at most once in ``refresh_seconds``. For that long
+    a name may still mean the version before, and a version deleted by another process may still answer.
     """
 
     def __init__(
@@ -89,14 +89,16 @@ class ModelCache:
         self._max_bytes = max_bytes
         self._refresh_seconds = refresh_seconds
         self._clock = clock
-        self._known: dict[tuple[str, int | None], tuple[int, float]] = {}  # to the number, and when looked up
+        self._known: dict[
+            tuple[str, int | None], tuple[int, float]
+        ] = {}  # (name, version asked for) → its number, and when that was looked up
         self._served: OrderedDict[tuple[str, int], ServedModel] = OrderedDict()
-        self._n_forgotten = 0  # what was read before this rose may be of a version that is gone
+        self._n_forgotten = 0  # rises with each deletion; what was read before may be gone
         self._loading = threading.Lock()
         self._changing = threading.Lock()
 
     def peek(self, name: str, version: int | None) -> ServedModel | None:
-        """Return the version if memory alone can tell, without a look at the database."""
+        """Return the version if that is possible without asking the database, else None."""
         number, looked_up = self._known.get((name, version), (None, 0.0))
         if number is None or self._clock() - looked_up > self._refresh_seconds:
             return None
@@ -122,7 +124,7 @@ class ModelCache:
             return self._of_number(name, self._look_up(name, None))
 
     def forget(self, name: str, version: int | None = None) -> None:
-        """Answer no more with a version that was deleted, or with any of the model."""
+        """Drop a version that was deleted, or all versions of the model."""
         with self._changing:
             self._n_forgotten += 1
             for asked in [a for a, (n, _) in self._known.items() if a[0] == name and version in (None, n)]:
@@ -131,7 +133,7 @@ class ModelCache:
                 del self._served[key]
 
     def _look_up(self, name: str, version: int | None) -> int:
-        """The number of a version that the database has just now, the newest one's if ``version`` is None."""
+        """Look up the number of the version (None: the newest), unless it was asked just now."""
         known, looked_up = self._known.get((name, version), (None, 0.0))
         if known is not None and self._clock() - looked_up <= self._refresh_seconds:
             return known
@@ -156,7 +158,7 @@ class ModelCache:
 
     @contextmanager
     def _looking(self, name: str, version: int | None) -> Iterator[None]:
-        """Let those who ask meanwhile, however long that takes, go on with the number that is known."""
+        """Let other requests use the known number while one asks the database, however long that takes."""
         self._date(name, version, math.inf)
         try:
             yield

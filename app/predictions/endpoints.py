@@ -1,7 +1,7 @@
-"""HTTP in, predictions out: the path that stores call thousands of times a minute.
+"""Endpoints for predictions and forecasts, which stores call thousands of times a minute.
 
-Small requests to a model in memory are answered on the event loop: handing them to a thread would cost more
-than the answer. Everything that may take longer goes to one.
+A small request to a model in memory is answered on the event loop, because handing it to a thread would take
+longer than answering it. Everything that may take longer goes to a thread.
 """
 
 from __future__ import annotations

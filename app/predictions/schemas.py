@@ -1,4 +1,7 @@
-"""Predictions on the wire, as OpenAPI documents them and as a body that cannot be read is explained."""
+"""The bodies of predictions as pydantic models: for the OpenAPI document, and to explain faults in requests.
+
+``wire`` reads and writes the same bodies faster.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ MAX_FORECASTS = 1_000_000
 
 
 class Wire(BaseModel):
-    """Nothing is guessed and nothing unknown is taken."""
+    """Types are not converted, and unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -97,7 +100,7 @@ class Forecast(Wire):
 
 
 class Forecasts(Wire):
-    """Forecasts in the order asked for, each product from its nearest period on."""
+    """Forecasts in the order asked for; the periods of each product from the nearest on."""
 
     model: ModelRef
     forecasts: list[Forecast]

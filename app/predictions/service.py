@@ -1,7 +1,7 @@
-"""A body and a model in memory go in, the answer's bytes come out; predictions are ``Σ_p W_tp x_p``.
+"""Answer requests for predictions and forecasts with a model that is in memory.
 
-The arithmetic is :func:`ccmtl_core.model.predict_rows`, the same as ``CCMTLModel.predict``, so that the
-numbers over HTTP are those of the library to the last bit.
+The arithmetic is :func:`ccmtl_core.model.ccmtl_model.predict_rows`, the same as in ``CCMTLModel.predict``, so
+that numbers over HTTP are those of the library to the last bit.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Matrix = NDArray[np.float64]
 
 
 class Refused(ABC, Exception):
-    """The request has no answer; :meth:`explain` says why, which may take longer than an answer."""
+    """The request cannot be answered. :meth:`explain` finds out why, which may take long: use a thread."""
 
     @abstractmethod
     def explain(self) -> AppError:
@@ -70,7 +70,7 @@ class UnknownUniqueId(Refused):
 
 
 class Undecodable(Refused):
-    """The body is not of the documented form."""
+    """The body does not have the documented form."""
 
     def __init__(self, body: bytes, reason: Exception | str, *, of_forecast: bool = False) -> None:
         super().__init__(reason)
@@ -78,7 +78,7 @@ class Undecodable(Refused):
         self.malformed = not isinstance(reason, str | msgspec.ValidationError)
 
     def explain(self) -> AppError:
-        """Name every fault of the body, or of a long one the first, with its position."""
+        """List every fault of the body with its position; of a long body only the first."""
         if len(self.body) > EXPLAINED_BYTES:
             return first_fault(self.reason, malformed=self.malformed)
         if self.of_forecast:
@@ -98,7 +98,7 @@ class UnusableFeatures(Refused):
         self.faults, self.n_faults = list(islice(faults, MAX_ERRORS)), n_faults
 
     def explain(self) -> AppError:
-        """List them."""
+        """List the missing and the unknown features."""
         return InvalidContent(
             "wrong_features",
             f"The features have {counted(self.n_faults, 'fault')}; see `errors`.",
@@ -220,16 +220,16 @@ def _predict(
 
 
 def _refuse_repeated_keys(body: bytes, n_keys: int) -> None:
-    """Refuse a body that has more keys than were read: of those that stand twice, the last was taken.
+    """Refuse a body in which a key stands twice, of which the fast reader silently took the last.
 
-    Colons are counted first. One inside a key or an id takes a second look, which reads the body again.
+    Counting colons is enough for most bodies; only more colons than keys make it read the body again.
     """
     if body.count(b":") > n_keys:
         parse_json_object(body)
 
 
 def _rows_of(model: ServedModel, unique_ids: Sequence[str]) -> NDArray[np.int64]:
-    """Rows of the products, -1 where unknown; one unknown product alone is refused."""
+    """Return the rows of the products, -1 where unknown; a single unknown product is refused."""
     find = model.rows.get
     rows = np.array([find(unique_id, -1) for unique_id in unique_ids], dtype=np.int64)
     if len(rows) == 1 and rows[0] < 0:
@@ -276,7 +276,7 @@ def _wrong_names(given: Mapping[str, object], names: Sequence[str], where: str) 
 
 
 def _periods_after(last_period: NDArray[np.int64], frequency: Frequency, h: int) -> list[list[str]]:
-    """The ``h`` periods after each of m last ones, (m, h), as they are written on the wire."""
+    """Return the ``h`` periods after each of m last ones as text, (m, h)."""
     ordinals = last_period[:, None] + np.arange(1, h + 1)
     starts = frequency.to_datetime(ordinals)
     hourly = frequency is Frequency.HOUR

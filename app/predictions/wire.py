@@ -1,4 +1,4 @@
-"""The fast reading and writing of predictions: bytes in, structs, bytes out (msgspec).
+"""Read requests and write answers of predictions fast, with msgspec.
 
 ``schemas`` describes the same bodies; it says what is wrong with one that cannot be read here.
 Floats are read with correct rounding and written as the shortest digits that read back as the same float.
@@ -36,7 +36,7 @@ class FeatureRow(Struct, forbid_unknown_fields=True):
 
 
 class PredictRequest(Struct, forbid_unknown_fields=True):
-    """Rows, or the same as columns."""
+    """Either rows, or the same as columns."""
 
     rows: list[FeatureRow] | UnsetType = UNSET
     unique_id: list[str] | UnsetType = UNSET
@@ -84,7 +84,7 @@ class Forecast(Struct):
 
 
 class Forecasts(Struct):
-    """Forecasts, product by product, each from the nearest period on."""
+    """Forecasts, product by product; the periods of each from the nearest on."""
 
     model: ModelRef
     forecasts: list[Forecast]

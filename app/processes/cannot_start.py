@@ -1,4 +1,4 @@
-"""The error of a process that cannot start for a reason that an operator can mend."""
+"""The error for a process that cannot start for a reason that an operator can remove."""
 
 
 class CannotStart(Exception):

@@ -1,8 +1,7 @@
-"""Child processes that cannot outlive their parent, and a wait that ends at a signal or a child's end.
+"""Start child processes that end with their parent, and wait for signals or for a child to end.
 
-Two lines tie a child to its parent. On Linux the kernel kills it when the parent ends, however that ends
-(``PR_SET_PDEATHSIG``). Everywhere its standard input is a pipe that only the parent holds: end of file there
-means that the parent is gone.
+A child learns in two ways that its parent has ended. On Linux the kernel kills it (``PR_SET_PDEATHSIG``).
+Everywhere its standard input is a pipe that only the parent holds open, so that end of file means the same.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
 
 def die_with_parent(parent: int, by: signal.Signals = signal.SIGKILL) -> None:
-    """Ask the kernel to send this process ``by`` when its parent ends; to be called between fork and exec."""
+    """Ask the kernel for the signal ``by`` when the parent ends; to be called between fork and exec."""
     if _prctl is not None:
         _prctl(_PR_SET_PDEATHSIG, int(by), 0, 0, 0)
     if os.getppid() != parent:  # it ended before the kernel was asked
@@ -36,10 +35,10 @@ def spawn_module(
     environment: dict[str, str] | None = None,
     pass_fds: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start ``python -m module`` as a child in a session of its own, tied to this process by both lines.
+    """Start ``python -m module`` as a child in a session of its own, which ends with this process.
 
-    The module must call :func:`end_with_standard_input`. Must be called from the main thread: the kernel's
-    line is to the thread that forks.
+    The module must call :func:`end_with_standard_input`. Call this from the main thread: for the kernel,
+    the parent is the thread that forks.
     """
     parent = os.getpid()
     return subprocess.Popen(
@@ -53,14 +52,14 @@ def spawn_module(
 
 
 def kill(child: subprocess.Popen[bytes]) -> None:
-    """End ``child`` and all of its own children at once, wait until it is gone, and close its lifeline."""
+    """End ``child`` and all of its own children at once, wait until it is gone, and close its pipe."""
     if child.poll() is None:
         os.killpg(child.pid, signal.SIGKILL)
     release(child)
 
 
 def release(child: subprocess.Popen[bytes]) -> int:
-    """Wait for the end of ``child``, close its lifeline, and return its exit code."""
+    """Wait for the end of ``child``, close its pipe, and return its exit code."""
     code = child.wait()
     if child.stdin is not None:
         child.stdin.close()
@@ -86,7 +85,7 @@ def end_with_standard_input() -> None:
 
 
 class Signals:
-    """Counts SIGTERM, SIGINT and SIGHUP; :meth:`wait` sleeps until one of them, or a child's end."""
+    """Counts SIGTERM, SIGINT and SIGHUP; :meth:`wait` sleeps until one of them comes, or a child ends."""
 
     def __init__(self) -> None:
         self.stops = 0

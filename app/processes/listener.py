@@ -1,4 +1,4 @@
-"""A host and a port in, a listening socket out, or a sentence that says why not and what to do."""
+"""Open the socket that the API listens on, or say in one sentence why that fails and what to do."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _REMEDIES = {
 
 
 class CannotListen(CannotStart):
-    """The address cannot be had."""
+    """The API cannot listen on this address."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on ``host`` and ``port``; callers wait there until it is served.
+    """Return a socket that listens on ``host`` and ``port``; callers wait until the API accepts them.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Log records go in; one line each comes out on standard error: time, level, process, logger, message."""
+"""Write log records to standard error, one line each: time, level, process, logger, message."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class OneLine(logging.Formatter):
 
 
 def configure_logging(role: str, level: str) -> None:
-    """Send every record of this process from ``level`` on to standard error, as lines that name ``role``."""
+    """Write all records of at least ``level``, with the process's ``role``, to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(OneLine(f"%(asctime)s %(levelname)s {role}[{os.getpid()}] %(name)s: %(message)s"))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     sys.excepthook = _log_uncaught
-    # They tell of every start-up step of theirs, which is of no use to an operator.
+    # These log every step of their start, which is of no use to an operator.
     for chatty in ("alembic", "numba"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
 

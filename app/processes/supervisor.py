@@ -1,7 +1,7 @@
-"""``ccmtl serve``: starts the API and the workers as children, restarts what ends, ends all when it ends.
+"""What ``ccmtl serve`` does: start the API and the workers, restart those that end, and stop all together.
 
-The listening socket belongs to the supervisor: while the API is restarted, callers wait instead of being
-turned away, and a port that is taken is found out at once.
+The supervisor opens the listening socket itself. So callers wait while the API is restarted, instead of being
+turned away, and a port that is taken is noticed at once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from app.settings import Settings
 logger = logging.getLogger(__name__)
 
 STEADY_SECONDS = 10.0
-"""A child that lived this long has started well: its next restart is at once."""
+"""A child that ran this long is restarted at once; one that ended earlier, after a pause."""
 MAX_PAUSE_SECONDS = 10.0
 STOP_SECONDS = 10.0
 """A child that has not ended this long after SIGTERM is killed."""
@@ -41,7 +41,7 @@ class Child:
     start_due: float = field(default_factory=time.monotonic)
 
     def keep_running(self) -> None:
-        """Note that the process ended; start it when that is due, later each time that it ended early."""
+        """Start the process if it has ended, after a pause that grows each time that it ended early."""
         now = time.monotonic()
         if self.process is not None and self.process.poll() is not None:
             code = self.process.returncode
@@ -57,7 +57,7 @@ class Child:
 
 
 def restart_pause(quick_ends: int) -> float:
-    """Return the seconds to wait before a restart, after so many ends in a row that came early."""
+    """Return the seconds to wait before a restart, after ``quick_ends`` early ends in a row."""
     return 0.0 if quick_ends == 0 else min(0.5 * 2.0 ** (quick_ends - 1), MAX_PAUSE_SECONDS)
 
 
@@ -94,7 +94,7 @@ def _start_worker(settings: Settings) -> subprocess.Popen[bytes]:
 
 
 def _stop(children: Sequence[Child], signals: Signals) -> None:
-    """Ask all of ``children`` to end and wait for it; one more signal, or too long a wait, kills them."""
+    """Ask all children to end, and kill those that take too long, or all when another signal comes."""
     processes = {child.name: child.process for child in children if child.process is not None}
     for process in processes.values():
         process.terminate()

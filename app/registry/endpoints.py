@@ -1,4 +1,4 @@
-"""HTTP in, JSON out: models and their versions, to read and to delete."""
+"""Endpoints that read and delete models and their versions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def read_model(name: ModelName, database: DatabaseDep) -> ModelDetail:
     responses={**UNKNOWN, 409: {"model": Problem, "description": "An unfinished job trains it."}},
 )
 def delete_model(name: ModelName, database: DatabaseDep, models: ModelsDep) -> None:
-    """Delete a model with all its versions; later versions of the name go on counting from the last."""
+    """Delete a model with all its versions; later versions of the name count on from the last."""
     with database.write() as session:
         service.remove(session, name)
     models.forget(name)

@@ -1,4 +1,4 @@
-"""A float64 matrix goes in and out of the database as chunks of 256 rows, each with its SHA-256."""
+"""Store matrices of numbers in the database, in chunks of 256 rows that each carry a SHA-256."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STORED_DTYPE = np.dtype("<f8")
 
 
 class CorruptModel(AppError):
-    """What the database holds is not what was published; the version must not answer."""
+    """What the database holds is not what was published, so this version must not be used."""
 
     status, title = 500, "Stored model is corrupt"
 
@@ -27,7 +27,7 @@ class CorruptModel(AppError):
 def save_matrix(
     session: Session, model_version_id: str, name: MatrixName, matrix: NDArray[np.float64]
 ) -> None:
-    """Store ``matrix`` (T, C), its bits unchanged."""
+    """Store ``matrix`` (T, C) without changing a bit of it."""
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise ValueError(f"matrix {name!s} has shape {matrix.shape}; rows and columns are needed")
     session.execute(insert(MatrixChunk), list(_chunks(model_version_id, name, matrix)))

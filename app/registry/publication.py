@@ -1,4 +1,4 @@
-"""A trained model goes in; the next version of its name comes out, inside the caller's transaction."""
+"""Publish a trained model as the next version of its name, inside the caller's transaction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from app.registry.matrix_store import save_matrix, save_task_ids
 
 @dataclass(frozen=True)
 class History:
-    """What forecasting starts from: each task's newest values and when they were.
+    """What forecasting starts from: each task's newest values, and the period of the newest one.
 
     ``lags`` is (T, L), newest first, NaN where the last L consecutive periods do not exist;
     ``last_period`` is (T,) int64, the ordinal of each task's newest period.
@@ -41,7 +41,7 @@ class History:
 class TrainedModel:
     """All that a version keeps; ``weights`` (T, P) and ``intercept`` (T,) are in the order of ``task_ids``.
 
-    Whether the intercept is stored is for ``configuration["fit_intercept"]`` to say: all zeros are not.
+    The intercept is stored only if ``configuration["fit_intercept"]`` is true; otherwise it is all zeros.
     """
 
     weights: NDArray[np.float64]
@@ -55,7 +55,7 @@ class TrainedModel:
 
 
 def has_intercept(configuration: Mapping[str, Any]) -> bool:
-    """Whether a version with this configuration keeps an intercept; those from before it existed do not."""
+    """Whether a version with this configuration has a stored intercept; the earliest versions have none."""
     return bool(configuration.get("fit_intercept", False))
 
 
@@ -68,7 +68,7 @@ def publish(
     training_job_id: str,
     dataset_version_id: str,
 ) -> ModelVersion:
-    """Store ``trained`` as the next version of ``model_name``; the caller's commit makes it stand."""
+    """Store ``trained`` as the next version of ``model_name``; it exists once the caller commits."""
     model = _locked_model(session, model_name)
     if repository.newest_number(session, model_name) is None:
         model.created_at = utc_now()

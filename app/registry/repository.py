@@ -1,4 +1,4 @@
-"""The SQL of models and their versions: a name and a number go in, rows come out."""
+"""The SQL of models and their versions."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def find_version(session: Session, name: str, number: int) -> VersionRow | None:
 
 
 def has_version(session: Session, name: str, number: int) -> bool:
-    """Whether there is a version ``number`` of ``name``; a look that reads nothing of it."""
+    """Whether there is a version ``number`` of ``name``, without reading it."""
     query = select(ModelVersion.id).join(Model).where(Model.name == name, ModelVersion.number == number)
     return session.execute(query).first() is not None
 

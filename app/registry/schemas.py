@@ -1,4 +1,4 @@
-"""What the registry puts on the wire: models, their versions and how each was made."""
+"""What the API answers about models: versions, how each was made, and how well it did."""
 
 from __future__ import annotations
 

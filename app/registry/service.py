@@ -1,4 +1,4 @@
-"""What the registry decides: which model a name means, and what is told about it."""
+"""Find, describe, load and delete models and their versions."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def require_version(session: Session, name: str, number: int | None) -> int:
 
 
 def load(session: Session, name: str, number: int) -> StoredModel:
-    """Return everything that predictions of version ``number`` need, its digests verified.
+    """Load everything that predictions with version ``number`` need, and verify its digests.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def load(session: Session, name: str, number: int) -> StoredModel:
     try:
         return _read_matrices(session, detail)
     except CorruptModel:
-        read_version(session, name, number)  # PostgreSQL shows each statement what others have deleted
+        read_version(session, name, number)  # raises NotFound if it was deleted meanwhile
         raise
 
 

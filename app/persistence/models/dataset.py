@@ -13,7 +13,7 @@ from app.persistence.models.base import Base, new_id, utc_now
 
 
 class Dataset(Base):
-    """A named stream of uploads of one shape: kind, columns, frequency and stated policies."""
+    """A name for uploads of one definition: kind, columns, frequency, and how to aggregate and fill."""
 
     __tablename__ = "dataset"
 

@@ -1,4 +1,4 @@
-"""A model is a name; its versions are immutable results of training jobs."""
+"""The tables of models, which are names, and of their versions, which never change."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from app.persistence.models.base import Base, new_id, utc_now
 class Model(Base):
     """The name under which versions are published; it stays when they are deleted.
 
-    ``last_number`` is the newest number that was ever given: a name and a number mean the same weights for
-    ever, or nothing any more.
+    ``last_number`` is the last number that was given. A number is never given again, so that a name and a
+    number always mean the same weights.
     """
 
     __tablename__ = "model"
@@ -31,7 +31,7 @@ class Model(Base):
 
 
 class ModelVersion(Base):
-    """What was trained, on what, how well; its matrices stand in ``matrix_chunk``."""
+    """What was trained, on what, and how well it did; its matrices are in ``matrix_chunk``."""
 
     __tablename__ = "model_version"
     __table_args__ = (UniqueConstraint("model_id", "number"),)

@@ -1,4 +1,4 @@
-"""A training job: one row that is at once the request, the queue entry with its lease, and the outcome."""
+"""The table of training jobs: a row is the request, the place in the queue, and the outcome."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class JobState(StrEnum):
 
 
 class TrainingJob(Base):
-    """``attempt`` is the fencing token: whoever writes must hold the current one.
+    """``attempt`` counts the runs; whoever writes must know the current one.
 
-    ``times_lost`` counts the runs that ended without a word (a killed worker, a fit out of memory).
+    ``times_lost`` counts the runs that ended without an outcome (a killed worker, a fit out of memory).
     """
 
     __tablename__ = "training_job"

@@ -1,4 +1,4 @@
-"""Matrices of a model version in chunks of 256 rows, and the row of each ``unique_id``."""
+"""The tables of a version's matrices, in chunks of 256 rows, and of the row of each ``unique_id``."""
 
 from __future__ import annotations
 
