@@ -26,8 +26,8 @@ from ccmtl_core.kernels.statistics.posterior_kernel import expect
 from ccmtl_core.statistics.inputs import Statistics, statistics_of
 
 MAX_STEPS = 1000
-PATIENCE = 5e-6
-"""Mean gain of a task's log-likelihood in one step of expectation-maximisation, below which to stop."""
+PATIENCE = 1e-5
+"""Mean gain of a task's log-likelihood in one step, below which to stop."""
 LEAST_VARIANCE = 1e-4
 """Of the mean variance over directions, in units of what the rows tell of them: S stays invertible."""
 SILENT = 1e-10
@@ -36,8 +36,10 @@ LEAST_NOISE = 1e-12
 """Of the pooled model's: with less left, rows are fitted exactly, the likelihood has no bound."""
 LEAST_RATIO = 1e-4
 """What noise and variances can fall to in one plain step."""
-FASTER, LONGEST = 1.2, 16.0
-"""By how much a step that succeeded lengthens the next one, and how long steps can be."""
+TINY = 1e-150
+"""A deviation that is none, in units of the first one."""
+MEMORY = 5
+"""Steps before, from which the next one is extrapolated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,26 +119,30 @@ def random_coefficients(statistics: Statistics, n_rows: IntArray | None = None) 
     statistics = statistics_of(statistics)
     rows = statistics.n_samples if n_rows is None else n_rows
     posterior = _Posterior(statistics, rows)
-    now, size = _first(statistics, rows)
+    now, size = _first(statistics, rows, max(posterior.n_telling, 1))
     if not posterior.n_telling:
         return now
-    moments, length = posterior.at(now), 1.0
+    moments, extrapolation = posterior.at(now), _Extrapolation(now)
     history, least = [moments.log_likelihood], LEAST_NOISE * now.noise
     for _ in range(MAX_STEPS):
-        step = _Step(now, moments)
-        then = step.of(length)
+        plain = _maximised(now, moments)
+        then = extrapolation.of(now, plain)
         after = posterior.at(then)
-        if length > 1.0 and not after.log_likelihood > moments.log_likelihood:  # too far: the plain step
-            length, then = 1.0, step.of(1.0)
+        if then is not plain and not after.log_likelihood > moments.log_likelihood:  # too far
+            extrapolation.forget()
+            then = plain
             after = posterior.at(then)
         gain = after.log_likelihood - moments.log_likelihood
         if not gain > 0.0:
             break
         now, moments = then, after
         history.append(moments.log_likelihood)
-        if gain < PATIENCE * length * posterior.n_telling or now.noise < least:
+        if now.noise < least:
             break
-        length = min(FASTER * length, LONGEST)
+        if gain < PATIENCE * posterior.n_telling:
+            if then is plain:
+                break
+            extrapolation.forget()  # it may have led astray: a plain step tells
     return RandomCoefficients(now.mean, _floored(now.root, size), now.noise, tuple(history))
 
 
@@ -201,35 +207,69 @@ class _Posterior:
         )
 
 
-class _Step:
-    """The maximisation step, of any length: 1 is that of the algorithm.
+def _maximised(now: RandomCoefficients, moments: _Moments) -> RandomCoefficients:
+    """The maximisation step."""
+    shift = moments.total / moments.n_tasks
+    values, vectors = np.linalg.eigh(moments.square / moments.n_tasks - np.outer(shift, shift))
+    root = now.root @ _upper_root(vectors * np.sqrt(np.maximum(values, LEAST_RATIO)))
+    ratio = max(moments.error / max(moments.n_rows, 1) / now.noise, LEAST_RATIO)
+    return RandomCoefficients(now.mean + now.root @ shift, root, now.noise * ratio, ())
 
-    Longer ones go as far again in the mean, the logarithm of the noise and that of the covariance in its own
-    metric (Salakhutdinov and Roweis, Adaptive overrelaxed bound optimization methods, ICML 2003).
+
+class _Extrapolation:
+    """Where the steps lead to: expectation-maximisation alone takes hundreds, ever shorter ones.
+
+    Anderson's method (J. ACM 12, 1965; Walker and Ni, SIAM J. Numer. Anal. 49, 2011): of the affine
+    combinations of the last steps' ends, the one whose own step would be the shortest. Parameters are the
+    mean, the logarithm of the noise and that of the covariance, in the metric of the first covariance, so
+    that they go along with any change of the features' basis.
     """
 
-    def __init__(self, now: RandomCoefficients, moments: _Moments) -> None:
-        self._now = now
-        self._shift = moments.total / moments.n_tasks
-        within = moments.square / moments.n_tasks - np.outer(self._shift, self._shift)
-        values, self._vectors = np.linalg.eigh(within)
-        self._values = np.maximum(values, LEAST_RATIO)
-        self._ratio = max(moments.error / max(moments.n_rows, 1) / now.noise, LEAST_RATIO)
+    def __init__(self, first: RandomCoefficients) -> None:
+        self._first = first
+        self.forget()
 
-    def of(self, length: float) -> RandomCoefficients:
-        now = self._now
-        root = now.root @ _upper_root(self._vectors * self._values ** (0.5 * length))
-        noise = now.noise * self._ratio**length
-        return RandomCoefficients(now.mean + length * (now.root @ self._shift), root, noise, ())
+    def forget(self) -> None:
+        """Begin anew."""
+        self._ends: list[FloatArray] = []
+        self._steps: list[FloatArray] = []
+
+    def of(self, now: RandomCoefficients, plain: RandomCoefficients) -> RandomCoefficients:
+        """Where to go from here, when a plain step leads to ``plain``; there itself at the first step."""
+        end = self._numbers(plain)
+        step = end - self._numbers(now)
+        self._ends, self._steps = [*self._ends[-MEMORY:], end], [*self._steps[-MEMORY:], step]
+        if len(self._steps) == 1:
+            return plain
+        shares = np.linalg.lstsq(np.diff(self._steps, axis=0).T, step, rcond=1e-8)[0]
+        further = shares @ np.diff(self._ends, axis=0)
+        if np.abs(further).max() > -np.log(LEAST_RATIO):  # than a plain step can lead
+            return plain
+        return self._parameters(end - further)
+
+    def _numbers(self, at: RandomCoefficients) -> FloatArray:
+        first = self._first
+        root = np.linalg.solve(first.root, at.root)
+        vectors, values, _ = np.linalg.svd(root)
+        logarithm = (vectors * (2.0 * np.log(np.maximum(values, TINY)))) @ vectors.T
+        shift = np.linalg.solve(first.root, at.mean - first.mean)
+        return np.concatenate([shift, [np.log(at.noise / first.noise)], logarithm.ravel()])
+
+    def _parameters(self, numbers: FloatArray) -> RandomCoefficients:
+        first, P = self._first, len(self._first.mean)
+        values, vectors = np.linalg.eigh(numbers[P + 1 :].reshape(P, P))
+        root = first.root @ _upper_root(vectors * np.exp(0.5 * values))
+        noise = first.noise * float(np.exp(numbers[P]))
+        return RandomCoefficients(first.mean + first.root @ numbers[:P], root, noise, ())
 
 
-def _first(statistics: Statistics, n_rows: IntArray) -> tuple[RandomCoefficients, FloatArray]:
+def _first(statistics: Statistics, n_rows: IntArray, n_telling: int) -> tuple[RandomCoefficients, FloatArray]:
     """Where to begin, and the unit of S: pooled weights, and a prior that weighs as much as a task's rows.
 
     It moves with any change of the features' basis, and so does all that follows.
     """
     m = pooled_weights(statistics)
-    gram = np.asarray(statistics.gram).mean(axis=0)
+    gram = np.asarray(statistics.gram).sum(axis=0) / n_telling
     length = np.sqrt(np.diagonal(gram))
     length = np.where(length > 0, length, 1.0)
     values, vectors = np.linalg.eigh(gram / np.outer(length, length))

@@ -159,7 +159,7 @@ def fit(
     check_graph(graph, n_neighbors)
     check_callback(on_progress, "on_progress")
     choices = ModelChoices(fit_intercept, loss_scaling, start, metric)
-    clock = _Clock(on_progress)
+    clock = Clock(on_progress)
     with clock.phase("statistics"):
         statistics = statistics_of(data)
     with clock.phase("start"):
@@ -167,14 +167,28 @@ def fit(
         W = _initial(initial_weights, prepared)
     with clock.phase("graph"):
         graph = nearest_neighbour_graph(prepared.start, n_neighbors) if graph is None else graph
+    return fit_prepared(prepared, graph, fusion_strength, W, tolerance, solver, clock)
+
+
+def fit_prepared(
+    prepared: SolverInput,
+    graph: TaskGraph,
+    fusion_strength: float,
+    W: FloatArray,
+    tolerance: float,
+    solver: str,
+    clock: Clock,
+) -> FitResult:
+    """Fit what is prepared already, from the weights W (T, P) of the solver; as :func:`fit` otherwise."""
     with clock.phase("solve"):
         outcome = FusionSolver(prepared.statistics, graph).solve(
             fusion_strength, W, tolerance=tolerance, solver=solver, on_round=clock.round
         )
+    fitted = prepared.statistics
     W = prepared.weights(outcome.weights)
     b = prepared.intercept(W)
-    model = CCMTLModel(W, statistics.task_ids, statistics.feature_names, intercept=b)
-    few_digits = prepared.statistics.least_squares.precision_note(statistics.task_ids)
+    model = CCMTLModel(W, fitted.task_ids, fitted.feature_names, intercept=b)
+    few_digits = fitted.least_squares.precision_note(fitted.task_ids)
     notes = (few_digits, _HIDDEN if outcome.hidden else None)
     report = _report(outcome, tolerance, clock, tuple(note for note in notes if note is not None))
     return FitResult(model, report, graph, float(fusion_strength))
@@ -190,7 +204,7 @@ def _initial(given: ArrayLike | None, prepared: SolverInput) -> FloatArray:
     return prepared.solver_weights(W)
 
 
-def _report(outcome: Outcome, tolerance: float, clock: _Clock, notes: tuple[str, ...]) -> SolveReport:
+def _report(outcome: Outcome, tolerance: float, clock: Clock, notes: tuple[str, ...]) -> SolveReport:
     return SolveReport(
         status=outcome.status,
         solver=outcome.solver,
@@ -205,21 +219,23 @@ def _report(outcome: Outcome, tolerance: float, clock: _Clock, notes: tuple[str,
     )
 
 
-class _Clock:
+class Clock:
     """Times the phases and passes progress on."""
 
-    def __init__(self, on_progress: ProgressCallback | None) -> None:
+    def __init__(self, on_progress: ProgressCallback | None = None) -> None:
         self._on_progress = on_progress or (lambda progress: None)
         self._began = time.perf_counter()
         self.seconds: dict[str, float] = {}
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
+        """Time what the block does, and tell that it begins."""
         began = time.perf_counter()
         self._on_progress(Progress(name, 0, None, None, began - self._began))
         yield
         self.seconds[name] = time.perf_counter() - began
 
     def round(self, this: Round, number: int) -> None:
+        """Tell of a round of the solver."""
         elapsed = time.perf_counter() - self._began
         self._on_progress(Progress("solve", number, this.objective, this.gap, elapsed))

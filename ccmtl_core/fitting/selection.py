@@ -22,7 +22,7 @@ from ccmtl_core.base.threads import check_workers
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.choices.model_choices import ModelChoices
 from ccmtl_core.data.task_dataset import TaskDataset
-from ccmtl_core.fitting.fit import FitResult, fit
+from ccmtl_core.fitting.fit import Clock, FitResult, fit_prepared
 from ccmtl_core.fitting.fold_paths import FoldPaths, SelectionProgress
 from ccmtl_core.fitting.path import checked_strengths
 from ccmtl_core.fitting.rivals import rival_errors
@@ -202,10 +202,9 @@ def select(
     held_out = list(unweighted[1:] if is_rolling else unweighted)
     check_rule(rule, len(held_out))
     everything = training[-1] + parts[-1]
-    graph = None
+    prepared = choices.prepare(everything)
+    graph = nearest_neighbour_graph(prepared.start, n_neighbors)
     if fusion_strengths is None:
-        prepared = choices.prepare(everything)
-        graph = nearest_neighbour_graph(prepared.start, n_neighbors)
         fusion_strengths = strength_grid(prepared.statistics, graph)
     strengths = np.unique(checked_strengths(fusion_strengths))
     paths = FoldPaths(strengths, choices, n_neighbors, path_tolerance, solver, score)
@@ -213,15 +212,8 @@ def select(
         table = paths.walked(training, held_out, n_jobs, on_progress)
     chosen = choose(strengths, table.errors, rule)
     rivals = rival_errors(training, held_out, score)
-    final = fit(
-        everything,
-        fusion_strength=float(strengths[chosen]),
-        n_neighbors=n_neighbors,
-        tolerance=tolerance,
-        solver=solver,
-        graph=graph,
-        **choices.as_dict(),
-    )
+    strength = float(strengths[chosen])
+    final = fit_prepared(prepared, graph, strength, prepared.start, tolerance, solver, Clock())
     table.tell(1)
     return Selection(strengths, table.errors, table.gaps, table.n_groups, rivals, chosen, final)
 

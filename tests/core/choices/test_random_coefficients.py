@@ -175,3 +175,15 @@ def test_the_same_on_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", n_threads)
         found.append(random_coefficients(statistics))
     assert found[0].root.tobytes() == found[1].root.tobytes()
+
+
+def test_it_arrives_in_tens_of_steps_where_features_nearly_agree() -> None:
+    rng = np.random.default_rng(8)
+    level = rng.lognormal(0.0, 1.0, (200, 40, 1))
+    X = level + 0.1 * rng.standard_normal((200, 40, 4))
+    W = 0.25 + 0.1 * rng.standard_normal((200, 4))
+    y = np.einsum("tnp,tp->tn", X, W) + 0.3 * rng.standard_normal((200, 40))
+    found = random_coefficients(SufficientStatistics.from_dataset(TaskDataset.from_arrays(X, y)))
+    assert len(found.log_likelihoods) <= 40
+    np.testing.assert_allclose(found.mean, np.full(4, 0.25), atol=0.05)
+    assert found.noise == pytest.approx(0.09, rel=0.05)
