@@ -10,6 +10,8 @@ from app.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+FOLDERS = ("app", "ccmtl_core", "examples", "benchmarks", "tests", "scripts")
+SOURCES = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
 
 
 def settings_rows() -> list[str]:
@@ -48,3 +50,26 @@ def test_every_make_target_and_path_in_code_exists(page: Path) -> None:
     roots = "app|ccmtl_core|docs|examples|benchmarks|tests|requirements|scripts"
     paths = {text for text in code if re.fullmatch(rf"({roots})/[\w./-]+", text)}
     assert not [path for path in paths if not (ROOT / path).exists()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_source_file_that_is_named_is_there_once(page: Path) -> None:
+    named = set(re.findall(r"`([\w/]+\.py)`", page.read_text()))
+    if page.name == "method.md":
+        assert named
+        assert [name for name in named if not (ROOT / "ccmtl_core" / name).is_file()] == []
+    else:
+        files = [f"/{path.relative_to(ROOT)}" for path in SOURCES]
+        assert [name for name in named if sum(file.endswith(f"/{name}") for file in files) != 1] == []
+
+
+def test_every_decision_has_a_date_and_a_status_and_is_listed_with_them() -> None:
+    listed = (ROOT / "docs/decisions/README.md").read_text()
+    for number, page in enumerate(sorted((ROOT / "docs/decisions").glob("0*.md")), start=1):
+        title, _, stands = page.read_text().splitlines()[:3]
+        found = re.fullmatch(
+            r"Date: (20\d\d-\d\d-\d\d)\. Status: ((accepted|changed|superseded)\b.*)\.", stands
+        )
+        assert found, page.name
+        name = title.removeprefix(f"# {number}. ")
+        assert f"| {number} | [{name}]({page.name}) | {found[1]} | {found[3]} |" in listed
