@@ -52,6 +52,11 @@ def rival_notes(
         :func:`app.training.strength_choice.described` gives them, where a strength was chosen.
     of_series : bool
         Whether there are lags to change.
+
+    Returns
+    -------
+    list of str
+        One sentence for each lost comparison.
     """
     found = []
     if selection is not None:

@@ -1,5 +1,6 @@
-"""The documentation says what the program does: settings, links, make targets."""
+"""The documentation says what the program does: settings, links, make targets, docstrings."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -73,3 +74,18 @@ def test_every_decision_has_a_date_and_a_status_and_is_listed_with_them() -> Non
         assert found, page.name
         name = title.removeprefix(f"# {number}. ")
         assert f"| {number} | [{name}]({page.name}) | {found[1]} | {found[3]} |" in listed
+
+
+def test_a_docstring_with_parameters_has_returns() -> None:
+    without = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+        for package in ("app", "ccmtl_core")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.returns is not None
+        and ast.unparse(node.returns) not in ("None", "NoReturn")
+        and "Parameters\n---" in (text := ast.get_docstring(node) or "")
+        and not re.search("(Returns|Yields)\n---", text)
+    ]
+    assert without == []

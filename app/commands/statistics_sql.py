@@ -66,6 +66,11 @@ def statistics_sql(
         Rising dates (YYYY-MM-DD) or numbers, at least one with ``time``: K cuts make K + 1 folds, and the
         first row of a fold is at its cut.
 
+    Returns
+    -------
+    str
+        The query.
+
     Raises
     ------
     ParameterError

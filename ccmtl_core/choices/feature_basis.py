@@ -30,6 +30,11 @@ def in_basis(statistics: Statistics, L: FloatArray) -> Statistics:
     L : (P, P) float64
         Upper triangular, of positive diagonal: a triangular factor stays one.
 
+    Returns
+    -------
+    SufficientStatistics or TriangularStatistics
+        In the form of the given ones.
+
     Examples
     --------
     >>> from ccmtl_core import TaskDataset

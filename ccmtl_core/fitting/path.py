@@ -146,6 +146,11 @@ def fit_path(
     on_point : callable, optional
         Called with each point as it is found, strengths rising.
 
+    Returns
+    -------
+    FusionPath
+        One solution for each strength.
+
     Raises
     ------
     ParameterError
@@ -196,6 +201,11 @@ def walk(
         Where the first solve starts.
     strengths : (L,) float64
         Rising.
+
+    Returns
+    -------
+    iterator of PathPoint
+        One for each strength, as it is solved.
     """
     shared = FusionSolver(statistics, graph)
     fused = _FusedLimit(statistics, graph)

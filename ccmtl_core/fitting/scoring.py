@@ -102,6 +102,11 @@ def choose(strengths: FloatArray, errors: FloatArray, rule: str) -> int:
         largest strength, hence the fewest groups, whose mean error is within one standard error of the least
         (Breiman, Friedman, Olshen & Stone, Classification and Regression Trees, 1984, section 3.4.3).
 
+    Returns
+    -------
+    int
+        The place of the chosen strength in ``strengths``.
+
     Raises
     ------
     ParameterError

@@ -138,6 +138,11 @@ def fusion_threshold(
     enough : float
         An upper bound on the strength from which every component has one model, at which to stop as well.
 
+    Returns
+    -------
+    FusionThreshold
+        The bounds, by component.
+
     Raises
     ------
     ParameterError

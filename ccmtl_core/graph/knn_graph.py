@@ -194,6 +194,11 @@ def nearest_neighbour_graph(weights: ArrayLike, n_neighbors: int = 10) -> TaskGr
     n_neighbors : int
         k; with fewer than k + 1 tasks each takes all the others.
 
+    Returns
+    -------
+    TaskGraph
+        Each task with its k nearest neighbours.
+
     Raises
     ------
     ParameterError

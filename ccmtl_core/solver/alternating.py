@@ -56,6 +56,11 @@ def alternate(
     max_rounds : int, optional
         Return after so many rounds even if the recorder has not finished, and already after a certificate
         whose gap is far from the tolerance.
+
+    Returns
+    -------
+    Outcome
+        The best weights found, with their certificate.
     """
     rounds, objective, is_first_try = 0, np.inf, True
     smoothing = _FIRST_SMOOTHING * typical_length(problem)

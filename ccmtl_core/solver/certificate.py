@@ -172,6 +172,11 @@ class Certifier:
         conductance : (E,) float64, optional
             Edge weights r_e / ‖d_e‖ near W. With them, residuals are spread over the edges by solves, as
             often as it helps, until the tolerance is met.
+
+        Returns
+        -------
+        Certificate
+            Objective, proved gap, and the flows that prove it.
         """
         penalty = self.problem.penalty(W)
         objective = self.problem.loss(W) + penalty

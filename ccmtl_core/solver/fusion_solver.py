@@ -123,6 +123,11 @@ class FusionSolver:
         on_round : callable, optional
             Called with each round and its number.
 
+        Returns
+        -------
+        Outcome
+            The best weights found, with their certificate.
+
         Raises
         ------
         ParameterError

@@ -56,6 +56,11 @@ def newton(
         Of the same problem.
     multigrid : Multigrid
         On the same graph and Gram blocks; its edge weights are overwritten.
+
+    Returns
+    -------
+    Outcome
+        The best weights found, with their certificate.
     """
     state = NewtonState(problem, multigrid, W)
     smoothing = _FIRST_SMOOTHING * typical_length(problem)

@@ -137,6 +137,10 @@ def centred_gram(
     n_samples : (T,) int64
         Rows of each task, which rounding grows with, whatever they weigh.
 
+    Returns
+    -------
+    CentredGram
+
     Examples
     --------
     >>> import numpy as np
@@ -176,6 +180,11 @@ def centred_factor(factor: FloatArray, ones: FloatArray, n_samples: IntArray) ->
         The column that continues it to the factor of [X y 1].
     n_samples : (T,) int64
         Rows of each task, which rounding grows with, whatever they weigh.
+
+    Returns
+    -------
+    (T, P + 1, P + 1) float64
+        Upper triangular.
 
     Examples
     --------

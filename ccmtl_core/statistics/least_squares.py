@@ -82,6 +82,11 @@ class LeastSquares:
         task_ids : T str
             The ids of the tasks.
 
+        Returns
+        -------
+        str or None
+            The note, None where enough digits are left.
+
         Examples
         --------
         >>> import numpy as np
@@ -124,6 +129,10 @@ def least_squares_from_gram(
     before : ((T, P), (T,)) float64, optional
         Squared lengths of the columns of X and of y before means were taken out of them: rounding in
         what is left is relative to these.
+
+    Returns
+    -------
+    LeastSquares
 
     Examples
     --------
@@ -176,6 +185,10 @@ def least_squares_from_factor(
         Rows of each task.
     before : (T, P + 1) float64, optional
         Lengths of the columns of [X y] before means were taken out of them: rounding is relative to these.
+
+    Returns
+    -------
+    LeastSquares
 
     Examples
     --------

@@ -134,6 +134,10 @@ class SufficientStatistics(FrozenValue):
             What each row counts, finite and not negative; 1 by default. Rows that count 0 are not among
             ``n_samples``. A weighted copy of the rows is made.
 
+        Returns
+        -------
+        SufficientStatistics
+
         Examples
         --------
         >>> data = TaskDataset.from_arrays([[[1.0], [2.0]]], [[1.0, 2.0]])
@@ -203,6 +207,10 @@ class SufficientStatistics(FrozenValue):
             Default "0", "1", ….
         feature_names : P names, optional
             By default the columns of the first block that is a table, or else "x_1", "x_2", ….
+
+        Returns
+        -------
+        SufficientStatistics
 
         Raises
         ------
@@ -290,6 +298,11 @@ class SufficientStatistics(FrozenValue):
         ----------
         factor : float or (T,) float64
             One for all, or one per task.
+
+        Returns
+        -------
+        SufficientStatistics
+            Of the same tasks.
 
         Raises
         ------

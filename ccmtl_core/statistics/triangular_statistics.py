@@ -207,6 +207,11 @@ class TriangularStatistics(FrozenValue):
         factor : float or (T,) float64
             One for all, or one per task.
 
+        Returns
+        -------
+        TriangularStatistics
+            Of the same tasks.
+
         Raises
         ------
         ParameterError

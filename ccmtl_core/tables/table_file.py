@@ -36,6 +36,10 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame
     columns : sequence of str, optional
         The columns to read; default all.
 
+    Returns
+    -------
+    DataFrame
+
     Raises
     ------
     DataError
@@ -62,6 +66,11 @@ def table_batches(path: Path, columns: Sequence[str], batch_rows: int) -> Iterat
         The columns to read.
     batch_rows : int
         Rows of a piece, at most.
+
+    Returns
+    -------
+    iterator of DataFrame
+        At most ``batch_rows`` rows each.
 
     Raises
     ------

@@ -68,6 +68,11 @@ def read_cells(
     faults : FaultList
         Takes the faults.
 
+    Returns
+    -------
+    Cells
+        The columns read, as far as they could be.
+
     Raises
     ------
     PolarsError

@@ -43,6 +43,11 @@ def open_csv(path: Path, wanted: Collection[str], faults: FaultList) -> Uploaded
     faults : FaultList
         Takes the faults of rows; those of the whole file are raised.
 
+    Returns
+    -------
+    UploadedTable
+        The table, ready to be read in pieces.
+
     Raises
     ------
     InvalidContent

@@ -70,6 +70,11 @@ def scan_csv(data: NDArray[np.uint8], n_fields: int) -> CsvStructure:
         The bytes, without byte-order mark.
     n_fields : int
         Fields that each row must have.
+
+    Returns
+    -------
+    CsvStructure
+        Where rows begin, and which are malformed.
     """
     found = np.zeros((MAX_IRREGULARITIES, 4), dtype=np.int64)
     counts = np.zeros(max(Irregularity) + 1, dtype=np.int64)

@@ -28,6 +28,11 @@ def open_parquet(path: Path, n_cells_per_row: int, max_bytes: int) -> UploadedTa
     max_bytes : int
         Limit on what these columns take in memory: a small file can announce any number of rows.
 
+    Returns
+    -------
+    UploadedTable
+        The table, ready to be read in pieces.
+
     Raises
     ------
     InvalidContent

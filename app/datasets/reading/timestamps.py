@@ -96,6 +96,10 @@ def time_format(ds_format: str | None, *, in_utc: bool = True) -> TimeFormat:
     in_utc : bool
         Whether times with a zone are converted to UTC; otherwise they are what the local clock shows.
 
+    Returns
+    -------
+    TimeFormat
+
     Raises
     ------
     ValueError

@@ -88,6 +88,11 @@ def by_period(frame: pl.DataFrame, frequency: Frequency, aggregation: Aggregatio
         What a period is.
     aggregation : Aggregation, optional
         Without one, the first of several rows is kept and the others are listed in ``repeated``.
+
+    Returns
+    -------
+    PeriodValues
+        One value for each series and period.
     """
     ids = frame["unique_id"].unique().sort()
     code = frame["unique_id"].cast(pl.Enum(ids)).to_physical().to_numpy().astype(np.int64)

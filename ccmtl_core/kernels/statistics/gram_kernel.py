@@ -61,6 +61,11 @@ def accumulate_gram(
     yty : (T,) float64, changed
     x_sum : (T, P) float64, changed
     y_sum : (T,) float64, changed
+
+    Returns
+    -------
+    bool
+        Whether no square has overflowed or underflowed.
     """
     P = X.shape[1]
     starts, groups, places = _layout(P)
