@@ -52,7 +52,10 @@ def open_parquet(path: Path, n_cells_per_row: int, max_bytes: int) -> UploadedTa
         raise refuse("not_parquet", "The Parquet file was cut off: its end is missing.")
     with refusing_unreadable("not_parquet", UNREADABLE):
         rows = pl.scan_parquet(path, glob=False, hive_partitioning=False)
-        names = tuple(rows.collect_schema().names())
+        try:
+            names = tuple(rows.collect_schema().names())
+        except pl.exceptions.DuplicateError as error:
+            raise refuse("repeated_column", f"the file has two columns of one name: {error}") from None
         n_rows = int(rows.select(pl.len()).collect().item())
     refuse_too_many(names)
     if n_rows * n_cells_per_row * BYTES_PER_CELL > max_bytes:

@@ -90,7 +90,7 @@ def ingest(
         table = open_csv(path, wanted, faults)
     else:
         table = open_parquet(path, len(roles), max_bytes)
-        if not survives_decoding(path, [name for name in table.names if name in wanted]):
+        if not survives_decoding(path, [name for name in table.names if name in wanted], max_bytes):
             raise refuse(*_UNREADABLE[file_type])
     cells = _read_cells(table, roles, definition, file_type, faults)
     if isinstance(definition, SeriesDefinition):

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.datasets.reading import parquet_probe
 from tests.app.datasets.conftest import PARQUET, Shop, faults
 
 DAY = date(2000, 11, 1)
@@ -161,6 +162,32 @@ def test_a_small_file_with_very_many_rows_is_too_large(shop: Shop) -> None:
     content = parquet(columns)
     assert len(content) < 100_000
     assert shop.refused(shop.series(), content, PARQUET, status=413)["code"] == "upload_too_large"
+
+
+def test_two_columns_of_one_name_are_named(shop: Shop) -> None:
+    content = parquet({"unique_id": ["a"], "ds": [DAY], "y": [1.0], "note_1": [1], "note_2": [2]})
+    (fault,) = shop.refused(shop.series(), content.replace(b"note_2", b"note_1"), PARQUET)["errors"]
+    assert fault["code"] == "repeated_column"
+    assert "'note_1'" in fault["message"]
+
+
+def test_a_file_that_takes_too_much_memory_to_decode_is_too_large(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet_probe, "SPARE_BYTES", 128 * 1024**2)
+    text = pl.Series([chr(97 + i) * 16 * 1024**2 for i in range(16)])
+    content = parquet({"unique_id": text, "ds": [DAY] * 16, "y": [1.0] * 16})
+    assert len(content) < 100_000
+    problem = shop.refused(shop.series(), content, PARQUET, status=413)
+    assert problem["code"] == "upload_too_large"
+    assert "bytes of memory" in problem["detail"]
+
+
+def test_a_file_that_takes_too_long_to_decode_is_refused(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_probe, "MAX_SECONDS", 0.01)
+    (fault,) = shop.refused(shop.series(), GOOD, PARQUET)["errors"]
+    assert fault["code"] == "parquet_takes_too_long"
+    assert "over 0.01 seconds" in fault["message"]
 
 
 @pytest.mark.parametrize("position", [47, 168, 262])
