@@ -135,6 +135,13 @@ def test_what_is_compiled_lies_among_the_kernels() -> None:
     assert wrong == []
 
 
+def test_the_solver_sees_blocks_alone() -> None:
+    """Not the statistics that users hand over, with their names, sums and checks."""
+    forms = {"inputs", "sufficient_statistics", "triangular_statistics"}
+    wrong = [a for a in arrows("ccmtl_core.solver") if a[1] in {f"ccmtl_core.statistics.{f}" for f in forms}]
+    assert wrong == []
+
+
 def core_folder(module: str) -> str:
     return module.split(".")[1] if module.count(".") else ""
 

@@ -61,7 +61,7 @@ def _row(statistics: SufficientStatistics, strength: float, golden: float, repea
 
     result, seconds = best(repeats, prepare)
     report = result.report
-    problem = FusionProblem(statistics, result.graph, strength)
+    problem = FusionProblem(statistics.quadratic, result.graph, strength)
     rival = admm.cheapest(
         problem, admm.BlockSplitting, admm.SETTINGS, golden * (1 + MAX_DIFFERENCE), ADMM_CAP
     )

@@ -148,7 +148,7 @@ def _cases(kind: str, seed: int, n_tasks: int, repeats: int) -> Iterator[Case]:
     for share in SHARES:
         prepare = partial(_prepared, statistics, graph, share * whole)
         result, seconds = best(repeats, prepare)
-        problem = FusionProblem(statistics, graph, share * whole)
+        problem = FusionProblem(statistics.quadratic, graph, share * whole)
         label = {"kind": kind, "seed": str(seed), SHARE: f"{share:g}"}
         yield Case(label, problem, result.report.objective, result.report.gap, seconds)
 

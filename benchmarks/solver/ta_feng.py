@@ -18,6 +18,7 @@ from benchmarks.solver.references.pyamg_alternation import Alternated, alternate
 from benchmarks.stopwatch import best
 from benchmarks.ta_feng import lagged_panel, transactions
 from ccmtl_core import FitResult, SolveReport, SufficientStatistics, fit, fused_weights
+from ccmtl_core.base.types import FloatArray
 from ccmtl_core.choices.single_task import start_weights
 from ccmtl_core.forecasting import LaggedPanel
 from ccmtl_core.solver.objective import FusionProblem
@@ -88,11 +89,11 @@ def _row(statistics: SufficientStatistics, strength: float, cap: float, repeats:
 
     result, seconds = best(repeats, prepare)
     report = result.report
-    problem = FusionProblem(statistics, result.graph, strength)
-    reference = _reference(problem, cap)
+    problem = FusionProblem(statistics.quadratic, result.graph, strength)
+    reference = _reference(problem, start_weights(statistics), cap)
     return {
         "fusion_strength": f"{strength:g}",
-        "wholly fused": "yes" if _gap_of_fused(problem, report) <= TOLERANCE else "no",
+        "wholly fused": "yes" if _gap_of_fused(statistics, problem, report) <= TOLERANCE else "no",
         "seconds": seconds.cpu,
         "wall seconds": seconds.wall,
         "graph": report.seconds["graph"],
@@ -107,14 +108,13 @@ def _row(statistics: SufficientStatistics, strength: float, cap: float, repeats:
     }
 
 
-def _reference(problem: FusionProblem, cap: float) -> Alternated:
+def _reference(problem: FusionProblem, start: FloatArray, cap: float) -> Alternated:
     """Alternate with the tasks in the order of memory that the solver uses too."""
     order = problem.graph.locality_order()
-    start = start_weights(problem.statistics)[order]
-    return alternate_with_pyamg(problem.reordered(order), start, TOLERANCE, cap)
+    return alternate_with_pyamg(problem.reordered(order), start[order], TOLERANCE, cap)
 
 
-def _gap_of_fused(problem: FusionProblem, report: SolveReport) -> float:
+def _gap_of_fused(statistics: SufficientStatistics, problem: FusionProblem, report: SolveReport) -> float:
     """How far one model for each component is from the optimum at most, by the bound that the fit proved."""
-    fused = problem.objective(fused_weights(problem.statistics, problem.graph))
+    fused = problem.objective(fused_weights(statistics, problem.graph))
     return (fused - (1.0 - report.gap) * report.objective) / fused

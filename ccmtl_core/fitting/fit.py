@@ -181,7 +181,7 @@ def fit_prepared(
 ) -> FitResult:
     """Fit what is prepared already, from the weights W (T, P) of the solver; as :func:`fit` otherwise."""
     with clock.phase("solve"):
-        outcome = FusionSolver(prepared.statistics, graph).solve(
+        outcome = FusionSolver(prepared.statistics.quadratic, graph).solve(
             fusion_strength, W, tolerance=tolerance, solver=solver, on_round=clock.round
         )
     fitted = prepared.statistics

@@ -207,7 +207,7 @@ def walk(
     iterator of PathPoint
         One for each strength, as it is solved.
     """
-    shared = FusionSolver(statistics, graph)
+    shared = FusionSolver(statistics.quadratic, graph)
     fused = _FusedLimit(statistics, graph)
     W = start
     for strength in map(float, strengths):

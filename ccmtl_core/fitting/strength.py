@@ -27,13 +27,12 @@ from ccmtl_core.graph.knn_graph import TaskGraph
 from ccmtl_core.kernels.block_products import times
 from ccmtl_core.kernels.grouping import group_sums
 from ccmtl_core.kernels.solver import edge_kernels
-from ccmtl_core.kernels.solver import system_kernels as kernels
 from ccmtl_core.solver.objective import MIN_STRENGTH, FusionProblem, row_norms
 from ccmtl_core.solver.systems.cg import flexible_cg
 from ccmtl_core.solver.systems.multigrid import Multigrid
 from ccmtl_core.solver.systems.pooled_spectrum import PooledSpectrum
 from ccmtl_core.statistics.inputs import Statistics, statistics_of
-from ccmtl_core.statistics.least_squares import least_squares_from_gram
+from ccmtl_core.statistics.quadratic import Quadratic
 
 RATIO = 1.1
 _MOST_STEPS = 100
@@ -90,15 +89,7 @@ def fused_weights(statistics: Statistics, graph: TaskGraph) -> FloatArray:
     >>> fused_weights(SufficientStatistics.from_dataset(data), graph).ravel()
     array([1., 1., 5.])
     """
-    statistics = _on(graph, statistics)
-    component, C, P = graph.component, graph.n_components, statistics.n_features
-    gram = np.zeros((C, P, P))
-    kernels.sum_blocks(component, np.ascontiguousarray(statistics.gram), gram)
-    xty, yty = (group_sums(component, values, C) for values in (statistics.xty, statistics.yty))
-    n_samples = np.zeros(C, dtype=np.int64)
-    np.add.at(n_samples, component, statistics.n_samples)
-    weights: FloatArray = least_squares_from_gram(gram, xty, yty, n_samples).weights[component]
-    return weights
+    return _fused_weights(_on(graph, statistics), graph)
 
 
 def single_task_cuts(statistics: Statistics, graph: TaskGraph) -> FloatArray:
@@ -116,9 +107,8 @@ def single_task_cuts(statistics: Statistics, graph: TaskGraph) -> FloatArray:
     >>> single_task_cuts(SufficientStatistics.from_dataset(data), TaskGraph([[0, 1]], [2], n_tasks=2))
     array([1., 1.])
     """
-    statistics = _on(graph, statistics)
-    problem = FusionProblem(statistics, graph, 0.0)
-    return _cuts(problem, -problem.loss_gradient(fused_weights(statistics, graph)))
+    problem = FusionProblem(_on(graph, statistics), graph, 0.0)
+    return _cuts(problem, -problem.loss_gradient(_fused_weights(problem.quadratic, graph)))
 
 
 def fusion_threshold(
@@ -159,9 +149,9 @@ def fusion_threshold(
     """
     if not is_real(ratio) or not ratio > 1.0:
         raise ParameterError(f"ratio must be above 1, not {ratio!r}")
-    statistics = _on(graph, statistics)
+    quadratic = _on(graph, statistics)
     order = graph.locality_order()
-    bounds = _Bounds(FusionProblem(statistics, graph, 0.0).reordered(order))
+    bounds = _Bounds(FusionProblem(quadratic, graph, 0.0).reordered(order))
     bounds.tighten(ratio, enough)
     return bounds.restored(graph, order)
 
@@ -201,7 +191,6 @@ def strength_grid(statistics: Statistics, graph: TaskGraph, n: int = 21) -> Floa
     """
     if not is_whole(n) or n < 3:
         raise ParameterError(f"a grid needs at least 3 strengths, not {n!r}")
-    statistics = _on(graph, statistics)
     bounds = fusion_threshold(statistics, graph)
     cuts = single_task_cuts(statistics, graph)
     most = bounds.bracket[1]
@@ -212,22 +201,27 @@ def strength_grid(statistics: Statistics, graph: TaskGraph, n: int = 21) -> Floa
     return np.concatenate([[0.0], np.geomspace(least, most, n - 1)])
 
 
-def _on(graph: TaskGraph, data: Statistics) -> Statistics:
-    """The statistics of the graph's tasks; refuses what is none."""
-    statistics = statistics_of(data)
+def _on(graph: TaskGraph, data: Statistics) -> Quadratic:
+    """The blocks of the graph's tasks; refuses what is none."""
+    quadratic = statistics_of(data).quadratic
     check_kind(graph, "graph", TaskGraph)
-    return statistics
+    return quadratic
+
+
+def _fused_weights(quadratic: Quadratic, graph: TaskGraph) -> FloatArray:
+    fused = quadratic.summed(graph.component, graph.n_components).least_squares.weights
+    return fused[graph.component]
 
 
 class _Bounds:
     """The bounds of one problem, better from step to step."""
 
     def __init__(self, problem: FusionProblem) -> None:
-        statistics, graph = problem.statistics, problem.graph
+        quadratic, graph = problem.quadratic, problem.graph
         self.problem, self.component = problem, graph.component
         self.edge_component = graph.component[problem.head]
         self.m = graph.multiplicity.astype(np.float64)
-        self.weights = fused_weights(statistics, graph)
+        self.weights = _fused_weights(quadratic, graph)
         forces = -problem.loss_gradient(self.weights)
         size = np.sqrt(self._sum_tasks(np.einsum("tp,tp->t", forces, forces)))
         self.size = np.where(size > 0.0, size, 1.0)  # components are solved together, each on its own scale
@@ -237,12 +231,12 @@ class _Bounds:
         np.maximum.at(self.lower, self.component, _cuts(problem, self.g))
         self.lower = np.where(self.lower > _ROUNDING * self.hidden, self.lower - 2.0 * self.hidden, 0.0)
         self.upper = np.where(np.bincount(self.component) > 1, np.inf, 0.0)
-        self.flows = np.zeros((len(self.m), statistics.n_features))
+        self.flows = np.zeros((len(self.m), quadratic.n_features))
 
     def tighten(self, ratio: float, enough: float) -> None:
         """Take steps until the bounds of each component are within ``ratio``, or none above ``enough``."""
         problem, forest = self.problem, spanning_forest(self.problem.graph)
-        no_data = np.zeros((problem.statistics.n_tasks, *[problem.statistics.n_features] * 2))
+        no_data = np.zeros((problem.quadratic.n_tasks, *[problem.quadratic.n_features] * 2))
         spectrum = PooledSpectrum.of(no_data, self.component, problem.graph.n_components)
         multigrid = Multigrid(problem.graph.edges, no_data, spectrum)
         rho, phi = np.ones(len(self.m)), np.zeros_like(self.g)
@@ -285,10 +279,10 @@ class _Bounds:
 
     def _hidden(self) -> FloatArray:
         """(C,) What rounding can have moved the forces of a component by, and what they fail to cancel."""
-        statistics = self.problem.statistics
-        terms = times(np.abs(statistics.gram), np.abs(self.weights))
-        terms += np.abs(statistics.xty)
-        rounding = 4.0 * (statistics.n_features + 2) * EPS * self._sum_tasks(row_norms(terms))
+        quadratic = self.problem.quadratic
+        terms = times(np.abs(quadratic.gram), np.abs(self.weights))
+        terms += np.abs(quadratic.xty)
+        rounding = 4.0 * (quadratic.n_features + 2) * EPS * self._sum_tasks(row_norms(terms))
         left = self._sum_tasks(self.problem.loss_gradient(self.weights))
         return rounding + row_norms(left)
 
@@ -309,7 +303,7 @@ class _Bounds:
 
 def _cuts(problem: FusionProblem, forces: FloatArray) -> FloatArray:
     """2 ‖g_t‖ / Σ_{e ∋ t} m_e of each task, (T,)."""
-    T, m = problem.statistics.n_tasks, problem.graph.multiplicity
+    T, m = problem.quadratic.n_tasks, problem.graph.multiplicity
     held = np.bincount(problem.head, m, T) + np.bincount(problem.tail, m, T)
     cuts: FloatArray = np.divide(2.0 * row_norms(forces), held, out=np.zeros(T), where=held > 0.0)
     return cuts

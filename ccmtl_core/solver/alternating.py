@@ -70,7 +70,7 @@ def alternate(
             w = problem.radius / np.sqrt(lengths**2 + smoothing**2)
             multigrid.update(w)
             solved = flexible_cg(
-                multigrid.apply, multigrid.precondition, problem.statistics.xty, x0=W,
+                multigrid.apply, multigrid.precondition, problem.quadratic.xty, x0=W,
                 rtol=_INNER_TOLERANCE, max_iterations=_MAX_CG,
             )  # fmt: skip
             W, iterations = solved.x, solved.iterations

@@ -34,8 +34,8 @@ from ccmtl_core.solver.objective import FusionProblem, row_norms
 from ccmtl_core.solver.systems.cg import flexible_cg
 from ccmtl_core.solver.systems.multigrid import Multigrid
 from ccmtl_core.solver.systems.pooled_spectrum import PooledSpectrum
-from ccmtl_core.statistics.inputs import Statistics
 from ccmtl_core.statistics.loss import Rounding
+from ccmtl_core.statistics.quadratic import Quadratic
 
 _SHARE = 0.2  # of the tolerated gap that residuals may cost
 _UNEVEN = 1e4  # ratio of a task's longest column to its shortest, from which they are scaled
@@ -97,16 +97,16 @@ class ScaledEigen(NamedTuple):
     stretch: FloatArray
 
     @classmethod
-    def of(cls, statistics: Statistics) -> ScaledEigen:
+    def of(cls, quadratic: Quadratic) -> ScaledEigen:
         """Decompose the Gram blocks of T tasks; (T, P), (T, P, P), (T, P), (T, P).
 
         Eigenvalues are lowered by what rounding can have added: smaller ones only weaken the bound.
         """
-        length = np.sqrt(np.diagonal(statistics.gram, axis1=1, axis2=2))
+        length = np.sqrt(np.diagonal(quadratic.gram, axis1=1, axis2=2))
         shortest = np.where(length > 0.0, length, np.inf).min(axis=1)
         uneven = length.max(axis=1) > _UNEVEN * shortest
         scale = np.where(uneven[:, None] & (length > 0.0), length, 1.0)
-        values, vectors = map(np.ascontiguousarray, statistics.loss.spectrum(scale))
+        values, vectors = map(np.ascontiguousarray, quadratic.loss.spectrum(scale))
         stretch = np.sqrt(np.einsum("tp,tpa->ta", scale**2, vectors**2))
         return cls(values, vectors, scale, stretch)
 
@@ -136,12 +136,12 @@ class Certifier:
 
     def __init__(self, problem: FusionProblem, multigrid: Multigrid, spectrum: PooledSpectrum) -> None:
         self.problem, self._multigrid, self._spectrum = problem, multigrid, spectrum
-        self._eigen = ScaledEigen.of(problem.statistics)
+        self._eigen = ScaledEigen.of(problem.quadratic)
         absorbing = _absorbing(self._eigen.smallest())
         self._forest = spanning_forest(problem.graph, absorbing)
         self._n_cells, self._cell = _cells(problem, absorbing)
         self._largest = np.bincount(problem.graph.component, self._eigen.largest())
-        alone = problem.statistics.least_squares
+        alone = problem.quadratic.least_squares
         self._least_loss = 0.5 * float(alone.residual[~alone.hides].sum())
 
     @property
@@ -150,7 +150,7 @@ class Certifier:
         return float(np.mean(self._eigen.values[:, 0] > 0.0))
 
     def at(self, problem: FusionProblem) -> Certifier:
-        """For the same statistics and graph at another strength; what does not depend on it is shared."""
+        """For the same blocks and graph at another strength; what does not depend on it is shared."""
         other = copy(self)
         other.problem = problem
         other.__dict__.pop("_rounding_of_flows", None)
@@ -206,8 +206,8 @@ class Certifier:
         It is exact for λ = 0 and without edges, and all that can be told where λ is so small that rounding
         outweighs it: R_t, which grows with 1/λ, would make much of a residual that is only rounding.
         """
-        statistics, hidden = self.problem.statistics, self.problem.hidden_loss
-        excess, rounding = statistics.loss.excess(W)
+        hidden = self.problem.hidden_loss
+        excess, rounding = self.problem.quadratic.loss.excess(W)
         rounding += rounding_of(penalty)
         if penalty > 0.0 and objective <= hidden:
             rounding = hidden
@@ -226,7 +226,7 @@ class Certifier:
         slack, penalty = edge_kernels.slack_and_penalty(
             problem.head, problem.tail, W, U, problem.radius, problem.lanes
         )
-        rounding = problem.statistics.loss.rounding(W)
+        rounding = problem.quadratic.loss.rounding(W)
         unexplained = self._unexplained(self._residual(W, U), bound, rounding)
         in_all = rounding.loss + rounding_of(penalty)
         gap = max(slack, 0.0) + unexplained + in_all

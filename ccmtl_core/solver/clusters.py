@@ -1,4 +1,4 @@
-"""Weights in, groups of fused tasks out; and the smaller problem in which each group is one task.
+"""Groups of fused tasks, and the smaller problem in which each group is one task.
 
 Where W_i = W_j on every edge inside a group, the objective is that of the groups: their Gram blocks and
 cross-products add up, and so do the multiplicities of the edges between two of them.
@@ -11,15 +11,13 @@ from functools import cached_property
 
 import numpy as np
 
-from ccmtl_core.base.arrays import locked, read_only
+from ccmtl_core.base.arrays import read_only
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
 from ccmtl_core.graph.knn_graph import TaskGraph
 from ccmtl_core.kernels.components import components, equal_ends
 from ccmtl_core.kernels.grouping import group_sums
 from ccmtl_core.kernels.solver import edge_kernels
-from ccmtl_core.kernels.solver import system_kernels as kernels
 from ccmtl_core.solver.objective import FusionProblem
-from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +102,7 @@ class MergedProblem:
         self.edge[between] = inverse
         self.sign = np.where(head < tail, 1.0, -1.0)
         graph = TaskGraph(np.stack(np.divmod(distinct, C), axis=1), multiplicity, C)
-        self.problem = FusionProblem(_summed(problem, clusters), graph, problem.fusion_strength)
+        self.problem = FusionProblem(problem.quadratic.summed(label, C), graph, problem.fusion_strength)
 
 
 class Neighbourhood:
@@ -144,8 +142,8 @@ class Neighbourhood:
 
     def with_flows(self, flows: FloatArray) -> FusionProblem:
         """The problem of these tasks, for flows (E, P) of all edges."""
-        problem, tasks, edges, statistics = self._problem, self.tasks, self.edges, self._problem.statistics
-        place = np.empty(statistics.n_tasks, dtype=np.int64)
+        problem, tasks, edges = self._problem, self.tasks, self.edges
+        place = np.empty(problem.graph.n_tasks, dtype=np.int64)
         place[tasks] = np.arange(len(tasks))
         graph = TaskGraph(place[problem.graph.edges[edges]], problem.graph.multiplicity[edges], len(tasks))
         held = problem.divergence(flows)[tasks]
@@ -153,24 +151,4 @@ class Neighbourhood:
             place[problem.head[edges]].astype(np.int32), place[problem.tail[edges]].astype(np.int32),
             -flows[edges], held, problem.lanes,
         )  # fmt: skip
-        part = SufficientStatistics(
-            locked(np.asarray(statistics.gram)[tasks]),
-            locked(statistics.xty[tasks] - held),
-            locked(statistics.yty[tasks]),
-            locked(statistics.n_samples[tasks]),
-            tuple(map(str, tasks.tolist())),
-            statistics.feature_names,
-        )
-        return FusionProblem(part, graph, problem.fusion_strength)
-
-
-def _summed(problem: FusionProblem, clusters: Clusters) -> SufficientStatistics:
-    statistics, C, label = problem.statistics, clusters.n_clusters, clusters.label
-    gram = np.zeros((C, statistics.n_features, statistics.n_features))
-    kernels.sum_blocks(label, statistics.gram, gram)
-    xty, yty = (group_sums(label, values, C) for values in (statistics.xty, statistics.yty))
-    n_samples = np.zeros(C, dtype=np.int64)
-    np.add.at(n_samples, label, statistics.n_samples)
-    names = tuple(map(str, range(C)))
-    gram, xty, yty, n_samples = map(locked, (gram, xty, yty, n_samples))
-    return SufficientStatistics(gram, xty, yty, n_samples, names, statistics.feature_names)
+        return FusionProblem(problem.quadratic.pulled(tasks, held), graph, problem.fusion_strength)

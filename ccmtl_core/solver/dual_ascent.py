@@ -50,9 +50,9 @@ class Inverse:
     @classmethod
     def of(cls, problem: FusionProblem) -> Inverse | None:
         """Invert all blocks; None where one of them is not safely definite, or too wide."""
-        if problem.statistics.n_features > _WIDEST or problem.statistics.least_squares.hides.any():
+        if problem.quadratic.n_features > _WIDEST or problem.quadratic.least_squares.hides.any():
             return None
-        gram = np.ascontiguousarray(problem.statistics.gram)
+        gram = np.ascontiguousarray(problem.quadratic.gram)
         blocks, norm = np.empty_like(gram), np.empty(len(gram))
         definite = block_kernels.invert_definite(gram, blocks, norm, problem.lanes)
         return cls(blocks, norm) if definite and np.isfinite(norm).all() else None
@@ -65,8 +65,8 @@ class DualAscent:
         self.problem, self.inverse = problem, inverse
         load = problem.graph.degree * inverse.norm
         self._step = 1.0 / (load[problem.head] + load[problem.tail])
-        self._center = problem.statistics.least_squares.weights
-        self._least_loss = 0.5 * float(problem.statistics.least_squares.residual.sum())
+        self._center = problem.quadratic.least_squares.weights
+        self._least_loss = 0.5 * float(problem.quadratic.least_squares.residual.sum())
         P = self._center.shape[1]
         self.flows = np.zeros((len(problem.head), P)) if flows is None else flows
         edge_kernels.project(problem.radius, self.flows, problem.lanes)
@@ -122,7 +122,7 @@ class DualAscent:
         dual_kernels.weights_of_flow(self.inverse.blocks, self._center, outflow[None], 0, len(W), W, p.lanes)
         slack, penalty = edge_kernels.slack_and_penalty(p.head, p.tail, W, self.flows, p.radius, p.lanes)
         quadratic, unexplained, terms = dual_kernels.loss_of_flow(
-            p.statistics.gram, self.inverse.norm, self._center, outflow, W, p.lanes
+            p.quadratic.gram, self.inverse.norm, self._center, outflow, W, p.lanes
         )
         rounding = rounding_of(terms + penalty)
         objective = self._least_loss + quadratic + penalty

@@ -68,9 +68,9 @@ def fuse(
 
 def _alone(problem: FusionProblem, W: FloatArray) -> FloatArray:
     """Least squares of each task, which stays at W along the directions in which it has no data."""
-    n_tasks = problem.statistics.n_tasks
-    step = problem.statistics.least_squares.weights - W
-    PooledSpectrum.of(problem.statistics.gram, np.arange(n_tasks), n_tasks).remove_null(step)
+    n_tasks = problem.quadratic.n_tasks
+    step = problem.quadratic.least_squares.weights - W
+    PooledSpectrum.of(problem.quadratic.gram, np.arange(n_tasks), n_tasks).remove_null(step)
     return W + step
 
 

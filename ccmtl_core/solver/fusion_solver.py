@@ -1,4 +1,4 @@
-"""Statistics and a graph in, certified weights at any strength out: what strengths share is computed once.
+"""Solves one problem at any strength; what strengths share is computed once.
 
 Many tasks are renumbered so that neighbours are close in memory; spectra, the certificate's forest and the
 finest level of the multigrid depend on neither λ nor the weights.
@@ -27,8 +27,8 @@ from ccmtl_core.solver.objective import FusionProblem
 from ccmtl_core.solver.outcome import TIGHT, Outcome, Recorder, RoundCallback
 from ccmtl_core.solver.systems.multigrid import Multigrid
 from ccmtl_core.solver.systems.pooled_spectrum import PooledSpectrum
-from ccmtl_core.statistics.inputs import Statistics
 from ccmtl_core.statistics.least_squares import SURE
+from ccmtl_core.statistics.quadratic import Quadratic
 
 SOLVERS = ("auto", "dual", "alternating", "newton")
 _ALTERNATE_ROUNDS = 36  # after which "auto" goes on with Newton's method
@@ -44,8 +44,8 @@ class FusionSolver:
 
     Parameters
     ----------
-    statistics : SufficientStatistics or TriangularStatistics
-        T tasks with P features.
+    quadratic : Quadratic
+        The loss of T tasks with P features.
     graph : TaskGraph
         On the same T tasks.
 
@@ -58,16 +58,17 @@ class FusionSolver:
     --------
     >>> from ccmtl_core import SufficientStatistics, TaskDataset, TaskGraph
     >>> data = TaskDataset.from_arrays([[[1.0]], [[1.0]]], [[0.0], [2.0]])
-    >>> solver = FusionSolver(SufficientStatistics.from_dataset(data), TaskGraph([[0, 1]], [2], n_tasks=2))
+    >>> blocks = SufficientStatistics.from_dataset(data).quadratic
+    >>> solver = FusionSolver(blocks, TaskGraph([[0, 1]], [2], n_tasks=2))
     >>> solver.solve(0.5, np.array([[0.0], [2.0]])).weights.ravel().round(3)
     array([0.5, 1.5])
     """
 
-    def __init__(self, statistics: Statistics, graph: TaskGraph) -> None:
-        self._graph, self._problem = graph, FusionProblem(statistics, graph, 0.0)
+    def __init__(self, quadratic: Quadratic, graph: TaskGraph) -> None:
+        self._graph, self._problem = graph, FusionProblem(quadratic, graph, 0.0)
         self._order = np.arange(graph.n_tasks)
         self._was_slow = False
-        if self._problem.statistics.gram.nbytes > _IN_CACHE:
+        if self._problem.quadratic.gram.nbytes > _IN_CACHE:
             self._order = graph.locality_order()
             self._problem = self._problem.reordered(self._order)
 
@@ -78,11 +79,11 @@ class FusionSolver:
     @cached_property
     def _spectrum(self) -> PooledSpectrum:
         graph = self._problem.graph
-        return PooledSpectrum.of(self._problem.statistics.gram, graph.component, graph.n_components)
+        return PooledSpectrum.of(self._problem.quadratic.gram, graph.component, graph.n_components)
 
     @cached_property
     def _multigrid(self) -> Multigrid:
-        return Multigrid(self._problem.graph.edges, self._problem.statistics.gram, self._spectrum)
+        return Multigrid(self._problem.graph.edges, self._problem.quadratic.gram, self._spectrum)
 
     @cached_property
     def _follower(self) -> Follower:
@@ -155,20 +156,20 @@ class FusionSolver:
 
         They are hidden in a task alone, or in all tasks of a component together.
         """
-        statistics, rounding = problem.statistics, 0.0
-        hides = statistics.least_squares.hides
+        quadratic, rounding = problem.quadratic, 0.0
+        hides = quadratic.least_squares.hides
         if self._inverse is None and problem.radius.any() and self._spectrum.cut.any():
-            G = np.asarray(statistics.gram)
+            G = quadratic.gram
             fitted, terms = times(G, W), times(np.abs(G), np.abs(W))
-            of_component, least = self._spectrum.hides(statistics.xty, fitted, terms)
+            of_component, least = self._spectrum.hides(quadratic.xty, fitted, terms)
             hides = hides | of_component[problem.graph.component]
             # Of weights that are not out of proportion it is lost in the rounding of y itself.
-            rounding = float(least.sum()) if least.sum() > SURE * EPS * statistics.total_yty else 0.0
+            rounding = float(least.sum()) if least.sum() > SURE * EPS * float(quadratic.yty.sum()) else 0.0
         if not hides.any():
             return rounding
         edges = hides[problem.head] | hides[problem.tail]
         penalty = problem.radius[edges] @ problem.lengths(W)[edges]
-        return 0.5 * float(statistics.squared_error(W)[hides].sum()) + float(penalty) + rounding
+        return 0.5 * float(quadratic.loss.squared_error(W)[hides].sum()) + float(penalty) + rounding
 
     def _methods(
         self,
@@ -238,8 +239,8 @@ def check_solver(solver: str, tolerance: float) -> None:
 
 def _alone(problem: FusionProblem, W: FloatArray) -> FloatArray:
     """The least squares of each task that has data, the weights W (T, P) of one that has none."""
-    telling = np.diagonal(problem.statistics.gram, axis1=1, axis2=2).max(axis=1) > 0.0
-    return np.where(telling[:, None], problem.statistics.least_squares.weights, W)
+    telling = np.diagonal(problem.quadratic.gram, axis1=1, axis2=2).max(axis=1) > 0.0
+    return np.where(telling[:, None], problem.quadratic.least_squares.weights, W)
 
 
 def _direct(W: FloatArray, flows: FloatArray, certifier: Certifier, recorder: Recorder) -> None:

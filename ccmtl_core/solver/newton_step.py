@@ -43,7 +43,7 @@ class NewtonState:
     @classmethod
     def start(cls, problem: FusionProblem, W: FloatArray) -> NewtonState:
         """A state with a multigrid of its own."""
-        graph, gram = problem.graph, problem.statistics.gram
+        graph, gram = problem.graph, problem.quadratic.gram
         spectrum = PooledSpectrum.of(gram, graph.component, graph.n_components)
         return cls(problem, Multigrid(graph.edges, gram, spectrum), W)
 

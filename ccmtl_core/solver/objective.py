@@ -1,4 +1,4 @@
-"""Statistics, graph and strength in; the objective, its parts and its dual ingredients out.
+"""The objective of given blocks, graph and strength, its parts, and what its dual is made of.
 
     J(W) = 1/2 Σ_t ‖X_t W_t − y_t‖² + λ/2 Σ_e m_e ‖W_i − W_j‖₂            (He et al., AAAI 2019, equation 2)
 
@@ -21,7 +21,7 @@ from ccmtl_core.base.types import EPS, FloatArray, IntArray
 from ccmtl_core.graph.knn_graph import TaskGraph
 from ccmtl_core.kernels.solver import edge_kernels
 from ccmtl_core.kernels.vectors import Lanes, lanes_for
-from ccmtl_core.statistics.inputs import Statistics
+from ccmtl_core.statistics.quadratic import Quadratic
 
 MIN_STRENGTH, MAX_STRENGTH = 1e-100, 1e100
 STRENGTHS = "0, or from 1e-100 to 1e100"
@@ -33,8 +33,8 @@ class FusionProblem:
 
     Parameters
     ----------
-    statistics : SufficientStatistics or TriangularStatistics
-        T tasks with P features.
+    quadratic : Quadratic
+        The loss of T tasks with P features.
     graph : TaskGraph
         On the same T tasks.
     fusion_strength : float
@@ -52,29 +52,29 @@ class FusionProblem:
     >>> from ccmtl_core import SufficientStatistics, TaskDataset, TaskGraph
     >>> data = TaskDataset.from_arrays([[[1.0]], [[1.0]]], [[0.0], [2.0]])
     >>> graph = TaskGraph([[0, 1]], [2], n_tasks=2)
-    >>> problem = FusionProblem(SufficientStatistics.from_dataset(data), graph, fusion_strength=0.5)
+    >>> problem = FusionProblem(SufficientStatistics.from_dataset(data).quadratic, graph, fusion_strength=0.5)
     >>> problem.objective([[0.0], [2.0]]), problem.objective([[1.0], [1.0]])
     (1.0, 1.0)
     """
 
-    statistics: Statistics
+    quadratic: Quadratic
     graph: TaskGraph
     fusion_strength: float
 
     def __post_init__(self) -> None:
-        if self.graph.n_tasks != self.statistics.n_tasks:
-            raise DataError(f"the graph has {self.graph.n_tasks} tasks, the data {self.statistics.n_tasks}")
+        if self.graph.n_tasks != self.quadratic.n_tasks:
+            raise DataError(f"the graph has {self.graph.n_tasks} tasks, the data {self.quadratic.n_tasks}")
         check_strength(self.fusion_strength)
 
     def reordered(self, order: IntArray) -> FusionProblem:
         """The same problem with the tasks renumbered: the new task t is the old ``order[t]``."""
         return FusionProblem(
-            self.statistics.reordered(order), self.graph.reordered(order), self.fusion_strength
+            self.quadratic.reordered(order), self.graph.reordered(order), self.fusion_strength
         )
 
     def at(self, fusion_strength: float) -> FusionProblem:
         """The same problem at another strength; what does not depend on it is shared."""
-        other = FusionProblem(self.statistics, self.graph, fusion_strength)
+        other = FusionProblem(self.quadratic, self.graph, fusion_strength)
         other.__dict__.update(head=self.head, tail=self.tail)
         return other
 
@@ -96,16 +96,16 @@ class FusionProblem:
     @property
     def n_features(self) -> int:
         """P, the number of features."""
-        return self.statistics.n_features
+        return self.quadratic.n_features
 
     @property
     def lanes(self) -> Lanes:
         """How compiled loops take a row of weights."""
-        return lanes_for(self.statistics.n_tasks, self.n_features)
+        return lanes_for(self.quadratic.n_tasks, self.n_features)
 
     def loss(self, weights: ArrayLike) -> float:
         """1/2 Σ_t ‖X_t W_t − y_t‖², without cancellation."""
-        return 0.5 * float(self.statistics.squared_error(weights).sum())
+        return 0.5 * float(self.quadratic.loss.squared_error(np.asarray(weights, dtype=np.float64)).sum())
 
     def penalty(self, weights: ArrayLike) -> float:
         """λ/2 Σ_e m_e ‖W_i − W_j‖."""
@@ -118,7 +118,7 @@ class FusionProblem:
     @cached_property
     def hidden_loss(self) -> float:
         """EPS² Σ yᵀy: a loss that cannot be told from that of a perfect fit."""
-        return EPS**2 * float(self.statistics.yty.sum())
+        return EPS**2 * float(self.quadratic.yty.sum())
 
     def is_negligible(self, penalty: float, objective: float, share: float) -> bool:
         """Whether a penalty is within this share of the objective, or of what rounding hides of it."""
@@ -138,13 +138,13 @@ class FusionProblem:
 
     def divergence(self, U: FloatArray) -> FloatArray:
         """Dᵀ U: what flows out of each task, (T, P)."""
-        out = np.zeros((self.statistics.n_tasks, U.shape[1]))
+        out = np.zeros((self.quadratic.n_tasks, U.shape[1]))
         edge_kernels.add_divergence(self.head, self.tail, U, out, self.lanes)
         return out
 
     def loss_gradient(self, W: FloatArray) -> FloatArray:
         """G_t W_t − c_t, (T, P)."""
-        return self.statistics.loss.gradient(W)
+        return self.quadratic.loss.gradient(W)
 
 
 def check_strength(fusion_strength: float) -> None:

@@ -145,6 +145,6 @@ def typical_length(problem: FusionProblem) -> float:
     It does not depend on where a solve starts: edges of a good start are much shorter or longer than those
     that a solve has to shorten.
     """
-    lengths = problem.lengths(problem.statistics.least_squares.weights)
+    lengths = problem.lengths(problem.quadratic.least_squares.weights)
     positive = lengths[lengths > 0]
     return float(np.median(positive)) if len(positive) else 1.0

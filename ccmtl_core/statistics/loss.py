@@ -1,4 +1,4 @@
-"""Weights in, the loss 1/2 Σ ‖X_t w_t − y_t‖² around them out, with all digits that the statistics have.
+"""The loss 1/2 Σ ‖X_t w_t − y_t‖² of weights, with all digits that the statistics have.
 
 From Gram matrices, and from triangular factors, whose digits are twice as many: there nothing is squared
 before terms of both signs have cancelled.
@@ -13,6 +13,7 @@ import numpy as np
 
 from ccmtl_core.base.types import EPS, FloatArray
 from ccmtl_core.kernels.block_products import absolute_quadratic, quadratic, times
+from ccmtl_core.statistics.least_squares import LeastSquares
 
 
 class Rounding(NamedTuple):
@@ -24,11 +25,16 @@ class Rounding(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GramLoss:
-    """The loss of G_t = X_tᵀX_t, c_t = X_tᵀy_t and least squares ŵ_t: (T, P, P), (T, P), (T, P)."""
+    """The loss of G_t = X_tᵀX_t (T, P, P) and c_t = X_tᵀy_t (T, P), around least squares."""
 
     gram: FloatArray
     xty: FloatArray
-    least: FloatArray
+    alone: LeastSquares
+
+    def squared_error(self, W: FloatArray) -> FloatArray:
+        """‖X_t w_t − y_t‖², (T,), as RSS_t + (w − ŵ_t)ᵀ G_t (w − ŵ_t): other sums would cancel."""
+        excess = np.maximum(quadratic(self.gram, W - self.alone.weights), 0.0)
+        return np.asarray(self.alone.residual + excess)
 
     def gradient(self, W: FloatArray) -> FloatArray:
         """G_t w_t − c_t, (T, P)."""
@@ -38,11 +44,11 @@ class GramLoss:
 
     def excess(self, W: FloatArray) -> tuple[float, float]:
         """By how much the loss is above least, and what rounding can have moved that by."""
-        return 0.5 * float(quadratic(self.gram, W - self.least).sum()), self.rounding(W).loss
+        return 0.5 * float(quadratic(self.gram, W - self.alone.weights).sum()), self.rounding(W).loss
 
     def rounding(self, W: FloatArray) -> Rounding:
         """What rounding can hide: around ŵ the loss is a sum of terms of both signs, |D|ᵀ |G| |D| in size."""
-        return Rounding(2.0 * EPS * float(absolute_quadratic(self.gram, W - self.least).sum()))
+        return Rounding(2.0 * EPS * float(absolute_quadratic(self.gram, W - self.alone.weights).sum()))
 
     def spectrum(self, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Eigenvalues, rising and not too large, and eigenvectors of S⁻¹ G_t S⁻¹ with S = diag(scale_t)."""
@@ -56,6 +62,12 @@ class FactorLoss:
 
     factor: FloatArray
     least: FloatArray
+
+    def squared_error(self, W: FloatArray) -> FloatArray:
+        """‖R_t w_t − z_t‖², (T,)."""
+        rest = self.rest(np.broadcast_to(W, self.least.shape))
+        error: FloatArray = np.einsum("tr,tr->t", rest, rest)
+        return error
 
     def gradient(self, W: FloatArray) -> FloatArray:
         """R_tᵀ (R_t w_t − z_t), (T, P)."""

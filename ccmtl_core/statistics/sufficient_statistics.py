@@ -25,7 +25,6 @@ from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.data.row_blocks import IN_PLACE, Block, BlockNames, check_sizes, group_by_fold, group_by_task
 from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.data.weighted_rows import weighted_rows
-from ccmtl_core.kernels.block_products import quadratic
 from ccmtl_core.kernels.statistics.gram_kernel import accumulate_gram
 from ccmtl_core.statistics.centring import (
     Means,
@@ -38,7 +37,7 @@ from ccmtl_core.statistics.centring import (
 from ccmtl_core.statistics.gram_checks import refuse_impossible, refuse_impossible_sums
 from ccmtl_core.statistics.gram_totals import Totals, sum_of_tasks, weighted_totals, zeros
 from ccmtl_core.statistics.least_squares import LeastSquares, least_squares_from_gram
-from ccmtl_core.statistics.loss import GramLoss
+from ccmtl_core.statistics.quadratic import Quadratic
 
 
 @dataclass(frozen=True, eq=False)
@@ -382,9 +381,9 @@ class SufficientStatistics(FrozenValue):
         return new
 
     @cached_property
-    def loss(self) -> GramLoss:
-        """The loss that weights have on these rows."""
-        return GramLoss(self.gram, self.xty, self.least_squares.weights)
+    def quadratic(self) -> Quadratic:
+        """What a solver sees of them."""
+        return Quadratic(self.gram, self.xty, self.yty, self.n_samples, None, self.least_squares)
 
     def squared_error(self, weights: ArrayLike, intercept: ArrayLike | None = None) -> FloatArray:
         """Residual sum of squares ‖X_t w_t + b_t − y_t‖² of each task.
@@ -411,6 +410,4 @@ class SufficientStatistics(FrozenValue):
         W = checked_weights(weights, self.n_tasks, self.n_features)
         if intercept is not None:
             return self.centred.squared_error(W) + self.means.offset_error(W, intercept)
-        start = self.least_squares
-        error: FloatArray = start.residual + np.maximum(quadratic(self.gram, W - start.weights), 0.0)
-        return error
+        return self.quadratic.loss.squared_error(W)

@@ -42,7 +42,7 @@ from ccmtl_core.statistics.centring import (
     refuse_unequal_sums,
 )
 from ccmtl_core.statistics.least_squares import LeastSquares, column_lengths, least_squares_from_factor
-from ccmtl_core.statistics.loss import FactorLoss
+from ccmtl_core.statistics.quadratic import Quadratic
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,9 +343,9 @@ class TriangularStatistics(FrozenValue):
         return new
 
     @cached_property
-    def loss(self) -> FactorLoss:
-        """The loss that weights have on these rows."""
-        return FactorLoss(self.factor, self.least_squares.weights)
+    def quadratic(self) -> Quadratic:
+        """What a solver sees of them."""
+        return Quadratic(self.gram, self.xty, self.yty, self.n_samples, self.factor, self.least_squares)
 
     def squared_error(self, weights: ArrayLike, intercept: ArrayLike | None = None) -> FloatArray:
         """Residual sum of squares ‖X_t w_t + b_t − y_t‖² of each task, = ‖R_t (w_t, −1)‖² without b.
@@ -364,10 +364,7 @@ class TriangularStatistics(FrozenValue):
         W = checked_weights(weights, self.n_tasks, self.n_features)
         if intercept is not None:
             return self.centred.squared_error(W) + self.means.offset_error(W, intercept)
-        W = np.broadcast_to(W, (self.n_tasks, self.n_features))
-        rest = self.loss.rest(W)
-        error: FloatArray = np.einsum("tr,tr->t", rest, rest)
-        return error
+        return self.quadratic.loss.squared_error(W)
 
 
 def _zeros(n_tasks: int, n_features: int) -> FloatArray:

@@ -32,13 +32,13 @@ def statistics() -> SufficientStatistics:
 
 @pytest.fixture(scope="module")
 def problem(statistics: SufficientStatistics) -> FusionProblem:
-    return FusionProblem(statistics, nearest_neighbour_graph(start_weights(statistics), 4), 3.0)
+    return FusionProblem(statistics.quadratic, nearest_neighbour_graph(start_weights(statistics), 4), 3.0)
 
 
 @pytest.fixture(scope="module")
-def optimum(problem: FusionProblem) -> float:
+def optimum(statistics: SufficientStatistics, problem: FusionProblem) -> float:
     report = fit(
-        problem.statistics, fusion_strength=problem.fusion_strength, graph=problem.graph, tolerance=1e-10
+        statistics, fusion_strength=problem.fusion_strength, graph=problem.graph, tolerance=1e-10
     ).report
     assert report.gap <= 1e-10
     return report.objective
@@ -65,8 +65,10 @@ def test_both_splittings_reach_the_same_optimum(
     assert problem.objective(attempt.weights) >= optimum * (1 - 1e-9)
 
 
-def test_alternation_with_pyamg_certifies_itself(problem: FusionProblem, optimum: float) -> None:
-    start = start_weights(problem.statistics)
+def test_alternation_with_pyamg_certifies_itself(
+    statistics: SufficientStatistics, problem: FusionProblem, optimum: float
+) -> None:
+    start = start_weights(statistics)
     found = alternate_with_pyamg(problem, start, 1e-4, cap=60.0)
     assert found.gap <= 1e-4
     assert optimum * (1 - 1e-9) <= found.objective <= optimum * (1 + 1e-4)

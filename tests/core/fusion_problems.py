@@ -36,7 +36,7 @@ class Instance:
 
     @cached_property
     def problem(self) -> FusionProblem:
-        return FusionProblem(self.statistics, self.graph, self.strength)
+        return FusionProblem(self.statistics.quadratic, self.graph, self.strength)
 
     @cached_property
     def spectrum(self) -> PooledSpectrum:

@@ -108,7 +108,7 @@ def _run(problem: FusionProblem, kind: SplittingKind, setting: Setting, target: 
 
 
 def _natural_penalty(problem: FusionProblem) -> float:
-    gram = problem.statistics.gram
+    gram = problem.quadratic.gram
     curvature = np.trace(gram, axis1=1, axis2=2) / gram.shape[1]
     return float(np.median(curvature / np.maximum(problem.graph.degree, 1)))
 
@@ -118,7 +118,7 @@ class BlockSplitting:
 
     def __init__(self, problem: FusionProblem) -> None:
         self._problem = problem
-        self.W = problem.statistics.least_squares.weights.copy()
+        self.W = problem.quadratic.least_squares.weights.copy()
         self._z = np.stack([self.W[problem.head], self.W[problem.tail]], axis=1)
         self._u = np.zeros_like(self._z)
         self._penalty = 1.0
@@ -129,14 +129,14 @@ class BlockSplitting:
         self._penalty = penalty
         P = self.W.shape[1]
         added = penalty * self._problem.graph.degree.astype(np.float64)
-        self._inverse = np.linalg.inv(self._problem.statistics.gram + added[:, None, None] * np.eye(P))
+        self._inverse = np.linalg.inv(self._problem.quadratic.gram + added[:, None, None] * np.eye(P))
 
     def steps(self, count: int) -> float:
         """Take steps; return the relative primal over the relative dual residual."""
         p = self._problem
         for _ in range(count):
             sums = _block_step(
-                p.head, p.tail, p.radius, self._penalty, self._inverse, p.statistics.xty,
+                p.head, p.tail, p.radius, self._penalty, self._inverse, p.quadratic.xty,
                 self._z, self._u, self.W,
             )  # fmt: skip
         return _ratio(*np.sqrt(sums))
@@ -147,7 +147,7 @@ class EdgeSplitting:
 
     def __init__(self, problem: FusionProblem) -> None:
         self._problem = problem
-        self.W = problem.statistics.least_squares.weights.copy()
+        self.W = problem.quadratic.least_squares.weights.copy()
         self._z = problem.differences(self.W)
         self._u = np.zeros_like(self._z)
         self._penalty = 1.0
@@ -155,7 +155,7 @@ class EdgeSplitting:
         ends = np.r_[problem.head, problem.tail]
         incidence = sparse.csr_array((np.r_[np.ones(E), -np.ones(E)], (np.r_[:E, :E], ends)), shape=(E, T))
         self._laplacian = sparse.kron(incidence.T @ incidence, np.eye(self.W.shape[1]), format="csc")
-        self._gram = sparse.block_diag(list(problem.statistics.gram), format="csc")
+        self._gram = sparse.block_diag(list(problem.quadratic.gram), format="csc")
 
     def factorise(self, penalty: float) -> None:
         """Factorise blockdiag(G) + penalty · Laplacian ⊗ I, as a symmetric matrix."""
@@ -172,7 +172,7 @@ class EdgeSplitting:
         """Take steps; return the relative primal over the relative dual residual."""
         p = self._problem
         for _ in range(count):
-            right = p.statistics.xty + self._penalty * p.divergence(self._z - self._u)
+            right = p.quadratic.xty + self._penalty * p.divergence(self._z - self._u)
             self.W = self._factor.solve(right.ravel()).reshape(self.W.shape)
             D, old = p.differences(self.W), self._z
             relaxed = RELAXATION * D + (1.0 - RELAXATION) * old + self._u

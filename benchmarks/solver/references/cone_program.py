@@ -37,13 +37,13 @@ class ConeProgram:
     @classmethod
     def of(cls, problem: FusionProblem) -> ConeProgram:
         """Write a fusion problem in this form."""
-        statistics, start = problem.statistics, problem.statistics.least_squares.weights
+        start = problem.quadratic.least_squares.weights
         T, P = start.shape
         E = len(problem.head)
         ends = np.r_[problem.head, problem.tail]
         incidence = sparse.csr_array((np.r_[np.ones(E), -np.ones(E)], (np.r_[:E, :E], ends)), shape=(E, T))
         first, others = np.eye(P + 1)[:, :1], np.eye(P + 1)[:, 1:]
-        blocks = sparse.block_diag([*np.asarray(statistics.gram), sparse.csr_array((E, E))], format="csc")
+        blocks = sparse.block_diag([*problem.quadratic.gram, sparse.csr_array((E, E))], format="csc")
         matrix = sparse.hstack(
             [-sparse.kron(incidence, others), -sparse.kron(sparse.eye_array(E), first)], format="csc"
         )

@@ -48,7 +48,7 @@ def alternate_with_pyamg(problem: FusionProblem, W: FloatArray, tolerance: float
 
     Certificates are this project's own and are computed off the clock, before each fall of the smoothing.
     """
-    graph, gram = problem.graph, problem.statistics.gram
+    graph, gram = problem.graph, problem.quadratic.gram
     spectrum = PooledSpectrum.of(gram, graph.component, graph.n_components)
     certifier = Certifier(problem, Multigrid(graph.edges, gram, spectrum), spectrum)
     system = Level(problem.head, problem.tail, gram, problem.lanes)
@@ -61,7 +61,7 @@ def alternate_with_pyamg(problem: FusionProblem, W: FloatArray, tolerance: float
                 w = problem.radius / np.sqrt(row_norms(problem.differences(W)) ** 2 + smoothing**2)
                 system.set_weights(w)
                 solved = flexible_cg(
-                    system.apply, column_preconditioner(problem, w, spectrum), problem.statistics.xty, x0=W,
+                    system.apply, column_preconditioner(problem, w, spectrum), problem.quadratic.xty, x0=W,
                     rtol=INNER_TOLERANCE, max_iterations=MAX_CG,
                 )  # fmt: skip
                 W = solved.x
@@ -76,7 +76,7 @@ def alternate_with_pyamg(problem: FusionProblem, W: FloatArray, tolerance: float
 
 def column_preconditioner(problem: FusionProblem, w: FloatArray, spectrum: PooledSpectrum) -> Operator:
     """Return a V-cycle of smoothed aggregation for edge weights w (E,), applied column by column."""
-    gram, T = problem.statistics.gram, problem.graph.n_tasks
+    gram, T = problem.quadratic.gram, problem.graph.n_tasks
     own = np.trace(gram, axis1=1, axis2=2) / gram.shape[1]
     i, j, tasks = problem.head, problem.tail, np.arange(T, dtype=np.int32)
     ties = np.bincount(i, w, T) + np.bincount(j, w, T)

@@ -79,7 +79,7 @@ def test_statistics_merged_in_any_order_give_the_same_objective(
         total, *rest = (parts[f] for f in rng.permutation(n_parts))
         for part in rest:
             total = total + part
-        values.append(FusionProblem(total, graph, 1.0).objective(weights))
+        values.append(FusionProblem(total.quadratic, graph, 1.0).objective(weights))
     noise = 4 * np.finfo(float).eps * total.total_yty
     assert np.ptp(values) <= 1e-12 * max(values) + noise
 

@@ -154,7 +154,7 @@ def test_fits_on_either_side_are_fused_and_not() -> None:
     assert len(fused.clusters[0]) == 25
     apart = fit(data, fusion_strength=0.99 * low, graph=graph, tolerance=1e-10)
     assert sum(len(group) for group in apart.clusters[:1]) < 25
-    at_low = FusionProblem(data, graph, 0.99 * low)
+    at_low = FusionProblem(data.quadratic, graph, 0.99 * low)
     assert apart.report.objective < at_low.objective(fused_weights(data, graph))
 
 
@@ -227,7 +227,7 @@ def test_what_does_not_exist_is_refused() -> None:
 
 def holds_on_either_side(data: SufficientStatistics, graph: TaskGraph, bounds: FusionThreshold) -> None:
     """The flows prove the upper bound by themselves; the heaviest single task bounds from below."""
-    problem = FusionProblem(data, graph, 0.0)
+    problem = FusionProblem(data.quadratic, graph, 0.0)
     forces = -problem.loss_gradient(bounds.weights)
     left = row_norms(forces - problem.divergence(bounds.flows)).sum()
     load = (2.0 * row_norms(bounds.flows) / graph.multiplicity).max()

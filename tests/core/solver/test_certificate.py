@@ -91,7 +91,7 @@ def test_no_inner_solve_makes_the_bound_false(
     s = np.sqrt(row_norms(problem.differences(W)) ** 2 + (smoothing * typical) ** 2)
     w = problem.radius / s
     multigrid.update(w)
-    W = flexible_cg(multigrid.apply, multigrid.precondition, problem.statistics.xty, rtol=rtol).x
+    W = flexible_cg(multigrid.apply, multigrid.precondition, problem.quadratic.xty, rtol=rtol).x
     flows = w[:, None] * problem.differences(W)
     certificate = instance.certifier.certify(W, flows, 1e-6, w if spread else None)
     assert_true(instance, W, certificate, min(least, instance.objective(W)))
@@ -138,7 +138,7 @@ def test_is_at_least_the_dual_value_of_its_flows(P: int) -> None:
     problem, gram = instance.problem, instance.statistics.gram
     W = rng.standard_normal((8, P))
     certificate = instance.certifier.certify(W, rng.standard_normal((len(problem.radius), P)), 1e-6)
-    rest = problem.statistics.xty - problem.divergence(certificate.flows)
+    rest = problem.quadratic.xty - problem.divergence(certificate.flows)
     dual = 0.5 * (instance.statistics.total_yty - np.einsum("ti,tij,tj->", rest, np.linalg.inv(gram), rest))
     assert certificate.lower_bound >= dual - 1e-9
     assert certificate.gap <= certificate.objective - dual + 1e-9
@@ -152,7 +152,7 @@ def test_equals_the_dual_value_near_the_optimum() -> None:
     W = W + 1e-3 * rng.standard_normal(W.shape)
     w = problem.radius / row_norms(problem.differences(W))
     certificate = instance.certifier.certify(W, w[:, None] * problem.differences(W), 1e-6, w)
-    rest = problem.statistics.xty - problem.divergence(certificate.flows)
+    rest = problem.quadratic.xty - problem.divergence(certificate.flows)
     dual = 0.5 * (instance.statistics.total_yty - np.einsum("ti,tij,tj->", rest, np.linalg.inv(gram), rest))
     assert certificate.lower_bound == pytest.approx(dual, rel=1e-10)
 
@@ -182,7 +182,7 @@ def test_eigenpairs_are_those_of_the_scaled_blocks(
     A = rng.standard_normal((6, 2, 3)) * 10.0 ** np.array([-decades, 0, decades])
     A[0] = 0.0
     gram = np.einsum("tnp,tnq->tpq", A, A)
-    eigen = ScaledEigen.of(kind.from_dataset(TaskDataset.from_arrays(A, np.zeros((6, 2)))))
+    eigen = ScaledEigen.of(kind.from_dataset(TaskDataset.from_arrays(A, np.zeros((6, 2)))).quadratic)
     basis = eigen.scale[:, :, None] * eigen.vectors
     length = np.sqrt(np.diagonal(gram, axis1=1, axis2=2))
     error = np.abs(np.einsum("tpa,ta,tqa->tpq", basis, eigen.values, basis) - gram)

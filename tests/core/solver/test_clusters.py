@@ -38,7 +38,7 @@ def test_the_merged_objective_is_the_objective_of_equal_weights(instance: Instan
     scale = np.sqrt(np.diagonal(instance.statistics.gram, axis1=1, axis2=2).max(axis=0))
     V = rng.standard_normal((clusters.n_clusters, instance.n_features)) / np.where(scale > 0, scale, 1.0)
     W = V[clusters.label]
-    fits = merged.problem.statistics.least_squares
+    fits = merged.problem.quadratic.least_squares
     noise = 10 * instance.rounding(W) + float(fits.residual_error.sum())
     assert merged.problem.objective(V) == pytest.approx(instance.objective(W), rel=1e-11, abs=noise)
     between = merged.edge >= 0

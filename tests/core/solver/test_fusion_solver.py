@@ -13,7 +13,10 @@ from tests.core.fusion_problems import random_graph, regular
 
 def test_each_strength_gives_what_a_fit_of_its_own_gives() -> None:
     instance = regular(np.random.default_rng(0), random_graph(np.random.default_rng(1), 30, 0.2), 3)
-    solver, start = FusionSolver(instance.statistics, instance.graph), start_weights(instance.statistics)
+    solver, start = (
+        FusionSolver(instance.statistics.quadratic, instance.graph),
+        start_weights(instance.statistics),
+    )
     for strength in (3.0, 0.0, 0.3, 30.0, 3.0):
         outcome = solver.solve(strength, start, tolerance=1e-9)
         alone = fit(instance.statistics, fusion_strength=strength, graph=instance.graph, tolerance=1e-9)
@@ -23,7 +26,7 @@ def test_each_strength_gives_what_a_fit_of_its_own_gives() -> None:
 
 def test_a_start_at_the_optimum_ends_where_it_began() -> None:
     instance = regular(np.random.default_rng(2), random_graph(np.random.default_rng(3), 30, 0.2), 3)
-    solver = FusionSolver(instance.statistics, instance.graph)
+    solver = FusionSolver(instance.statistics.quadratic, instance.graph)
     best = solver.solve(2.0, start_weights(instance.statistics), tolerance=1e-10)
     again = solver.solve(2.0, best.weights, tolerance=1e-10)
     assert again.objective == pytest.approx(best.objective, rel=1e-10)
@@ -33,7 +36,7 @@ def test_a_start_at_the_optimum_ends_where_it_began() -> None:
 @pytest.mark.parametrize("strength", [0.02, 2.0, 200.0])
 def test_a_start_whose_tasks_are_all_alike_is_no_answer_by_itself(strength: float) -> None:
     instance = regular(np.random.default_rng(4), random_graph(np.random.default_rng(5), 30, 0.2), 3)
-    solver = FusionSolver(instance.statistics, instance.graph)
+    solver = FusionSolver(instance.statistics.quadratic, instance.graph)
     fused = fused_weights(instance.statistics, instance.graph)
     from_above = solver.solve(strength, fused, tolerance=1e-8)
     from_below = solver.solve(strength, start_weights(instance.statistics), tolerance=1e-8)
@@ -43,7 +46,7 @@ def test_a_start_whose_tasks_are_all_alike_is_no_answer_by_itself(strength: floa
 
 def test_flows_that_prove_the_fused_weights_spare_the_solve() -> None:
     instance = regular(np.random.default_rng(6), random_graph(np.random.default_rng(7), 30, 0.2), 3)
-    solver = FusionSolver(instance.statistics, instance.graph)
+    solver = FusionSolver(instance.statistics.quadratic, instance.graph)
     bounds = fusion_threshold(instance.statistics, instance.graph)
     low, high = bounds.bracket
     fused = solver.solve(high, bounds.weights, tolerance=1e-10, flows=bounds.flows)
@@ -59,4 +62,4 @@ def test_flows_that_prove_the_fused_weights_spare_the_solve() -> None:
 def test_strengths_that_do_not_exist_are_refused(strength: float) -> None:
     instance = regular(np.random.default_rng(0), random_graph(np.random.default_rng(1), 5, 0.5), 2)
     with pytest.raises(ParameterError, match="fusion_strength must be a number"):
-        FusionSolver(instance.statistics, instance.graph).solve(strength, np.zeros((5, 2)))
+        FusionSolver(instance.statistics.quadratic, instance.graph).solve(strength, np.zeros((5, 2)))

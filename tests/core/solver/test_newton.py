@@ -48,7 +48,7 @@ def test_optimality_holds_where_no_edge_is_fused() -> None:
     assert row_norms(d).min() > 1e-3
     U = problem.radius[:, None] * d / row_norms(d)[:, None]
     gradient = problem.loss_gradient(W) + problem.divergence(U)
-    assert np.abs(gradient).max() <= 1e-5 * np.abs(problem.statistics.xty).max()
+    assert np.abs(gradient).max() <= 1e-5 * np.abs(problem.quadratic.xty).max()
 
 
 def test_the_start_is_not_changed() -> None:

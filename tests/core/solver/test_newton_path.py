@@ -38,7 +38,7 @@ def test_every_strength_is_certified_in_few_rounds_on_every_graph(graph_name: st
 
 def test_objectives_are_within_their_gaps_of_a_tight_solve() -> None:
     instance = regular(np.random.default_rng(2), GRAPHS["hubs"](150), 2)
-    alone = FusionSolver(instance.statistics, instance.graph)
+    alone = FusionSolver(instance.statistics.quadratic, instance.graph)
     for strength, outcome in zip(STRENGTHS, followed(instance, STRENGTHS, 1e-4), strict=True):
         best = alone.solve(float(strength), start_weights(instance.statistics), tolerance=1e-10).objective
         assert outcome.relative_gap <= 1e-4
@@ -70,11 +70,16 @@ def test_features_that_nearly_agree_take_no_more_rounds() -> None:
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(instances(max_tasks=6))
 def test_other_solvers_take_over_where_steps_do_not_arrive(instance: Instance) -> None:
-    solver, W = FusionSolver(instance.statistics, instance.graph), start_weights(instance.statistics)
+    solver, W = (
+        FusionSolver(instance.statistics.quadratic, instance.graph),
+        start_weights(instance.statistics),
+    )
     for strength in instance.strength * np.geomspace(0.1, 10.0, 4):
         outcome = solver.solve(float(strength), W, tolerance=1e-4, follow=True)
         W = outcome.weights
-        again = FusionSolver(instance.statistics, instance.graph).solve(float(strength), W, tolerance=1e-4)
+        again = FusionSolver(instance.statistics.quadratic, instance.graph).solve(
+            float(strength), W, tolerance=1e-4
+        )
         assert outcome.status is again.status
         assert outcome.relative_gap <= max(1e-4, 1.01 * again.relative_gap)
 
@@ -83,5 +88,5 @@ def test_the_start_is_not_changed() -> None:
     instance = regular(np.random.default_rng(5), GRAPHS["star"](20), 2)
     W = start_weights(instance.statistics)
     before = W.copy()
-    FusionSolver(instance.statistics, instance.graph).solve(5.0, W, tolerance=1e-3, follow=True)
+    FusionSolver(instance.statistics.quadratic, instance.graph).solve(5.0, W, tolerance=1e-3, follow=True)
     assert np.array_equal(W, before)

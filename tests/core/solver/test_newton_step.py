@@ -30,7 +30,7 @@ def test_steps_at_one_smoothing_solve_the_smoothed_problem(P: int, strength: flo
     instance, W = start(P, P, strength)
     problem = instance.problem
     smoothing = 0.1 * typical_length(problem)
-    size = np.abs(problem.statistics.xty).max()
+    size = np.abs(problem.quadratic.xty).max()
     state = NewtonState(problem, instance.multigrid, W)
     sizes = []
     for _ in range(25):
@@ -48,7 +48,7 @@ def test_steps_at_one_smoothing_solve_the_smoothed_problem(P: int, strength: flo
 def test_convergence_is_quadratic() -> None:
     instance, W = start(0, 3, 3.0)
     smoothing = 0.3 * typical_length(instance.problem)
-    size = np.abs(instance.problem.statistics.xty).max()
+    size = np.abs(instance.problem.quadratic.xty).max()
     state = NewtonState(instance.problem, instance.multigrid, W)
     errors = []
     while not errors or errors[-1] > 1e-13:

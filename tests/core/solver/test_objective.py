@@ -34,7 +34,7 @@ def test_small_losses_keep_their_digits() -> None:
     X = tuple(rng.standard_normal((50, 4)) for _ in range(3))
     y = tuple(x @ weights + 1e-4 * rng.standard_normal(50) for x in X)
     instance = Instance(X, y, complete(3), 1e-6)
-    exact = FusionProblem(TriangularStatistics.from_dataset(instance.dataset), instance.graph, 1e-6)
+    exact = FusionProblem(TriangularStatistics.from_dataset(instance.dataset).quadratic, instance.graph, 1e-6)
     W = np.tile(weights, (3, 1))
     assert exact.objective(W) == pytest.approx(instance.objective(W), rel=1e-5)
 
@@ -43,7 +43,7 @@ def test_penalty_counts_directed_pairs() -> None:
     statistics = SufficientStatistics(
         np.zeros((3, 2, 2)), np.zeros((3, 2)), np.zeros(3), np.zeros(3, int), ("a", "b", "c"), ("p", "q")
     )
-    problem = FusionProblem(statistics, TaskGraph([[0, 1], [1, 2]], [2, 1], n_tasks=3), 10.0)
+    problem = FusionProblem(statistics.quadratic, TaskGraph([[0, 1], [1, 2]], [2, 1], n_tasks=3), 10.0)
     W = [[0.0, 0.0], [3.0, 4.0], [3.0, 4.0 + 2.0]]
     assert problem.penalty(W) == pytest.approx(5.0 * (2 * 5.0 + 2.0), rel=1e-15)
     assert problem.loss(W) == 0.0
@@ -78,21 +78,21 @@ def test_row_norms() -> None:
 def test_refuses_a_graph_of_other_tasks() -> None:
     instance = regular(np.random.default_rng(0), complete(3), P=1)
     with pytest.raises(DataError, match="the graph has 4 tasks, the data 3"):
-        FusionProblem(instance.statistics, complete(4), 1.0)
+        FusionProblem(instance.statistics.quadratic, complete(4), 1.0)
 
 
 @pytest.mark.parametrize("strength", [5e-324, 9.9e-101])
 def test_refuses_a_strength_below_what_can_be_computed(strength: float) -> None:
     instance = regular(np.random.default_rng(0), complete(3), P=1)
     with pytest.raises(ParameterError, match="0, or from 1e-100 to 1e100"):
-        FusionProblem(instance.statistics, instance.graph, strength)
+        FusionProblem(instance.statistics.quadratic, instance.graph, strength)
 
 
 @pytest.mark.parametrize("strength", [-1.0, np.nan, np.inf, 1e101])
 def test_refuses_an_unusable_strength(strength: float) -> None:
     instance = regular(np.random.default_rng(0), complete(3), P=1)
     with pytest.raises(ParameterError, match="0, or from 1e-100 to 1e100"):
-        FusionProblem(instance.statistics, instance.graph, strength)
+        FusionProblem(instance.statistics.quadratic, instance.graph, strength)
 
 
 @property_test

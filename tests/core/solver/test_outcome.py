@@ -122,6 +122,6 @@ def test_typical_length_is_the_median_of_edges_of_positive_length() -> None:
     statistics = replace(
         instance.statistics, xty=np.matmul(instance.statistics.gram, alone[:, :, None])[:, :, 0]
     )
-    assert typical_length(FusionProblem(statistics, instance.graph, 1.0)) == pytest.approx(2.0)
+    assert typical_length(FusionProblem(statistics.quadratic, instance.graph, 1.0)) == pytest.approx(2.0)
     silent = replace(instance.statistics, xty=np.zeros((5, 1)))
-    assert typical_length(FusionProblem(silent, instance.graph, 1.0)) == 1.0
+    assert typical_length(FusionProblem(silent.quadratic, instance.graph, 1.0)) == 1.0
