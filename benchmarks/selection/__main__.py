@@ -6,7 +6,7 @@ import sys
 
 from benchmarks.one_core import run_with_one_thread_each
 from benchmarks.runner import Sections, command_line, run
-from benchmarks.selection import models, timing
+from benchmarks.selection import midsize, models, timing
 
 DATA_HELP = (
     "folder with sales_weekly/Sales_Transactions_Dataset_Weekly.csv (UCI Machine Learning Repository: Sales "
@@ -16,6 +16,7 @@ DATA_HELP = (
 )
 SECTIONS: Sections = {
     "timing": lambda chosen: timing.measure(chosen.data),
+    "midsize": lambda _: midsize.measure(),
     "models": lambda chosen: models.measure(chosen.data),
 }
 

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import ta_feng
 from benchmarks.scale import appended
-from benchmarks.selection import data, models, timing
+from benchmarks.selection import data, midsize, models, timing
 from ccmtl_core import select
 from ccmtl_core.data.synthetic import syn
 from examples.ta_feng import NotToBeHad
@@ -25,6 +25,15 @@ def test_the_whole_selection_is_timed_and_told() -> None:
     assert whole["shrunk"] == pytest.approx(expected.rivals["shrunk"].mean())
     assert [row["error"] for row in path] == pytest.approx(expected.errors.tolist())
     assert [bar.met for bar in section.bars] == [False, True, True]
+
+
+def test_the_stages_of_a_selection_of_invented_weeks_are_timed() -> None:
+    section = midsize.measure(n_tasks=60, n_features=10)
+    for rows in section.tables.values():
+        stages = [row["stage"] for row in rows]
+        assert stages[:2] == ["whole selection", "statistics of all folds"]
+        assert stages[-1].startswith("one fold: path, 21 strengths in ")
+    assert [bar.met for bar in section.bars] == [True] * 4
 
 
 @pytest.fixture
