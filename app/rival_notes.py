@@ -1,4 +1,4 @@
-"""A model's errors beside those of its simple rivals go in; a sentence where a rival did better comes out."""
+"""Say in a sentence where a simple rival had a smaller error than the model."""
 
 from __future__ import annotations
 

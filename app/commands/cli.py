@@ -1,4 +1,4 @@
-"""The ``ccmtl`` command: names in, and only what the one that was called needs is imported.
+"""The ``ccmtl`` command. It imports only what the subcommand needs, so that help is quick.
 
 ``serve``, ``api``, ``worker`` and ``migrate`` are the service; ``fit`` and ``statistics-sql`` need none. The
 libraries behind them take seconds to import, and the help or a wrong setting should not wait for that.

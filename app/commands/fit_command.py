@@ -1,4 +1,4 @@
-"""``ccmtl fit``: a file and a fusion strength in, a model and its report out; no server.
+"""``ccmtl fit``: train a model from a file, without a server, and write it with its report.
 
 The file holds samples, one a row, or with ``--statistics`` what a database made of them.
 

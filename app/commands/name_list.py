@@ -1,4 +1,4 @@
-"""Names with commas between them in, a list of names out."""
+"""Read a list of names with commas between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of ``ccmtl serve``, ``api``, ``worker`` and ``migrate`` in; that process, or one line.
+"""``ccmtl serve``, ``api``, ``worker`` and ``migrate``: start that process, or say in one line why not.
 
 The settings are checked before the process's modules are imported, which takes seconds.
 """

@@ -1,4 +1,4 @@
-"""Names of a table and its columns in, one ``GROUP BY`` query out: statistics where the rows are.
+"""Write the SQL query that computes statistics where the rows are: one ``GROUP BY``.
 
 The query's result is the table that :func:`ccmtl_core.read_statistics` reads. Numbers are cast to double
 before they are multiplied, so that integers do not overflow. A row with NULL in a column that is used is

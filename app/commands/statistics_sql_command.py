@@ -1,4 +1,4 @@
-"""``ccmtl statistics-sql``: names in, a query on standard output; no server, and nothing is run."""
+"""``ccmtl statistics-sql``: print the query that computes statistics; nothing is run."""
 
 from __future__ import annotations
 

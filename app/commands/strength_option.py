@@ -1,4 +1,4 @@
-"""What ``ccmtl fit`` was told of the strength in; a fit with it, or with the one chosen of several, out."""
+"""What ``ccmtl fit`` does with ``--fusion-strength``: fit at one strength, or choose among several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTTP in, JSON out: datasets, their versions, and uploads that are streamed to disk."""
+"""Endpoints of datasets, their versions, and uploads, which are streamed to disk."""
 
 from __future__ import annotations
 

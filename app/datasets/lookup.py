@@ -1,4 +1,4 @@
-"""A dataset's name in, its row out; an unknown name is refused with near matches."""
+"""Find a dataset by its name; an unknown name is refused with similar ones."""
 
 from __future__ import annotations
 

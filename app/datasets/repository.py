@@ -1,4 +1,4 @@
-"""The SQL of datasets, their versions and segments: names and numbers go in, rows come out."""
+"""The SQL of datasets, their versions and segments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTTP in, training jobs out: queue, list, watch and cancel."""
+"""Endpoints of training jobs: queue, list, watch and cancel."""
 
 from __future__ import annotations
 

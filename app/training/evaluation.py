@@ -1,4 +1,4 @@
-"""A fitted model and held-out statistics go in, errors beside the simple rivals come out.
+"""Compute the errors of a fitted model on held-out rows, beside those of simple rivals.
 
 The error of a forecast is the mean over tasks of the task's own root mean squared error,
 

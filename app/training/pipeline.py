@@ -1,4 +1,4 @@
-"""A claimed job goes in; the next version of its model comes out, or nothing.
+"""Run a claimed job: train, evaluate, and publish the next version of its model, or nothing.
 
 read → rows → statistics → [selection] → [fit on the earlier part → evaluation] → fit → publication. What is
 published and the job's success stand in one transaction, which the job's attempt must still own.

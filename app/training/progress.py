@@ -1,4 +1,4 @@
-"""Phases and rounds of a run go in; now and then a progress record, with each phase's seconds, comes out.
+"""Keep the clock of a run, and report its phases and rounds now and then.
 
 The receiver writes to the database, so at most one record each half second is sent. It ends the run by
 raising: the exception passes through the solver.

@@ -1,4 +1,4 @@
-"""Rows for training and a request go in; their folds, the chosen strength and how it was chosen come out.
+"""Choose the strength of a training job by cross-validation, and describe how.
 
 Only rows that are not held out take part: the metrics of the version stay honest.
 """

@@ -1,4 +1,4 @@
-"""Stored data and a request go in; a task dataset, the fold of each of its rows and the history come out."""
+"""Turn stored data into rows for training, and decide which of them are held out."""
 
 from __future__ import annotations
 

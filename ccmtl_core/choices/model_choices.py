@@ -1,4 +1,4 @@
-"""Statistics in, those that the solver fits and its start out; solved weights in, intercepts out.
+"""Apply the choices about a model: prepare what the solver fits, and translate its weights back.
 
 Four choices that the paper does not have, each switched on its own (docs/decisions, 15 and 19):
 

@@ -1,4 +1,4 @@
-"""Rows and their periods in, what each row should count out: less in periods that no model foresees.
+"""Weigh rows by their period: less in periods that no model foresees.
 
 Feasible generalised least squares with errors whose variance differs between periods (holidays, strikes, a
 warehouse that was closed): residuals of a simple model give the variances, and rows count by their inverses

@@ -1,4 +1,4 @@
-"""Statistics in, mean, covariance and noise of random coefficients out, and each task's expected ones.
+"""Estimate mean, covariance and noise of random coefficients, and each task's expected weights.
 
 The model of Swamy (Econometrica 38, 1970) and Laird and Ware (Biometrics 38, 1982):
 

@@ -1,4 +1,4 @@
-"""Statistics in, the simple rivals and the solver's start out: each task alone, and all tasks as one."""
+"""The simple rivals, of which one is where the solver starts: each task alone, and all tasks as one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data and a fusion strength in, a certified model out: statistics, start, graph, solve."""
+"""Fit a model at one strength: statistics, start, graph, solve."""
 
 from __future__ import annotations
 

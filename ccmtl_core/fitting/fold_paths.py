@@ -1,7 +1,7 @@
-"""Statistics that train and that are held out in; errors, gaps and groups by fold and strength out.
+"""Fit a path over the strengths on each fold, and collect errors, gaps and numbers of groups.
 
-Each fold is a path over the strengths. What these share is prepared once; the rest is cut into the same
-pieces, stretches of one path, whatever the number of workers: what comes out does not depend on it.
+What the strengths of a fold share is prepared once. The rest is cut into stretches of the path, which workers
+share; they are the same for any number of workers, and so are the results.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Data and strengths in, certified weights at each of them out: the solution path over λ.
+"""Fit at several strengths in turn, each from the solution before: the path over λ.
 
 The path is walked upwards: each solve starts from the weights of the strength before, and what strengths
 share (statistics, graph, spectra, the order in memory) is computed once. From the proved λ_fuse on, the fused

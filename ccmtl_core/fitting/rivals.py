@@ -1,4 +1,4 @@
-"""Training parts and what is held out of each in, errors of the simple models out: what fusing must beat."""
+"""Errors of the simple models on the same folds, which fusing must beat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Squared errors of held-out rows in, one error out; errors of strengths by fold in, the chosen one out."""
+"""Make one error of the squared errors of held-out rows, and choose a strength by such errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics of folds in, the strength that forecasts unseen rows best, and its model, out.
+"""Choose the strength that forecasts unseen rows best, and fit all rows with it.
 
 Training parts are sums of folds, errors come from the statistics of what is held out, and rows are never
 looked at again.

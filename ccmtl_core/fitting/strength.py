@@ -1,4 +1,4 @@
-"""Statistics and a graph in, the scale of the fusion strength out: where tasks begin to fuse, where all are.
+"""Find the scale of the fusion strength: where tasks begin to fuse, and from where all are fused.
 
 A component of the graph is wholly fused from λ_fuse on, the least λ for which flows U exist with
 

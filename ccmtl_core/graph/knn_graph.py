@@ -1,4 +1,4 @@
-"""Start weights in, task graph out: each task is joined to its k nearest tasks (Euclidean, exact).
+"""The graph of tasks: each is joined to its k nearest tasks, found exactly by Euclidean distance.
 
 The penalty sums over *directed* neighbour pairs, so two tasks that are each other's neighbours
 count twice: one undirected edge of multiplicity 2 (He et al., AAAI 2019, section "Graph structure").

@@ -1,4 +1,4 @@
-"""Points in, an order of them out that cuts into boxes: the leaves of a k-d tree, of a given size each."""
+"""Order points so that equal slices of them are the leaves of a k-d tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Points in, the k nearest points of each out: exact, and a block of points against the boxes of the others.
+"""Find the k nearest points of each point exactly, searching for whole blocks of points at once.
 
 In a cloud of ten dimensions each search looks at very many cells of a k-d tree, and what counts is how fast
 a box or a point is ruled out. The points of a block search together, through the other blocks from the

@@ -1,4 +1,4 @@
-"""Symmetric blocks and a vector for each in, their products out: one pass over the blocks."""
+"""Multiply each of many symmetric blocks with a vector, in one pass over the blocks."""
 
 from __future__ import annotations
 

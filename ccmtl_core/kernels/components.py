@@ -1,4 +1,4 @@
-"""Edges in, the connected components of the tasks that they join out: one pass over the edges."""
+"""Find the connected components of a graph in one pass over its edges."""
 
 from __future__ import annotations
 

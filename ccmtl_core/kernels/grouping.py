@@ -1,4 +1,4 @@
-"""The group of each row in, the rows' order by group out, and sums over groups."""
+"""Order rows by their group, and sum over groups."""
 
 from __future__ import annotations
 

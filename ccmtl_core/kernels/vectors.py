@@ -1,4 +1,4 @@
-"""Numbers in memory in, vectors in registers and their sums and products out: for compiled kernels only.
+"""Vector instructions for compiled loops: load numbers, add, multiply and sum them in registers.
 
 LLVM makes vectors of loops, but keeps a sum of rows in memory, from where each row has to fetch it anew, and
 does not see that rows of a few numbers are worth a vector. Here a vector is a part of a row and stays in

@@ -1,4 +1,4 @@
-"""Start weights in, certified weights out: the paper's alternation, with the smoothing lowered in steps.
+"""The paper's solver: alternate between weights and edge weights, with less smoothing step by step.
 
 He et al., AAAI 2019, algorithm 1: with edge weights ell_e = 1 / (2 ‖W_i − W_j‖) fixed, the objective is
 quadratic and its minimiser solves equation 6; then the edge weights are renewed. Here ‖·‖ is smoothed to

@@ -1,4 +1,4 @@
-"""Weights and edge flows in, a proved lower bound on the optimum out.
+"""Prove a lower bound on the optimum from weights and flows along the edges.
 
 For every U with ‖U_e‖ ≤ r_e, and every W, convexity gives (Fenchel; He et al., AAAI 2019, problem 2)
 
@@ -54,7 +54,7 @@ class Certificate:
     gap : float
         J(W) minus the lower bound, absolute and not negative.
     rounding : float
-        What rounding can have moved J(W) by; it is part of the gap.
+        The largest rounding error of J(W); it is part of the gap.
     flows : (E, P) float64
         The feasible U that proves it.
     cg_iterations : int
@@ -84,7 +84,7 @@ def relative(gap: float, objective: float, rounding: float) -> float:
 
 
 def rounding_of(terms: float) -> float:
-    """What rounding can have moved a sum by whose terms have this sum without their signs."""
+    """The largest rounding error of a sum, given the sum of the absolute values of its terms."""
     return 2.0 * EPS * terms
 
 
@@ -247,7 +247,7 @@ class Certifier:
 
     @cached_property
     def _rounding_of_flows(self) -> FloatArray:
-        """(T, 1) What rounding can have moved the sum of the flows at each task by."""
+        """(T, 1) The largest rounding error of the sum of the flows at each task."""
         problem = self.problem
         ends = np.concatenate([problem.head, problem.tail])
         count, load = (

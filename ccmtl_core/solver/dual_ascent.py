@@ -1,4 +1,4 @@
-"""Well-determined tasks in, certified weights out: accelerated projected gradient ascent on the dual.
+"""Solve well-determined tasks by accelerated projected gradient ascent on the dual.
 
 Where every G_t is safely positive definite, flows U give weights in closed form, W_t = ŵ_t − G_t⁻¹ (DᵀU)_t,
 and the dual is to be maximised over a product of balls ‖U_e‖ ≤ r_e with the gradient D W: a step costs one

@@ -1,4 +1,4 @@
-"""A state near the path in, exactly fused weights and their certificate out.
+"""Fuse tasks exactly once they are nearly fused, and certify the result.
 
 Tasks whose edge is shorter than a few ε are fused: they become one task of the merged problem, in which no
 edge is short any more, so that a few Newton steps with ε falling quickly reach its optimum to all digits.

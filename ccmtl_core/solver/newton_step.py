@@ -1,4 +1,4 @@
-"""Weights, dual variables and ε in, the next weights and dual variables out: one primal-dual Newton step.
+"""One primal-dual Newton step on weights and dual variables.
 
 The penalty is smoothed to r √(‖d‖² + ε²). Writing u for the scaled dual variable of an edge, optimality
 reads G W − c + Dᵀ(r u) = 0 and s u = d with s = √(‖d‖² + ε²). Newton's method on this pair, instead of on W

@@ -1,10 +1,10 @@
-"""Statistics with their sums in, those of the centred rows out: what an intercept per task leaves to fit.
+"""Centre statistics at the means of their rows, which leaves an intercept out of the fit.
 
 With x̄ and ȳ the means of a task, the best intercept for weights w is b = ȳ − x̄ᵀw, and
 
     ‖y − X w − b 1‖² = ‖(y − ȳ 1) − (X − 1 x̄ᵀ) w‖²,        (X − 1 x̄ᵀ)ᵀ(X − 1 x̄ᵀ) = G − n x̄ x̄ᵀ
 
-The difference cancels where means are large beside spreads: ``least_squares_from_gram`` is told from what.
+The difference loses digits where means are large beside spreads; ``least_squares_from_gram`` is told them.
 """
 
 from __future__ import annotations

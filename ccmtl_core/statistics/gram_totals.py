@@ -1,4 +1,4 @@
-"""Grouped rows in, what the Gram form adds up out: products and sums, each row once or by its weight."""
+"""Add up products and sums of grouped rows, each counted once or by its weight."""
 
 from __future__ import annotations
 

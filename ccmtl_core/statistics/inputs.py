@@ -1,4 +1,4 @@
-"""Whatever a caller hands over as data in, statistics out, or an error that says how to make them."""
+"""Accept a dataset or statistics wherever data is wanted, or say how to make them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics in, the minimum-norm least squares of each task out, with the digits left in its residual.
+"""Minimum-norm least squares of each task, and how many digits its residual has left.
 
 Both forms of the statistics decide rank after scaling every column to length one: rounding in
 their entries is relative to the columns, so that features of wildly different scale stay apart

@@ -1,4 +1,4 @@
-"""Rows in, sufficient statistics out: gram, xty, yty and n_samples of each task, in one pass.
+"""Sufficient statistics of each task (gram, xty, yty, n_samples), computed in one pass over rows.
 
 Training, validation errors, merging of partial results, appended data and forgetting need
 nothing else (He et al., AAAI 2019, equation 2 depends on the data through them alone):

@@ -1,4 +1,4 @@
-"""Rows in, the exact form of the sufficient statistics out: the triangular factor of [X_t y_t].
+"""Sufficient statistics with all digits of the rows: the triangular factor of [X_t y_t].
 
 R_t is upper triangular with R_tᵀ R_t = [X_t y_t]ᵀ [X_t y_t]. It holds the same information as
 gram, xty and yty in the same space, but none of it as a difference: residuals keep all the digits

@@ -1,4 +1,4 @@
-"""A column of a table in, ids or numbers out; each unusable cell is named by its row and column.
+"""Read a column of a table as ids or numbers; each unusable cell is named by row and column.
 
 Ids become text: "0471" stays "0471". Rows are counted from 1, the header not included.
 """

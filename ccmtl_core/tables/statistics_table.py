@@ -1,4 +1,4 @@
-"""A table with one row for each task in, sufficient statistics out, and back.
+"""Statistics as a table with one row for each task: read it, and write it.
 
 The table is what one ``GROUP BY`` computes where the rows are (``ccmtl statistics-sql`` writes the query), so
 that training needs no row. p and q count the features from 1:

@@ -1,4 +1,4 @@
-"""Files of any size in, statistics out: each file is read once, in pieces, and tasks appear on the way."""
+"""Compute statistics of files of any size: each is read once, in pieces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A CSV, Parquet or Arrow file in, its columns out: whole, or batch by batch with bounded memory.
+"""Read a CSV, Parquet or Arrow file, whole or in batches of bounded memory.
 
 Kinds are told apart by content, not by name. CSV columns are text; ``columns.py`` makes ids and numbers.
 """

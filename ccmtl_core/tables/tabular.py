@@ -1,4 +1,4 @@
-"""A CSV or Parquet file in, a task dataset out; every unusable cell is named by row and column.
+"""Read a CSV or Parquet file as a task dataset; every unusable cell is named by row and column.
 
 Ids are read as text: "0471" stays "0471". Rows are counted from 1, the header not included.
 """

@@ -1,4 +1,4 @@
-"""Cells of an uploaded table in, typed columns out: text ids, times, finite numbers; every bad cell is named.
+"""Read the cells of an uploaded table as ids, times and finite numbers, and name every bad cell.
 
 The happy path reads the file once. Only when a cell is bad the file is read again, for the offending text.
 """

@@ -1,4 +1,4 @@
-"""Bytes of a CSV file in, its structure out: how many rows, and where they are not what RFC 4180 asks for.
+"""Find the rows of a CSV file, and the places where it breaks the rules of RFC 4180.
 
 The reader that follows is fast because it takes the structure for granted; what it would guess at (a quote
 inside a field, a row with too few fields, a carriage return alone) is found and counted here.

@@ -1,4 +1,4 @@
-"""The text of a bad date in, the formats that would read it out; nothing is guessed silently."""
+"""Suggest the formats that would read a date that was not understood."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The first line of a CSV file in; a refusal out where it shows that no row below can be read as it stands.
+"""Refuse a CSV file whose first line already shows that no row can be read.
 
-Each row would have its faults then, which say nothing of their cause.
+Otherwise each row would be reported with faults that say nothing of their cause.
 """
 
 from __future__ import annotations

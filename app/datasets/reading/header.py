@@ -1,4 +1,4 @@
-"""A definition and a file's header in, the columns to read out; missing ones are named with near matches."""
+"""Find a definition's columns in the header of a file; missing ones are named with similar names."""
 
 from __future__ import annotations
 

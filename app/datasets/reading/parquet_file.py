@@ -1,4 +1,4 @@
-"""A Parquet file in, a lazy table with its own types out."""
+"""Open a Parquet file as a lazy table."""
 
 from __future__ import annotations
 

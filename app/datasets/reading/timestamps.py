@@ -1,4 +1,4 @@
-"""Text of a ``ds`` column in, times out, strictly: by default ISO 8601, else one strptime pattern.
+"""Read the times of a ``ds`` column strictly: as ISO 8601, or by one strptime pattern.
 
 The rule for zones: of times with a zone or an offset, hours are converted to UTC; days, weeks and months are
 those that the local clock shows. A time without a zone is taken as it stands; a column holds one or the

@@ -1,4 +1,4 @@
-"""A file of unknown content in, a lazy table with its header out, or a refusal saying what it is instead."""
+"""Open an uploaded file as a table, or say what it is instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compressed bytes in, plain bytes out in bounded pieces: gzip and zstd as HTTP content encodings.
+"""Decompress bodies sent with gzip or zstd, in pieces of bounded size.
 
 Each piece is handed out before the next is made, so that whoever counts them can stop a bomb early.
 """

@@ -1,7 +1,7 @@
-"""A failure of polars in, the operating system's own error out where that is what failed.
+"""Find the operating system's error behind a failure of polars.
 
-Reader and writer wrap the system's refusal (a full disk, a folder that is gone) and keep its number only in
-the text. Taken for the file's fault, it would be told to the caller as one.
+The reader and the writer wrap such errors (a full disk, a folder that is gone) and keep the number only in
+the text. Without this they would be reported to the caller as faults of the file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A stored dataset version in, what training reads out: a panel of series, or a task dataset."""
+"""Load a stored dataset version as what training reads: a panel of series, or a task dataset."""
 
 from __future__ import annotations
 

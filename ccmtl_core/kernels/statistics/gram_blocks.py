@@ -1,4 +1,4 @@
-"""Rows of [X y 1] in, products of its blocks of columns added out: what the pass over the rows runs in.
+"""The inner loop of the pass over rows: products of blocks of columns of [X y 1].
 
 Pairs of blocks are taken two or three at a time, whose products stay in registers for ``ROWS`` rows.
 """

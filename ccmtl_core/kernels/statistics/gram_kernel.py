@@ -1,4 +1,4 @@
-"""Grouped rows in, X_tᵀX_t, X_tᵀy_t, y_tᵀy_t and sums added in place: the one pass over the data.
+"""The one pass over the data: add up X_tᵀX_t, X_tᵀy_t, y_tᵀy_t and sums, task by task.
 
 All of them are entries of [X y 1]ᵀ[X y 1]. Its columns are cut into blocks of four, a vector each: features
 in their order, and last y, 1 and the last two features. No vector reaches beyond its row, for which blocks

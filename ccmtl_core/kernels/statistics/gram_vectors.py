@@ -1,4 +1,4 @@
-"""Parts of rows of [X y 1] in, sums of their products in registers out: instructions of the Gram pass.
+"""The vector instructions of the pass over rows: sums of products that stay in registers.
 
 Sums over rows of products of columns are loops along an array only after rows were turned into columns, which
 costs as much as the products: here vectors lie along a row, and each lane is a sum of its own.

@@ -1,4 +1,4 @@
-"""Grouped rows in, the triangular factor of [X_t y_t] or [X_t y_t 1] updated in place.
+"""Update the triangular factor of [X_t y_t] or [X_t y_t 1] with grouped rows, in place.
 
 Householder reflections of a triangle with a rectangle below it (Elmroth and Gustavson, IBM J.
 Res. Dev. 2000; LAPACK's ``tpqrt``): rows arrive in any pieces, and the triangle of the whole is

@@ -1,4 +1,4 @@
-"""A symmetric positive semidefinite operator and a right-hand side in, a solution to a tolerance out."""
+"""Solve a symmetric positive semidefinite system by conjugate gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edge weights and Gram blocks in; the system's product and its multigrid preconditioner out.
+"""The linear system of a round, and the multigrid that preconditions it.
 
 The system is A = L ⊗ I_P + blockdiag(G), with L the weighted graph Laplacian (He et al., AAAI 2019,
 equation 6). Every level keeps that form: a level made by aggregating tasks is again a Laplacian plus Gram

@@ -1,4 +1,4 @@
-"""Gram blocks and components in, what each component knows as a whole out: directions with and without data.
+"""Which directions the rows of a whole component determine, and which they do not.
 
 Along a direction in which no task of a component has data, all its tasks can shift together without
 changing the objective: the solver stays where it started, and the certificate needs no bound there. The
