@@ -143,13 +143,7 @@ def explained(fault: ErrorDetails) -> str:
 
 
 def make_folder(folder: Path, field: str) -> None:
-    """Make the folder that the setting ``field`` names, and those above it, unless it exists.
-
-    Raises
-    ------
-    CannotStart
-        If it is a file, or cannot be made.
-    """
+    """Make the folder that the setting ``field`` names, and those above it, or raise CannotStart."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -53,16 +53,9 @@ def name_before(cursor: str | None) -> str | None:
 
 
 async def check_queries(request: Request) -> None:
-    """Refuse query parameters that the endpoint does not have, and those given twice.
+    """Refuse query parameters that the endpoint does not have, those given twice, and very long queries.
 
     Otherwise a mistyped `dryrun=true` would store an upload that was only to be checked.
-
-    Raises
-    ------
-    InvalidContent
-        Lists each of them, the unknown ones with similar names.
-    BadRequest
-        The query is too long to be read.
     """
     if not (n_bytes := len(request.scope["query_string"])):
         return

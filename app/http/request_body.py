@@ -54,14 +54,9 @@ async def read_json_body(request: Request, max_bytes: int) -> bytes:
 
 
 def parse_json_object(body: bytes) -> dict[str, Any]:
-    """Return the JSON object that ``body`` holds; NaN and infinities are left for the schema to refuse.
+    """Return the JSON object that ``body`` holds; a key that stands twice in it is refused.
 
-    Raises
-    ------
-    BadRequest
-        If the body is not a JSON object.
-    InvalidContent
-        If an object in it has a key twice.
+    NaN and infinities are left for the schema to refuse.
     """
     try:
         document = json.loads(body, object_pairs_hook=_distinct)

@@ -103,11 +103,7 @@ def report_progress(session: Session, job_id: str, attempt: int, progress: dict[
 def finish(session: Session, job_id: str, attempt: int, model_version_id: str) -> None:
     """Mark the job succeeded, inside the transaction that publishes ``model_version_id``.
 
-    Raises
-    ------
-    StaleAttempt
-        The attempt lost its lease, or the job is to be cancelled. Do not catch it inside the transaction,
-        which must be rolled back.
+    A StaleAttempt (lease lost, or cancellation asked for) must roll that whole transaction back.
     """
     mine = and_(_owned(job_id, attempt), ~TrainingJob.cancel_requested)
     _one(_update(session, mine, **_final(JobState.SUCCEEDED), model_version_id=model_version_id))

@@ -78,13 +78,7 @@ class Storage:
         return self._segments / sha256[:2] / f"{sha256}.parquet"
 
     def verified_segment(self, sha256: str) -> Path:
-        """Return the path of a segment, after comparing its bytes with its digest.
-
-        Raises
-        ------
-        SegmentDamaged
-            If the file is missing or its bytes have changed.
-        """
+        """Return the path of a segment after comparing its bytes with its digest, or raise SegmentDamaged."""
         path = self.segment_path(sha256)
         try:
             intact = file_sha256(path) == sha256

@@ -105,15 +105,7 @@ class ModelCache:
         return self._in_memory(name, number)
 
     def get(self, name: str, version: int | None) -> ServedModel:
-        """Return a version, the newest if ``version`` is None, loading what is not in memory.
-
-        Raises
-        ------
-        NotFound
-            If there is no such model or version.
-        CorruptModel
-            If what is stored is not what was published.
-        """
+        """Return a version, the newest if ``version`` is None, loading what is not in memory."""
         number = self._look_up(name, version)
         try:
             return self._of_number(name, number)

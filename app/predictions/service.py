@@ -108,15 +108,7 @@ class UnusableFeatures(Refused):
 
 
 def predict(model: ServedModel, body: bytes) -> bytes:
-    """Answer a predict request in the form, rows or columns, that it came in.
-
-    Raises
-    ------
-    Refused
-        If the body cannot be read, does not fit the model, or asks for one unknown product only.
-    InvalidContent
-        If a key stands twice.
-    """
+    """Answer a predict request in the form, rows or columns, that it came in, or raise Refused."""
     try:
         request = decode_predict(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -137,15 +129,7 @@ def predict(model: ServedModel, body: bytes) -> bytes:
 
 
 def forecast(model: ServedModel, body: bytes) -> bytes:
-    """Answer a batch of forecasts.
-
-    Raises
-    ------
-    Refused
-        If the body cannot be read, or asks for one unknown product only.
-    InvalidContent
-        If a key stands twice, or the answer would be too long.
-    """
+    """Answer a batch of forecasts, or raise Refused."""
     try:
         request = decode_forecast(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -166,12 +150,7 @@ def forecast(model: ServedModel, body: bytes) -> bytes:
 def forecast_products(model: ServedModel, unique_ids: Sequence[str], h: int) -> bytes:
     """Answer ``h`` periods ahead for each product, from the history stored with the model.
 
-    Raises
-    ------
-    Conflict
-        If the model was not trained on series, or the one product asked for has too short a history.
-    UnknownUniqueId
-        If the one product that was asked for is unknown.
+    A single product that cannot be forecast is an error; among several it has a status.
     """
     if model.history is None or model.frequency is None:
         raise Conflict(

@@ -22,13 +22,7 @@ class CannotListen(CannotStart):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on ``host`` and ``port``; callers wait until the API accepts them.
-
-    Raises
-    ------
-    CannotListen
-        If the address is taken, forbidden, unknown or not one of this machine.
-    """
+    """Return a socket that listens on ``host`` and ``port``; the API accepts callers later."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=2048)

@@ -51,13 +51,7 @@ def _chunks(version_id: str, name: MatrixName, matrix: NDArray[np.float64]) -> I
 def load_matrix(
     session: Session, model_version_id: str, name: MatrixName, n_rows: int, n_columns: int
 ) -> NDArray[np.float64]:
-    """Return the stored matrix (n_rows, n_columns), read-only.
-
-    Raises
-    ------
-    CorruptModel
-        If a chunk is missing, has another shape or does not have its digest.
-    """
+    """Return the stored matrix (n_rows, n_columns), read-only, after checking shapes and digests."""
     chunks = session.execute(
         select(
             MatrixChunk.first_row,
@@ -97,13 +91,7 @@ def save_task_ids(session: Session, model_version_id: str, task_ids: Sequence[st
 
 
 def load_task_rows(session: Session, model_version_id: str, n_tasks: int) -> dict[str, int]:
-    """Return ``unique_id → row``, in row order.
-
-    Raises
-    ------
-    CorruptModel
-        If the rows are not exactly 0 to ``n_tasks`` - 1.
-    """
+    """Return ``unique_id → row``, in row order, after checking that no row is missing."""
     pairs = session.execute(
         select(TaskRow.unique_id, TaskRow.row)
         .where(TaskRow.model_version_id == model_version_id)

@@ -79,13 +79,7 @@ def newest_number(session: Session, name: str) -> int:
 
 
 def require_version(session: Session, name: str, number: int | None) -> int:
-    """Return ``number`` if the model called ``name`` has that version; its newest number for None.
-
-    Raises
-    ------
-    NotFound
-        If there is no such version, or no such model.
-    """
+    """Return ``number`` if the model has that version, or its newest number for None; else raise NotFound."""
     if number is None:
         return newest_number(session, name)
     if not repository.has_version(session, name, number):
@@ -94,15 +88,7 @@ def require_version(session: Session, name: str, number: int | None) -> int:
 
 
 def load(session: Session, name: str, number: int) -> StoredModel:
-    """Load everything that predictions with version ``number`` need, and verify its digests.
-
-    Raises
-    ------
-    NotFound
-        If there is no such version, or it is deleted while it is being read.
-    CorruptModel
-        If what is stored is not what was published.
-    """
+    """Load everything that predictions with version ``number`` need, and verify its digests."""
     detail = read_version(session, name, number)
     try:
         return _read_matrices(session, detail)
@@ -112,14 +98,9 @@ def load(session: Session, name: str, number: int) -> StoredModel:
 
 
 def remove(session: Session, name: str) -> None:
-    """Delete all versions of the model called ``name``; their numbers are not given again.
+    """Delete all versions of the model called ``name``, unless an unfinished job will publish one.
 
-    Raises
-    ------
-    NotFound
-        If there is no such model.
-    Conflict
-        If an unfinished job will publish under this name.
+    Their numbers are not given again.
     """
     model = _lock(session, name)
     jobs = repository.unfinished_jobs(session, name)
@@ -132,13 +113,7 @@ def remove(session: Session, name: str) -> None:
 
 
 def remove_version(session: Session, name: str, number: int) -> None:
-    """Delete version ``number`` of the model called ``name``; the number is not given again.
-
-    Raises
-    ------
-    NotFound
-        If there is no such version.
-    """
+    """Delete version ``number`` of the model called ``name``; the number is not given again."""
     model = _lock(session, name)
     read_version(session, name, number)
     repository.delete_versions(session, model.id, number)

@@ -26,13 +26,9 @@ _NO_NUMBERS = (str, bytes, bytearray, complex, np.complexfloating, np.datetime64
 
 
 def as_float64(values: ArrayLike, what: str) -> FloatArray:
-    """Numbers of any real type as a C-ordered float64 array; masked entries become NaN.
+    """Return real numbers of any type as a C-ordered float64 array; masked entries become NaN.
 
-    Raises
-    ------
-    DataError
-        Values that are not real numbers (text that looks like numbers included), ragged ones, or integers
-        that no float64 equals.
+    Text, complex numbers, times, ragged lists and integers that no float64 equals are a DataError.
     """
     array = as_array(values, what)
     if array.dtype.kind not in "buifO":
@@ -49,7 +45,7 @@ def as_float64(values: ArrayLike, what: str) -> FloatArray:
 
 
 def _refuse_no_numbers(array: NDArray[Any], what: str) -> None:
-    """Refuse objects that NumPy would make numbers of: text is parsed, an imaginary part dropped."""
+    """Refuse objects that NumPy would silently convert: it parses text and drops imaginary parts."""
     kinds = set(map(type, array.ravel().tolist()))
     wrong = sorted(kind.__name__ for kind in kinds if issubclass(kind, _NO_NUMBERS))
     if wrong:
@@ -68,7 +64,7 @@ def _refuse_cells(values: object, array: NDArray[Any], what: str) -> None:
 
 
 def _refuse_inexact(values: object, array: NDArray[Any], numbers: FloatArray, what: str) -> None:
-    """Refuse integers that would silently become others."""
+    """Refuse integers that float64 would silently round."""
     if array.dtype.kind == "O" or (array.dtype.kind in "iu" and array.dtype.itemsize == 8):
         with np.errstate(invalid="ignore"):
             large = np.flatnonzero(np.abs(numbers) >= EXACT_BELOW)
@@ -86,7 +82,7 @@ def _refuse_inexact(values: object, array: NDArray[Any], numbers: FloatArray, wh
 
 
 def _place(values: object, array: NDArray[Any], position: int, what: str) -> str:
-    """The row of an entry, from 1, and in a table its column."""
+    """Return the row of an entry, from 1, and for a table its column."""
     if array.ndim < 2:
         return f"{what}, row {position + 1}"
     row, column = divmod(position, array[0].size)
@@ -95,30 +91,30 @@ def _place(values: object, array: NDArray[Any], position: int, what: str) -> str
 
 
 def all_finite(array: FloatArray) -> bool:
-    """Whether no entry is NaN or infinite; one pass without a temporary when they are moderate."""
+    """Return whether no entry is NaN or infinite; fast, since the sum alone mostly tells."""
     with np.errstate(all="ignore"):
         return bool(np.isfinite(array.sum()) or np.isfinite(array).all())
 
 
 def is_whole(value: object) -> bool:
-    """Whether it is an integer of Python or NumPy; truth values and durations are none."""
+    """Return whether the value is an integer of Python or NumPy; truth values and durations are not."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
 
 
 def is_real(value: object) -> bool:
-    """Whether it is one real number of Python or NumPy; truth values are none."""
+    """Return whether the value is one real number of Python or NumPy; truth values are not."""
     return is_whole(value) or isinstance(value, float | np.floating)
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """A view of the array that refuses writes; the caller's own array stays as it is."""
+    """Return a view of the array that cannot be written to; the array itself stays as it is."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def locked(array: NDArray[Any]) -> NDArray[Any]:
-    """A view of a new array that nobody else holds; from now on its memory cannot be written to.
+    """Make the memory of a new array, which nobody else holds, read-only for good, and return a view of it.
 
     Examples
     --------
@@ -135,10 +131,7 @@ def locked(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """The same values where nobody writes to them: the array itself where it is read-only, else a copy.
-
-    Read-only means that neither the array nor one that it is a view of can be written to.
-    """
+    """Return the array itself if nobody can write to it or to what it is a view of, else a locked copy."""
     part: Any = array
     while isinstance(part, np.ndarray):
         if part.flags.writeable:
@@ -148,7 +141,7 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def as_shape(values: ArrayLike, shape: tuple[int, ...], what: str) -> FloatArray:
-    """Numbers as a :func:`frozen` float64 array of the shape, or a DataError."""
+    """Return numbers as a :func:`frozen` float64 array of this shape; any other shape is a DataError."""
     array = as_float64(values, what)
     if array.shape != shape:
         raise DataError(f"{what} must be {shape}; got {array.shape}")
@@ -189,7 +182,7 @@ def as_integers(values: ArrayLike, what: str, *, also: str = "") -> IntArray:
 
 
 def as_array(values: ArrayLike, what: str) -> NDArray[Any]:
-    """Values of any type as an array, or a DataError where they are ragged or not computed yet."""
+    """Return values of any type as an array; ragged ones and a polars LazyFrame are a DataError."""
     if isinstance(values, pl.LazyFrame):
         raise DataError(f"{what} is a polars LazyFrame, which holds no values yet: give {what}.collect()")
     try:
@@ -199,7 +192,7 @@ def as_array(values: ArrayLike, what: str) -> NDArray[Any]:
 
 
 def as_counts(values: ArrayLike, size: int) -> IntArray:
-    """Numbers of samples as a :func:`frozen` int64 array (size,), or a DataError."""
+    """Return numbers of samples as a :func:`frozen` int64 array (size,)."""
     array = as_integers(values, "n_samples")
     if array.shape != (size,):
         raise DataError(f"n_samples must be ({size},) integers; got {array.shape}")
@@ -207,13 +200,7 @@ def as_counts(values: ArrayLike, size: int) -> IntArray:
 
 
 def as_sequence(values: object, what: str) -> Sequence[Any]:
-    """What has an order and entries of its own, as a list or as it is.
-
-    Raises
-    ------
-    DataError
-        A single value, text (which would be taken letter by letter), a mapping or a set.
-    """
+    """Return a list of what was given; one value, text, a mapping or a set is a DataError."""
     if isinstance(values, list | tuple):
         return values
     if isinstance(values, Iterable) and not isinstance(values, str | bytes | bytearray | Mapping | Set):
@@ -225,13 +212,7 @@ def as_sequence(values: object, what: str) -> Sequence[Any]:
 
 
 def as_id(value: object) -> str:
-    """Text as it is, an integer in decimal; nothing else names a task.
-
-    Raises
-    ------
-    DataError
-        None, floats (NaN among them) and other types.
-    """
+    """Return the id of a task as text: text as it is, an integer in decimal; all else is a DataError."""
     if isinstance(value, str):
         return str(value)
     if is_whole(value):
@@ -240,13 +221,7 @@ def as_id(value: object) -> str:
 
 
 def checked_names(names: object, what: str) -> tuple[str, ...]:
-    """Names as a tuple of distinct, non-empty text.
-
-    Raises
-    ------
-    DataError
-        Lists each repeated or empty name; no list of names at all.
-    """
+    """Return names as a tuple of text; a DataError lists each repeated or empty one."""
     given = as_sequence(names, f"{what}s")
     checked = tuple(given if set(map(type, given)) <= {str} else map(as_id, given))
     if len(distinct := set(checked)) == len(checked) and "" not in distinct:
@@ -263,13 +238,7 @@ def checked_names(names: object, what: str) -> tuple[str, ...]:
 
 
 def checked_index(values: ArrayLike, size: int, what: str) -> IntArray:
-    """Positions as int64, each in [0, size).
-
-    Raises
-    ------
-    DataError
-        Names the rows whose position is outside.
-    """
+    """Return positions as int64; a DataError names the rows whose position is not in [0, size)."""
     index = as_integers(values, what)
     if index.size == 0:
         return index
@@ -280,12 +249,9 @@ def checked_index(values: ArrayLike, size: int, what: str) -> IntArray:
 
 
 def distinct_moments(values: ArrayLike, shape: tuple[int, ...], what: str) -> tuple[int, IntArray]:
-    """How many distinct values there are, and the place of each row's among them in their order, (n,).
+    """Return the number of distinct values, and for each row the place of its value in their order, (n,).
 
-    Raises
-    ------
-    DataError
-        Not one value for each row; rows without one (None, NaN, NaT); values that have no order.
+    Missing values, values of no order, and another number of values than of rows are a DataError.
     """
     given = as_array(values, what)
     if given.shape != shape:
@@ -305,25 +271,19 @@ def distinct_moments(values: ArrayLike, shape: tuple[int, ...], what: str) -> tu
 
 
 def ids_or_default(task_ids: object, n_tasks: int) -> tuple[str, ...]:
-    """The ids given, checked, or "0", "1", …."""
+    """Return the given ids, checked; "0", "1", … if none are given."""
     return tuple(map(str, range(n_tasks))) if task_ids is None else checked_names(task_ids, "task id")
 
 
 def column_names(values: object) -> tuple[str, ...]:
-    """The names that a table of polars, pandas or Arrow gives its columns; none where they are not text."""
+    """Return the column names of a table of polars, pandas or Arrow; none if they are not text."""
     arrow = hasattr(values, "column_names")  # whose `columns` are values
     names = getattr(values, "column_names" if arrow else "columns", ())
     return tuple(map(str, names)) if all(isinstance(name, str) for name in names) else ()
 
 
 def check_columns(values: object, feature_names: Sequence[str], what: str) -> None:
-    """Refuse a table whose columns are not the features in their order; an array has no names to check.
-
-    Raises
-    ------
-    DataError
-        Names the first column that is not the feature in its place.
-    """
+    """Raise a DataError if a table has other columns than the features, or has them in another order."""
     columns = column_names(values)
     if columns in ((), tuple(feature_names)):
         return
@@ -339,7 +299,7 @@ def check_columns(values: object, feature_names: Sequence[str], what: str) -> No
 def features_or_default(
     feature_names: object, n_features: int, tables: Iterable[object] = ()
 ) -> tuple[str, ...]:
-    """The names given, checked, or those of the first table's columns that have any, or "x_1", "x_2", …."""
+    """Return the given names, checked, else those of the first table that has any, else "x_1", "x_2", …."""
     if feature_names is not None:
         return checked_names(feature_names, "feature name")
     named_by = next(filter(None, map(column_names, tables)), None)

@@ -59,7 +59,7 @@ def quoted(value: object) -> str:
 
 
 def spread(numbers: Sequence[float]) -> str:
-    """Return least and most, or the one number that all are.
+    """Return least and most, or one number if they are equal.
 
     Examples
     --------

@@ -14,13 +14,7 @@ from ccmtl_core.base.exceptions import ParameterError
 
 
 def checked_path(path: object) -> Path:
-    """Return what names a file as a Path.
-
-    Raises
-    ------
-    ParameterError
-        Neither text nor a Path, no text at all, or text that no system takes for a name.
-    """
+    """Return the path, or raise a ParameterError if it cannot be the name of a file."""
     name = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(name, str):
         raise ParameterError(f"a path must be text or a Path, not {path!r}")
@@ -30,15 +24,7 @@ def checked_path(path: object) -> Path:
 
 
 def checked_output(path: object) -> Path:
-    """Return the path of a file that is to be written; a symbolic link stands for what it leads to.
-
-    Raises
-    ------
-    ParameterError
-        A path where no file can be: without its folder, or a folder, a pipe or a device itself.
-    OSError
-        A path that cannot be looked at.
-    """
+    """Return where to write a file, following symbolic links; a folder or a device is a ParameterError."""
     given = checked_path(path)
     target = Path(os.path.realpath(given))
     try:
@@ -56,14 +42,9 @@ def checked_output(path: object) -> Path:
 
 @contextmanager
 def whole_file(path: object) -> Iterator[BinaryIO]:
-    """Open a file for writing that appears whole under its name at the end of the block, or not at all.
+    """Open a file for writing that appears under its name at the end of the block, or not at all.
 
-    Raises
-    ------
-    ParameterError
-        As :func:`checked_output`.
-    OSError
-        The file cannot be written; it names the path as it was given.
+    An OSError names the path as it was given, and not the temporary file.
     """
     given, target = checked_path(path), checked_output(path)
     try:

@@ -49,13 +49,7 @@ def check_sizes(n_tasks: int, n_features: int) -> None:
 def checked_block(
     number: int, X: ArrayLike, y: ArrayLike, task_index: ArrayLike, n_tasks: int, n_features: int
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return one block of rows as float64 and int64 arrays.
-
-    Raises
-    ------
-    DataError
-        Wrong shapes, values that are not finite, tasks out of range; names the block and its rows.
-    """
+    """Return one block of rows as float64 and int64 arrays; a DataError names the block and its bad rows."""
     what = f"block {number}"
     features, targets = as_float64(X, f"{what}: X"), as_float64(y, f"{what}: y")
     index = checked_index(task_index, n_tasks, f"{what}: task_index")

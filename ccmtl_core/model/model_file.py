@@ -37,13 +37,7 @@ DAMAGE = (zipfile.BadZipFile, struct.error, ValueError, KeyError, EOFError, OSEr
 def write_model_file(
     path: str | Path, weights: FloatArray, intercept: FloatArray, header: Mapping[str, Any]
 ) -> None:
-    """Write weights, intercept and header; after a failure there is no partial file.
-
-    Raises
-    ------
-    ParameterError, OSError
-        As :func:`~ccmtl_core.base.file_path.whole_file`.
-    """
+    """Write weights, intercept and header; after a failure there is no partial file."""
     body = np.ascontiguousarray(weights, dtype="<f8")
     added = np.ascontiguousarray(intercept, dtype="<f8")
     text = json.dumps({"format": FORMAT, **header}, allow_nan=False).encode("ascii")
@@ -58,17 +52,7 @@ def write_model_file(
 
 
 def read_model_file(path: str | Path) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
-    """Read weights (T, P), intercept (T,) and header, and check the digest.
-
-    Raises
-    ------
-    ModelFileError
-        The file is damaged or is not a model file.
-    ParameterError
-        The path is not a path.
-    OSError
-        The file cannot be read.
-    """
+    """Read weights (T, P), intercept (T,) and header; a damaged file is a ModelFileError."""
     content = io.BytesIO(checked_path(path).read_bytes())
     try:
         with zipfile.ZipFile(content) as archive:
