@@ -27,5 +27,6 @@ def test_each_event_is_one_line_on_standard_error() -> None:
     assert re.fullmatch(start + r"WARNING worker\[\d+\] app\.jobs\.worker: job job_1 \| is lost", lost)
     assert re.match(start + r"ERROR worker\[\d+\] app\.jobs\.worker: unexpected \| Traceback", unexpected)
     assert unexpected.endswith("ZeroDivisionError: division by zero")
-    assert re.match(start + r"CRITICAL worker\[\d+\] app\.logs: uncaught error \| Traceback", uncaught)
+    place = r"CRITICAL worker\[\d+\] app\.processes\.logs"
+    assert re.match(start + place + r": uncaught error \| Traceback", uncaught)
     assert uncaught.endswith("LookupError: nobody catches this")
