@@ -166,7 +166,7 @@ def upload(service: LocalService, transactions: Transactions) -> None:
 def train(service: LocalService) -> None:
     """Queue the job, show each phase as it ends, and fail with the job's own words if it does."""
     job = service.post("/v1/training-jobs", JOB)
-    shown = 0
+    shown: set[str] = set()
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("queued", total=None)
@@ -174,13 +174,20 @@ def train(service: LocalService) -> None:
             time.sleep(0.1)
             job = service.get(f"/v1/training-jobs/{job['id']}")
             progress.update(task, description=describe(job))
-            phases = list((job["progress"] or {"phases": {}})["phases"].items())
-            ended = len(phases) if job["state"] == "succeeded" else max(len(phases) - 1, 0)
-            for name, seconds in phases[shown:ended]:
-                console.print(f"  {name:<20}{seconds:7.2f} s", highlight=False)
-            shown = max(shown, ended)
+            for name, seconds in ended_phases(job):
+                if name not in shown:
+                    console.print(f"  {name:<20}{seconds:7.2f} s", highlight=False)
+                    shown.add(name)
     if job["state"] != "succeeded":
         raise ServiceFailed(f"training {job['state']}: {job['error']}")
+
+
+def ended_phases(job: dict[str, Any]) -> list[tuple[str, float]]:
+    """The phases that are over, with their seconds; compiling comes back within others until the end."""
+    phases = list((job["progress"] or {"phases": {}})["phases"].items())
+    if job["state"] == "succeeded":
+        return phases
+    return [phase for phase in phases if phase[0] != "compiling"][:-1]
 
 
 def describe(job: dict[str, Any]) -> str:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# From a checkout to a virtual environment in which `ccmtl` runs fast: setup.sh runtime|dev.
+# From a checkout to a virtual environment in which `ccmtl` runs: setup.sh runtime|dev.
 # Returns at once while the environment fits pyproject.toml and requirements/; builds it anew when it does not.
 # Environment: VENV (folder, default .venv), PYTHON (interpreter, default: the first that is new enough).
 set -eu
@@ -39,6 +39,8 @@ python=$(find_python) || exit 1
 fits="$(cat pyproject.toml requirements/*.txt | cksum) $("$python" --version) $PWD"
 disk="A full disk?              about 1 GB is needed; here: $(df -Pk . | awk 'NR == 2 {printf "%d MB free", $4 / 1024}')"
 installed=$(cat "$mark" 2>/dev/null || :)
+frozen=$(echo "$venv"/lib/python*/site-packages/ccmtl_core)
+[ ! -e "$frozen" ] || installed="a copy of the packages, which does not follow the checkout"
 case $installed in
 "$fits dev") exit 0 ;;
 "$fits runtime") [ "$level" = runtime ] && exit 0 ;;
@@ -61,7 +63,6 @@ case $installed in
 esac
 
 : >"$mark"
-pip() { "$venv/bin/python" -m pip --disable-pip-version-check "$@" >>"$log" 2>&1; }
 explain() {
     tail -n 15 "$log" >&2
     fail "the packages of requirements/$level.txt could not be installed; the end of $log is above." \
@@ -70,13 +71,32 @@ explain() {
         "A compiler is missing?    Linux with ARM64 has no prebuilt pyamg; Debian, Ubuntu:  sudo apt install g++ python3-dev" \
         "$disk"
 }
+pip() { "$venv/bin/python" -m pip --disable-pip-version-check "$@" >>"$log" 2>&1; }
+values() { # of a setting of pip, the last that counts
+    printf '%s\n' "$settings" | sed -n "s/^[a-z:]*\.$1='\(.*\)'\$/\1/p" | sed 's/\\n/ /g' | tail -n 1
+}
+with_uv() { # several times as fast as pip, whose settings it does not read
+    set -- "$@" --python "$venv/bin/python" --index-strategy unsafe-best-match
+    for index in $(values index-url); do set -- "$@" --default-index "$index"; done
+    for index in $(values extra-index-url); do set -- "$@" --index "$index"; done
+    for folder in $(values find-links); do set -- "$@" --find-links "$folder"; done
+    for file in $(values constraint); do set -- "$@" --constraint "$file"; done
+    "$venv/bin/uv" pip install "$@" >>"$log" 2>&1
+}
+install() {
+    if [ -x "$venv/bin/uv" ] && with_uv $wheels "$@"; then return; fi
+    pip install $pip_only $wheels "$@" || explain
+}
 case $(uname -sm) in
-"Linux aarch64") wheels=--prefer-binary ;; # pyamg has none there
-*) wheels="--only-binary :all:" ;;
+"Linux aarch64") wheels= pip_only=--prefer-binary ;; # pyamg has none there
+*) wheels="--only-binary :all:" pip_only= ;;
 esac
-echo "Installing $(grep -c == "requirements/$level.txt") pinned packages (about a minute; progress in $log)"
-pip install $wheels -r "requirements/$level.txt" || explain
-pip install --no-deps --editable . || explain
-echo "Compiling the numerical kernels"
-"$venv/bin/python" scripts/warm_cache.py || fail "the numerical kernels do not run here; the reason is above."
+echo "Installing $(grep -c == "requirements/$level.txt") pinned packages (progress in $log)"
+: >>"$log"
+while sleep 5 >/dev/null 2>&1; do tail -n 1 "$log" | cut -c 1-100; done &
+trap 'kill $! 2>/dev/null' EXIT
+pip install --only-binary :all: -r requirements/uv.txt || :
+settings=$("$venv/bin/python" -m pip config list 2>/dev/null) || settings=
+install -r "requirements/$level.txt"
+install --no-deps --editable .
 printf '%s %s' "$fits" "$level" >"$mark"

@@ -19,10 +19,7 @@ STRENGTH = 3.0  # at which some tasks fuse, and not all
 
 
 def main() -> None:
-    """Take the steps of an upload, and beside it those of training jobs with a holdout.
-
-    The two share no kernel: numba does not expect that two processes compile the same one at a time.
-    """
+    """Take the steps of an upload, and beside it those of training jobs with a holdout."""
     beside = get_context("spawn").Process(target=scan_and_search)
     beside.start()
     for n_tasks, n_features in SIZES:

@@ -46,7 +46,7 @@ def closure(roots: list[Requirement]) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("name", ["runtime.txt", "dev.txt"])
+@pytest.mark.parametrize("name", ["runtime.txt", "dev.txt", "uv.txt"])
 def test_every_line_is_an_exact_pin_and_names_no_index(name: str) -> None:
     for line in (ROOT / "requirements" / name).read_text().splitlines():
         assert re.fullmatch(r"[A-Za-z0-9._-]+==[^ @/]+( ; [^:/@]+)?", line), line

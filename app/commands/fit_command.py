@@ -37,6 +37,7 @@ from ccmtl_core import (
     statistics_from_files,
 )
 from ccmtl_core.base.file_path import checked_output
+from ccmtl_core.kernels.compiled import compilation_told
 from ccmtl_core.tables.tabular import read_task_dataset
 
 
@@ -151,7 +152,7 @@ def fit_command(
     try:
         if output is not None:
             checked_output(output)  # before the fit, not after it
-        with _progress_bar(messages, tolerance) as show:
+        with _progress_bar(messages, tolerance) as show, compilation_told(_once(messages)):
             show(Progress("reading", 0, None, None, 0.0))
             data = _read(file, statistics, task or "", target or "", features or "", strength.is_chosen)
             result, selection = strength.fit(
@@ -205,6 +206,18 @@ def _read(
     if by_fold:
         return read_task_dataset(file, task=task, target=target, features=listed(features))
     return [statistics_from_files(file, task=task, target=target, features=listed(features))]
+
+
+def _once(console: Console) -> Callable[[bool], None]:
+    """Say at the first compilation why the fit takes longer than the next one will."""
+    said: list[bool] = []
+
+    def tell(begins: bool) -> None:
+        if not said:
+            console.print("Compiling the numerical kernels for this kind of fit (once per machine)")
+        said.append(begins)
+
+    return tell
 
 
 @contextmanager

@@ -34,6 +34,7 @@ from app.training.progress import ProgressLog, Send, finite
 from app.training.schemas import TrainingJobRequest
 from app.training.task_data import TrainingData, n_lags, prepare
 from ccmtl_core import FitResult, SolveReport, SufficientStatistics, TaskDataset, fit
+from ccmtl_core.kernels.compiled import compilation_told
 
 
 def run(database: Database, storage: Storage, job: ClaimedJob, on_progress: Send) -> None:
@@ -64,7 +65,8 @@ def run(database: Database, storage: Storage, job: ClaimedJob, on_progress: Send
         _check(database, job, stored, request)
     with log.phase("rows"):
         data = prepare(stored, request)
-    trained = _train(data, request, _configuration(stored, request), log)
+    with compilation_told(log.compiling):
+        trained = _train(data, request, _configuration(stored, request), log)
     _publish(database, job, trained, log)
 
 

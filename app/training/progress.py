@@ -27,7 +27,7 @@ class ProgressLog:
         self._started = self._phase_began = clock()
         self._sent_at = -math.inf
         self._seconds: dict[str, float] = {}
-        self._phase = "claimed"
+        self._phase = self._interrupted = "claimed"
         self._solver: Progress | None = None
         self._selection: SelectionProgress | None = None
 
@@ -52,6 +52,12 @@ class ProgressLog:
                 self._enter(name)
 
         return on_progress
+
+    def compiling(self, begins: bool) -> None:
+        """Count what the compiler takes, once per machine, as a phase of its own within any other."""
+        if begins:
+            self._interrupted = self._phase
+        self._enter("compiling" if begins else self._interrupted)
 
     def selection(self, step: SelectionProgress) -> None:
         """Take note of how far the choice of the strength has come."""

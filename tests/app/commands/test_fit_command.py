@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 import ccmtl_core
 from app.commands import fit_command, strength_option
 from app.commands.cli import NamedCommand, cli
-from app.commands.fit_command import _share_done
+from app.commands.fit_command import _once, _share_done
 from ccmtl_core import (
     CCMTLModel,
     DataError,
@@ -348,3 +349,11 @@ def test_a_terminal_gets_a_bar_and_a_pipe_none(csv: Path) -> None:
 )
 def test_the_bar_counts_digits_of_the_gap(gap: float | None, tolerance: float, share: float | None) -> None:
     assert _share_done(gap, tolerance) == (None if share is None else pytest.approx(share))
+
+
+def test_a_fit_that_waits_for_the_compiler_says_so_once(capsys: pytest.CaptureFixture[str]) -> None:
+    tell = _once(Console(stderr=True))
+    for begins in (True, False, True, False):
+        tell(begins)
+    said = "Compiling the numerical kernels for this kind of fit (once per machine)\n"
+    assert capsys.readouterr().err == said

@@ -94,3 +94,16 @@ def test_the_receiver_can_end_the_run(clock: Clock) -> None:
 
     with pytest.raises(InterruptedError), ProgressLog(refuse, clock).phase("read"):
         pytest.fail("the phase began")
+
+
+def test_compiling_is_a_phase_within_another(clock: Clock, sent: list[dict[str, Any]]) -> None:
+    log = ProgressLog(sent.append, clock)
+    with log.phase("statistics"):
+        clock.now += 1.0
+        log.compiling(True)
+        assert sent[-1]["phase"] == "compiling"
+        clock.now += 7.0
+        log.compiling(False)
+        assert sent[-1]["phase"] == "statistics"
+        clock.now += 2.0
+    assert log.record()["phases"] == {"statistics": 3.0, "compiling": 7.0}

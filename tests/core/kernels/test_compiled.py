@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import textwrap
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import ccmtl_core
 from ccmtl_core import SufficientStatistics, TaskDataset
+from ccmtl_core.kernels.compiled import OLD_SECONDS, _KernelFiles
 
 PROGRAM = """
 import numpy as np
@@ -40,21 +45,76 @@ def test_kernels_run_with_and_without_a_folder_for_compiled_code(
     assert any(tmp_path.rglob("*.nbc")) == ("NUMBA_CACHE_DIR" in place)
 
 
-def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
-    program = (
-        PROGRAM
-        + "from ccmtl_core.kernels.statistics.gram_kernel import _accumulate\n"
-        + "print(len(_accumulate.stats.cache_misses))"
-    )
-    for misses in (1, 0):
+TELLING = (
+    """
+from ccmtl_core.kernels.compiled import compilation_told
+said = []
+with compilation_told(said.append):
+"""
+    + textwrap.indent(PROGRAM.strip(), "    ")
+    + """
+assert said == [True, False] * (len(said) // 2)
+print("compiled" if said else "kept")
+"""
+)
+
+
+def test_compiled_code_is_kept_outside_the_source_until_any_source_of_it_changes(tmp_path: Path) -> None:
+    """Two checkouts of the same source share it; a change in a module that a kernel uses is noticed."""
+
+    def outcome(checkout: str) -> str:
         done = subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+            [sys.executable, "-c", TELLING],
+            cwd=tmp_path / checkout,
+            env={**os.environ, "PYTHONPATH": str(tmp_path / checkout), "XDG_CACHE_HOME": str(tmp_path)},
             capture_output=True,
             text=True,
             timeout=200,
         )
-        assert done.stdout == f"6.0\n{misses}\n", done.stderr
+        assert done.stdout.startswith("6.0\n"), done.stderr
+        return done.stdout.split()[1]
+
+    source = Path(ccmtl_core.__file__).parent
+    for checkout in ("one", "other"):
+        ignore = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(source, tmp_path / checkout / "ccmtl_core", ignore=ignore)
+    assert [outcome("one"), outcome("other")] == ["compiled", "kept"]
+    kernels = set(tmp_path.rglob("*.nbc"))
+    assert kernels
+    assert kernels == set((tmp_path / "ccmtl").glob("*.nbc"))
+    with (tmp_path / "other" / "ccmtl_core" / "kernels" / "vectors.py").open("a") as file:
+        file.write("# changed\n")
+    assert [outcome("other"), outcome("one")] == ["compiled", "kept"]
+
+
+def test_processes_that_compile_a_kernel_at_once_keep_the_code_of_each(tmp_path: Path) -> None:
+    """Neither waits for the other, and neither writes where the other does."""
+    one, other = (_KernelFiles(str(tmp_path), "kernel", "stamp") for _ in range(2))
+    one.save(("float64",), "code of one")
+    other.save(("int64",), "code of the other")
+    assert one.load(("int64",)) == "code of the other"
+    assert other.load(("float64",)) == "code of one"
+    assert other.load(("int32",)) is None
+
+
+def test_code_of_a_source_that_is_gone_is_removed_in_time(tmp_path: Path) -> None:
+    old, new = (_KernelFiles(str(tmp_path), "kernel", stamp * 16) for stamp in "ab")
+    old.save(("float64",), "old")
+    new.save(("float64",), "new")
+    assert old.load(("float64",)) == "old"
+    for file in tmp_path.iterdir():
+        os.utime(file, (0, time.time() - OLD_SECONDS - 1))
+    new.save(("int64",), "new")
+    assert old.load(("float64",)) is None
+    assert new.load(("float64",)) == "new"
+
+
+def test_a_damaged_file_is_compiled_anew(tmp_path: Path) -> None:
+    files = _KernelFiles(str(tmp_path), "kernel", "stamp")
+    files.save(("float64",), "code")
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(b"")
+    assert files.load(("float64",)) is None
 
 
 def test_a_pass_over_rows_does_not_hold_the_interpreter() -> None:
