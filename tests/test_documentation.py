@@ -89,3 +89,10 @@ def test_a_docstring_with_parameters_has_returns() -> None:
         and not re.search("(Returns|Yields)\n---", text)
     ]
     assert without == []
+
+
+def test_no_page_replaces_the_checkout_by_a_frozen_copy_of_it() -> None:
+    """``pip install .`` would: later changes of the checkout then have no effect."""
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+        for command in re.findall(r"pip install [^`\n]*", page.read_text()):
+            assert not re.search(r"(?<!editable) '?\.(\[|'|$)", command), (page.name, command)

