@@ -16,6 +16,7 @@ from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.fitting.fit import FitResult, fit
 from ccmtl_core.fitting.fold_paths import SelectionProgress
 from ccmtl_core.fitting.path import FusionPath, PathPoint, fit_path
+from ccmtl_core.fitting.rivals import rival_models
 from ccmtl_core.fitting.selection import Selection, select
 from ccmtl_core.fitting.strength import FusionThreshold, fused_weights, fusion_threshold, strength_grid
 from ccmtl_core.graph.knn_graph import TaskGraph, nearest_neighbour_graph
@@ -65,6 +66,7 @@ __all__ = [
     "random_folds",
     "read_statistics",
     "read_statistics_folds",
+    "rival_models",
     "select",
     "shrunk_weights",
     "single_task_weights",

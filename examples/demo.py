@@ -49,7 +49,14 @@ JOB = {
     "holdout": 0.5,
     "refit": True,
 }
-RIVALS = {"ccmtl": "ccmtl", "pooled": "pooled", "single-task": "single_task", "all-zero": "zero"}
+RIVALS = {
+    "ccmtl": "ccmtl",
+    "pooled": "pooled",
+    "single-task": "single_task",
+    "shrunk": "shrunk",
+    "all-zero": "zero",
+}
+"""Plain ones alone: this model has no choices that they could share."""
 console = Console()
 
 
@@ -233,11 +240,12 @@ def show_forecasts(service: LocalService, products: list[str]) -> None:
 
 
 def show_errors(service: LocalService) -> None:
-    """Print the held-out error of the model beside the three simple forecasts."""
+    """Print the held-out error of the model beside the simple forecasts."""
     newest = service.get(f"/v1/models/{MODEL}")["newest"]
     metrics, strength = newest["metrics"], newest["report"]["fusion_strength"]
     chosen = newest["report"]["selection"]
-    rivals = ", ".join(f"{name.replace('_', ' ')} {error:.4f}" for name, error in chosen["rivals"].items())
+    of_folds = {name: chosen["rivals"][field] for name, field in RIVALS.items() if field in chosen["rivals"]}
+    rivals = ", ".join(f"{name} {error:.4f}" for name, error in of_folds.items())
     console.print(
         f"Chosen among {len(chosen['errors'])} strengths on {chosen['n_folds']} blocks of the first half, "
         f"each forecast from those before it: fusion_strength {strength:.4g}, error "

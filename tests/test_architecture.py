@@ -31,6 +31,13 @@ CORE_DOORS = {
     "ccmtl_core.model.ccmtl_model",
     "ccmtl_core.base.near_matches",
     "ccmtl_core.base.number_hint",
+    # What can be chosen, with defaults and words for it, so that these stand once:
+    "ccmtl_core.choices.model_choices",
+    "ccmtl_core.fitting.rivals",
+    "ccmtl_core.fitting.scoring",
+    "ccmtl_core.fitting.selection",
+    "ccmtl_core.solver.fusion_solver",
+    "ccmtl_core.solver.objective",
     "ccmtl_core.tables.statistics_table",
     "ccmtl_core.tables.tabular",
 }

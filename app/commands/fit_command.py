@@ -22,13 +22,14 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBar
 
 from app.commands.name_list import listed
-from app.commands.strength_option import Strength, described, in_words
-from app.rival_notes import rival_notes
+from app.commands.strength_option import Strength
+from app.reports.rival_notes import rival_notes
+from app.reports.selection_report import described, in_words
 from ccmtl_core import (
     CCMTLError,
     FitResult,
+    ModelChoices,
     Progress,
-    Selection,
     SolveStatus,
     SufficientStatistics,
     TaskDataset,
@@ -37,8 +38,14 @@ from ccmtl_core import (
     statistics_from_files,
 )
 from ccmtl_core.base.file_path import checked_output
+from ccmtl_core.choices.model_choices import LossScaling, Metric, choice_texts
+from ccmtl_core.fitting.scoring import Rule
+from ccmtl_core.fitting.selection import DEFAULT_FOLDS, Folds
 from ccmtl_core.kernels.compiled import compilation_told
+from ccmtl_core.solver.fusion_solver import SOLVERS
 from ccmtl_core.tables.tabular import read_task_dataset
+
+_DEFAULT, _TEXTS = ModelChoices(), choice_texts()
 
 
 class ExitCode(IntEnum):
@@ -70,48 +77,34 @@ FusionStrength = Annotated[
         "several, or of 21 with auto, the best in cross-validation.",
     ),
 ]
-Folds = Annotated[
-    str,
+How = Annotated[
+    Folds | None,
     typer.Option(
-        metavar="random|contiguous|rolling",
-        help="How a strength is chosen; contiguous and rolling go by the order of rows.",
+        show_default="random",
+        help="How one of several strengths is chosen; contiguous and rolling go by the order of rows.",
     ),
 ]
-FoldCount = Annotated[int, typer.Option("--n-folds", help="Parts that are predicted from the others.")]
-Rule = Annotated[
-    str,
+FoldCount = Annotated[
+    int | None,
     typer.Option(
-        metavar="best|one_standard_error",
+        "--n-folds", show_default=str(DEFAULT_FOLDS), help="Parts that are predicted from the others."
+    ),
+]
+ChosenBy = Annotated[
+    Rule | None,
+    typer.Option(
+        show_default="best",
         help="The strength of least error, or the largest within one standard error of it.",
     ),
 ]
-Neighbors = Annotated[int, typer.Option(help="Neighbours of each task in the graph.")]
 Tolerance = Annotated[float, typer.Option(help="Certified relative gap to reach.")]
 Solver = Annotated[
-    str, typer.Option(metavar="auto|dual|alternating|newton", help="auto takes the one that suits the data.")
+    str, typer.Option(metavar="|".join(SOLVERS), help="auto takes the one that suits the data.")
 ]
-Intercept = Annotated[
-    bool,
-    typer.Option("--fit-intercept", metavar="", help="An intercept per task, which the fusion leaves alone."),
-]
-Scaling = Annotated[
-    str,
-    typer.Option(
-        metavar="none|spread|residual",
-        help="What each task's loss is divided by: nothing, the spread of its values, or that of what a "
-        "simple model leaves of them.",
-    ),
-]
-Start = Annotated[
-    str,
-    typer.Option(
-        metavar="least_squares|shrunk",
-        help="What the graph is made of; without effect with --metric mahalanobis.",
-    ),
-]
-Metric = Annotated[
-    str, typer.Option(metavar="euclidean|mahalanobis", help="How far weights are from each other.")
-]
+Intercept = Annotated[bool, typer.Option("--fit-intercept", metavar="", help=_TEXTS["fit_intercept"])]
+Scaling = Annotated[LossScaling, typer.Option(help=_TEXTS["loss_scaling"])]
+Distance = Annotated[Metric, typer.Option(help=_TEXTS["metric"])]
+Neighbors = Annotated[int, typer.Option(help=_TEXTS["n_neighbors"])]
 AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print one JSON object instead of a table.")]
 Output = Annotated[Path | None, typer.Option(metavar="FILE.npz", help="Write the model here.")]
 
@@ -123,16 +116,15 @@ def fit_command(
     target: Target = None,
     features: Features = None,
     statistics: Statistics = None,
-    folds: Folds = "random",
-    n_folds: FoldCount = 5,
-    rule: Rule = "best",
-    n_neighbors: Neighbors = 10,
+    folds: How = None,
+    n_folds: FoldCount = None,
+    rule: ChosenBy = None,
+    n_neighbors: Neighbors = _DEFAULT.n_neighbors,
+    fit_intercept: Intercept = _DEFAULT.fit_intercept,
+    loss_scaling: Scaling = _DEFAULT.loss_scaling,
+    metric: Distance = _DEFAULT.metric,
     tolerance: Tolerance = 1e-4,
     solver: Solver = "auto",
-    fit_intercept: Intercept = False,
-    loss_scaling: Scaling = "none",
-    start: Start = "least_squares",
-    metric: Metric = "euclidean",
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:
@@ -148,21 +140,14 @@ def fit_command(
     messages = Console(stderr=True, highlight=False)
     _refuse_contradictions(file, statistics, [task, target, features])
     strength = Strength.parsed(fusion_strength, folds, n_folds, rule)
-    choices = {"fit_intercept": fit_intercept, "loss_scaling": loss_scaling, "start": start, "metric": metric}
     try:
+        choices = ModelChoices(fit_intercept, loss_scaling, metric, n_neighbors)
         if output is not None:
             checked_output(output)  # before the fit, not after it
         with _progress_bar(messages, tolerance) as show, compilation_told(_once(messages)):
             show(Progress("reading", 0, None, None, 0.0))
             data = _read(file, statistics, task or "", target or "", features or "", strength.is_chosen)
-            result, selection = strength.fit(
-                data,
-                show,
-                n_neighbors=n_neighbors,
-                tolerance=tolerance,
-                solver=solver,
-                **choices,
-            )
+            result, selection = strength.fit(data, show, choices, tolerance=tolerance, solver=solver)
         if output is not None:
             result.model.save(output)
     except FileNotFoundError as error:
@@ -176,8 +161,13 @@ def fit_command(
     except (CCMTLError, OSError) as error:
         messages.print(str(error), style="red", markup=False, soft_wrap=True)
         raise typer.Exit(ExitCode.UNUSABLE) from None
-    summary = {**_summary(data, result, output), **_choice(strength, selection)}
-    summary["notes"] = [*_of_rivals(selection, choices), *summary["notes"]]
+    report = None if selection is None else described(selection)
+    summary = {
+        **_summary(data, result, output),
+        "fusion_strength": result.fusion_strength,
+        "selection": report,
+    }
+    summary["notes"] = [*rival_notes(choices, {}, report, of_series=False), *summary["notes"]]
     if as_json:
         typer.echo(json.dumps(summary, ensure_ascii=False, allow_nan=False))
     else:
@@ -277,21 +267,6 @@ def _summary(
         "seconds": {phase: round(seconds, 6) for phase, seconds in report.seconds.items()},
         "model": None if output is None else str(output),
     }
-
-
-def _choice(strength: Strength, selection: Selection | None) -> dict[str, Any]:
-    if selection is None:
-        return {"fusion_strength": strength.value, "selection": None}
-    return {"fusion_strength": selection.fusion_strength, "selection": described(selection)}
-
-
-def _of_rivals(selection: Selection | None, choices: dict[str, Any]) -> list[str]:
-    """The sentence of a model's report in the service, where a plain rival did better on the folds."""
-    if selection is None:
-        return []
-    rivals = {name: float(errors.mean()) for name, errors in selection.rivals.items()}
-    compared = {"errors": selection.errors.tolist(), "chosen": selection.chosen, "rivals": rivals}
-    return rival_notes(choices, {}, compared, of_series=False)
 
 
 def _finite(value: float) -> float | None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import typer
 
 from ccmtl_core import (
     FitResult,
+    ModelChoices,
     ParameterError,
     Progress,
     Selection,
@@ -20,6 +19,8 @@ from ccmtl_core import (
     fit,
     select,
 )
+from ccmtl_core.fitting.scoring import Rule
+from ccmtl_core.fitting.selection import Folds
 
 Show = Callable[[Progress], None]
 
@@ -28,29 +29,40 @@ Show = Callable[[Progress], None]
 class Strength:
     """One strength, several (a list), or those of the default grid (None); and how one of them is chosen."""
 
-    value: float | tuple[float, ...] | None
-    folds: str
-    n_folds: int
-    rule: str
+    value: float | list[float] | None
+    folds: Folds | None = None
+    n_folds: int | None = None
+    rule: Rule | None = None
 
     @classmethod
-    def parsed(cls, text: str, folds: str, n_folds: int, rule: str) -> Strength:
+    def parsed(cls, text: str, folds: Folds | None, n_folds: int | None, rule: Rule | None) -> Strength:
         """Read "auto", a number, or numbers with commas between them.
 
         Raises
         ------
         typer.BadParameter
-            It is none of these.
+            It is none of these, a number stands twice, or there is one alone, and with it an option that says
+            how one of several is chosen.
         """
         if text == "auto":
             return cls(None, folds, n_folds, rule)
         try:
-            numbers = tuple(map(float, text.split(",")))
+            numbers = list(map(float, text.split(",")))
         except ValueError:
             raise typer.BadParameter(
                 f"--fusion-strength must be a number, numbers with commas between them, or auto; not {text!r}"
             ) from None
-        return cls(numbers[0] if len(numbers) == 1 else numbers, folds, n_folds, rule)
+        if len(set(numbers)) < len(numbers):
+            raise typer.BadParameter(f"--fusion-strength must name no number twice; not {text!r}")
+        if len(numbers) > 1:
+            return cls(numbers, folds, n_folds, rule)
+        given = {"--folds": folds, "--n-folds": n_folds, "--rule": rule}
+        if without_effect := [option for option, value in given.items() if value is not None]:
+            raise typer.BadParameter(
+                f"{', '.join(without_effect)} would choose among several strengths, and --fusion-strength "
+                f"{text} is one: leave them out, or give several strengths, or auto"
+            )
+        return cls(numbers[0])
 
     @property
     def is_chosen(self) -> bool:
@@ -58,7 +70,13 @@ class Strength:
         return not isinstance(self.value, float)
 
     def fit(
-        self, data: TaskDataset | Sequence[SufficientStatistics], show: Show, **options: Any
+        self,
+        data: TaskDataset | Sequence[SufficientStatistics],
+        show: Show,
+        choices: ModelChoices,
+        *,
+        tolerance: float,
+        solver: str,
     ) -> tuple[FitResult, Selection | None]:
         """Fit the data, or its folds together, with the strength or the chosen one.
 
@@ -69,7 +87,10 @@ class Strength:
         """
         if isinstance(self.value, float):
             one = data if isinstance(data, TaskDataset) else data[0]
-            return fit(one, fusion_strength=self.value, on_progress=show, **options), None
+            result = fit(
+                one, self.value, choices=choices, tolerance=tolerance, solver=solver, on_progress=show
+            )
+            return result, None
         if not isinstance(data, TaskDataset) and len(data) < 2:
             raise ParameterError("the statistics hold no folds, by which a strength is chosen; name one")
 
@@ -79,38 +100,13 @@ class Strength:
         selection = select(
             data,
             self.value,
-            folds=self.folds,
+            folds=self.folds or "random",
             n_folds=self.n_folds,
-            rule=self.rule,
+            rule=self.rule or "best",
+            choices=choices,
+            tolerance=tolerance,
+            solver=solver,
             n_jobs=-1,
             on_progress=told,
-            **options,
         )
         return selection.fit, selection
-
-
-def described(selection: Selection) -> dict[str, Any]:
-    """What the report says of a choice; errors are means over the folds."""
-    table = zip(selection.fusion_strengths, selection.errors, selection.standard_errors, strict=True)
-    return {
-        "n_folds": len(selection.fold_errors),
-        "path": [
-            {"fusion_strength": float(strength), "error": float(error), "standard_error": _finite(deviation)}
-            for strength, error, deviation in table
-        ],
-        "error": float(selection.errors[selection.chosen]),
-        "rivals": {name: float(errors.mean()) for name, errors in selection.rivals.items()},
-    }
-
-
-def in_words(choice: dict[str, Any]) -> str:
-    """The same on one line."""
-    rivals = ", ".join(f"{name.replace('_', ' ')} {error:.6g}" for name, error in choice["rivals"].items())
-    return (
-        f"best of {len(choice['path'])} strengths on {choice['n_folds']} folds: mean RMSE of the tasks "
-        f"{choice['error']:.6g}; {rivals}"
-    )
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

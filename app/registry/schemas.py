@@ -36,7 +36,8 @@ class Metrics(Stored):
     """Errors on held-out rows by method, and the counts behind them.
 
     The methods are the model itself (``ccmtl``), one model for all tasks (``pooled``), each task alone
-    (``single_task``) and always zero (``zero``).
+    (``single_task``), where a strength was chosen each shrunk to the pooled model (``shrunk``), and always
+    zero (``zero``); the rivals also with the model's own choices, as in ``pooled_same_choices``.
     """
 
     rmse_mean_of_tasks: dict[str, float] = Field(description="Mean of the tasks' root mean squared errors.")
@@ -67,6 +68,9 @@ class StrengthSelection(Stored):
     """How the strength was chosen; errors are means over the folds."""
 
     folds: str
+    order: str | None = Field(
+        None, description="What the folds went by: `time` of series; null of random ones."
+    )
     n_folds: int
     rule: str
     score: str
@@ -76,7 +80,9 @@ class StrengthSelection(Stored):
     n_groups: list[float] = Field(description="Groups of tasks that share one model exactly.")
     largest_gap: float | None
     chosen: int = Field(description="Place of the chosen strength in `fusion_strengths`, from 0.")
-    rivals: dict[str, float | None] = Field(description="Errors of simple models on the same folds.")
+    rivals: dict[str, float | None] = Field(
+        description="Errors of simple models on the same folds, named as in `metrics`."
+    )
 
 
 class RowsUsed(Stored):

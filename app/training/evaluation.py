@@ -10,17 +10,33 @@ School, stands beside it. All of it is computed from the sufficient statistics o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from ccmtl_core import CCMTLModel, SufficientStatistics, pooled_weights, single_task_weights
+from ccmtl_core import CCMTLModel, ModelChoices, SufficientStatistics, rival_models
 
 
 def evaluate(
-    model: CCMTLModel, training: SufficientStatistics, held_out: SufficientStatistics
+    model: CCMTLModel,
+    training: SufficientStatistics,
+    held_out: SufficientStatistics,
+    choices: ModelChoices | None = None,
+    shrinkages: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
-    """Compare ``model``, fitted to ``training``, with its pooled, single-task and all-zero rivals.
+    """Compare ``model``, fitted to ``training`` with ``choices``, with its rivals and with always zero.
+
+    Parameters
+    ----------
+    model : CCMTLModel
+        Of the tasks of both statistics.
+    training, held_out : SufficientStatistics
+        What model and rivals are fitted to, and scored on.
+    choices : ModelChoices, optional
+        Rivals are fitted plain, and with these.
+    shrinkages : mapping, optional
+        Of a selection; without them there are no shrunk rivals.
 
     Returns
     -------
@@ -35,13 +51,13 @@ def evaluate(
     scored = held_out.n_samples > 0
     if not scored.any():
         raise ValueError("no row is held out: there is nothing to score")
-    rivals = {
-        "pooled": pooled_weights(training),
-        "single_task": single_task_weights(training),
-        "zero": np.zeros(training.n_features),
+    models = {"ccmtl": model, **rival_models(training, choices, shrinkages)}
+    # Without intercepts errors are those of the rows as they are, which lose no digits to their means.
+    errors = {
+        name: held_out.squared_error(m.weights, m.intercept if m.intercept.any() else None)[scored]
+        for name, m in models.items()
     }
-    errors = {"ccmtl": held_out.squared_error(model.weights, model.intercept)[scored]}
-    errors |= {name: held_out.squared_error(w)[scored] for name, w in rivals.items()}
+    errors["zero"] = held_out.squared_error(np.zeros(training.n_features))[scored]
     rows = held_out.n_samples[scored]
     return {
         "rmse_mean_of_tasks": {name: float(np.sqrt(e / rows).mean()) for name, e in errors.items()},

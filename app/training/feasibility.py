@@ -39,6 +39,22 @@ def find_faults(coverage: Coverage, request: TrainingJobRequest, unsound: Set[st
     return faults + of_data
 
 
+def faults_of_one_strength(request: TrainingJobRequest, unsound: Set[str]) -> list[Fault]:
+    """Refuse what says how a strength is chosen of several, where ``request`` names a single one."""
+    if "fusion_strength" in unsound or chooses(request):
+        return []
+    given = {name: getattr(request, name) for name in ("folds", "n_folds", "rule") if name not in unsound}
+    message = (
+        "says how one of several strengths is chosen, and `fusion_strength` is one: leave it out, or give a "
+        'list of strengths, or "auto"'
+    )
+    return [
+        Fault(message=message, location=f"body.{name}", value=str(value))
+        for name, value in given.items()
+        if name in request.model_fields_set and value is not None
+    ]
+
+
 def _naming_default(found: Iterator[Fault], request: TrainingJobRequest) -> list[Fault]:
     """Say of ``n_folds`` whether it was asked for, and that it can be smaller."""
     whose = "" if "n_folds" in request.model_fields_set else ", the default"

@@ -25,7 +25,8 @@ from app.persistence.database import Database
 from app.persistence.models import new_id
 from app.persistence.storage import Storage
 from app.registry.publication import TrainedModel, publish
-from app.rival_notes import rival_notes
+from app.reports.rival_notes import rival_notes
+from app.reports.selection_report import described
 from app.training import repository, strength_choice
 from app.training.evaluation import evaluate
 from app.training.feasibility import find_faults
@@ -95,6 +96,7 @@ def _train(
     result: FitResult | None = None
     report, notes = left_out(data)
     metrics: dict[str, Any] = {}
+    shrinkages: dict[str, float] | None = None
     of_series = data.period is not None
     if isinstance(request.fusion_strength, float):
         strength = request.fusion_strength
@@ -102,18 +104,19 @@ def _train(
         with log.phase("selection"):
             selection = strength_choice.choose(folds, request, log, of_series=of_series)
         result, strength = selection.fit, selection.fusion_strength
-        report["selection"] = strength_choice.described(selection, request, of_series=of_series)
+        report["selection"], shrinkages = described(selection), selection.shrinkages
     report["fusion_strength"] = strength
     if held_out is not None:
         if result is None:
             result = _fit(training, strength, request, log, "holdout_")
         with log.phase("evaluation"):
-            metrics = {**evaluate(result.model, training, held_out), **data.facts}
+            errors = evaluate(result.model, training, held_out, request.choices, shrinkages)
+            metrics = {**errors, **data.facts}
         if request.refit:
             result = _fit(training + held_out, strength, request, log, "")
     if result is None:
         result = _fit(training, strength, request, log, "")
-    notes += rival_notes(request.model_choices, metrics, report.get("selection"), of_series=of_series)
+    notes += rival_notes(request.choices, metrics, report.get("selection"), of_series=of_series)
     return TrainedModel(
         weights=result.model.weights,
         intercept=result.model.intercept,
@@ -156,11 +159,10 @@ def _fit(
 ) -> FitResult:
     return fit(
         statistics,
-        fusion_strength=fusion_strength,
-        n_neighbors=request.n_neighbors,
+        fusion_strength,
+        choices=request.choices,
         tolerance=request.tolerance,
         on_progress=log.solver_phases(prefix),
-        **request.model_choices,
     )
 
 

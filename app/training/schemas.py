@@ -1,9 +1,12 @@
-"""Training on the wire: what is asked for, and how far a job has come."""
+"""The JSON of training: what is asked for, and how far a job has come.
+
+What can be chosen about the model, with defaults and explanations, is said once, in ``ModelChoices``.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -11,14 +14,19 @@ from pydantic_core import PydanticCustomError
 from app.http.patterns import NAME, NO_NUL
 from app.persistence.models import JobState
 from app.registry.schemas import DataUsed
+from ccmtl_core import ModelChoices, ParameterError
+from ccmtl_core.choices.model_choices import LossScaling, Metric, choice_texts
+from ccmtl_core.fitting.scoring import Rule
+from ccmtl_core.fitting.selection import DEFAULT_FOLDS, Folds
+from ccmtl_core.solver.objective import MAX_STRENGTH, STRENGTHS, check_strength
 
 FINAL_STATES = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
 DEFAULT_LAGS = 5
 MAX_LAGS = 366
 MAX_STRENGTHS = 100
 MIN_FOLDS = 2
-MIN_STRENGTH, MAX_STRENGTH = 1e-100, 1e100  # of the library, which computes with no other but zero
-_STRENGTHS = f"0, or from {MIN_STRENGTH:g} to {MAX_STRENGTH:g}"
+_DEFAULT = ModelChoices()
+_TEXTS = choice_texts()
 
 
 def _strength(value: Any) -> Any:
@@ -26,7 +34,7 @@ def _strength(value: Any) -> Any:
     if isinstance(value, list | tuple):
         if not 2 <= len(value) <= MAX_STRENGTHS or not all(map(_is_strength, value)):
             raise PydanticCustomError(
-                "strengths", f"A list must hold 2 to {MAX_STRENGTHS} numbers, each {_STRENGTHS}"
+                "strengths", f"A list must hold 2 to {MAX_STRENGTHS} numbers, each {STRENGTHS}"
             )
         if len(set(value)) < len(value):
             raise PydanticCustomError("strengths", "A list must hold no number twice")
@@ -35,14 +43,17 @@ def _strength(value: Any) -> Any:
         return value
     if not _is_strength(value):
         raise PydanticCustomError(
-            "strength", f'Input should be a number ({_STRENGTHS}), a list of them, or "auto"'
+            "strength", f'Input should be a number ({STRENGTHS}), a list of them, or "auto"'
         )
     return float(value)
 
 
 def _is_strength(value: Any) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and (value == 0 or MIN_STRENGTH <= value <= MAX_STRENGTH)
+    try:
+        check_strength(value)
+    except ParameterError:
+        return False
+    return True
 
 
 _STRENGTH = {"type": "number", "minimum": 0, "maximum": MAX_STRENGTH}
@@ -81,11 +92,11 @@ class TrainingJobRequest(BaseModel):
         ),
     ]
     folds: Annotated[
-        Literal["rolling", "contiguous", "random"] | None,
+        Folds | None,
         Field(
-            description="How a strength is chosen. Of series: `rolling` (each block of time is forecast from "
-            "those before it; the default) or `contiguous` (from all other blocks). Of regression data: "
-            "`random`, within each task. Without effect on a single strength."
+            description="How a strength is chosen among several. Of series: `rolling` (each block of time is "
+            "forecast from those before it; the default) or `contiguous` (from all other blocks). Of "
+            "regression data: `random`, within each task."
         ),
     ] = None
     n_folds: Annotated[
@@ -93,42 +104,20 @@ class TrainingJobRequest(BaseModel):
         Field(
             ge=MIN_FOLDS, le=20, description="Parts that are forecast from the others to choose a strength."
         ),
-    ] = 5
+    ] = DEFAULT_FOLDS
     rule: Annotated[
-        Literal["best", "one_standard_error"],
+        Rule,
         Field(
             description="`best`: the strength of least error; `one_standard_error`: the largest within one "
             "standard error of it."
         ),
     ] = "best"
-    n_neighbors: Annotated[int, Field(ge=1, le=1000, description="Neighbours of each task in the graph.")] = (
-        10
+    n_neighbors: Annotated[int, Field(ge=1, le=1000, description=_TEXTS["n_neighbors"])] = (
+        _DEFAULT.n_neighbors
     )
-    fit_intercept: Annotated[
-        bool, Field(description="Give each task an intercept of its own, which the fusion leaves alone.")
-    ] = False
-    loss_scaling: Annotated[
-        Literal["none", "spread", "residual"],
-        Field(
-            description="`spread`: divide each task's loss by the standard deviation of its y, so that tasks "
-            "of large numbers do not decide alone; `residual`: by that of what a simple model leaves of y."
-        ),
-    ] = "none"
-    start: Annotated[
-        Literal["least_squares", "shrunk"],
-        Field(
-            description="What the graph of similar tasks is made of: each task's own least squares, or "
-            "`shrunk` towards the weights of all tasks together."
-        ),
-    ] = "least_squares"
-    metric: Annotated[
-        Literal["euclidean", "mahalanobis"],
-        Field(
-            description="How far weights are from each other, in the graph and in the penalty; "
-            "`mahalanobis`: in units of the covariance that the tasks' weights have, whatever the features' "
-            "scale. `start` is then without effect."
-        ),
-    ] = "euclidean"
+    fit_intercept: Annotated[bool, Field(description=_TEXTS["fit_intercept"])] = _DEFAULT.fit_intercept
+    loss_scaling: Annotated[LossScaling, Field(description=_TEXTS["loss_scaling"])] = _DEFAULT.loss_scaling
+    metric: Annotated[Metric, Field(description=_TEXTS["metric"])] = _DEFAULT.metric
     lags: Annotated[
         int | None,
         Field(
@@ -162,11 +151,14 @@ class TrainingJobRequest(BaseModel):
         Field(description="Publish a model fitted to all rows; false: the one that the metrics are of."),
     ] = True
 
+    elsewhere: ClassVar[dict[str, str]] = {
+        "start": "there is no such choice any more: it made no model better; leave it out"
+    }
+
     @property
-    def model_choices(self) -> dict[str, Any]:
-        """What is fitted, as the library's functions take it."""
-        names = ("fit_intercept", "loss_scaling", "start", "metric")
-        return {name: getattr(self, name) for name in names}
+    def choices(self) -> ModelChoices:
+        """What is fitted, as the library takes it."""
+        return ModelChoices(**{name: getattr(self, name) for name in _DEFAULT.as_dict()})
 
 
 class SelectionSoFar(BaseModel):

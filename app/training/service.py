@@ -19,7 +19,7 @@ from app.persistence.database import Database
 from app.persistence.models import DatasetVersion, JobState, TrainingJob
 from app.registry.schemas import DataUsed
 from app.training import repository
-from app.training.feasibility import find_faults
+from app.training.feasibility import faults_of_one_strength, find_faults
 from app.training.repository import JobRow
 from app.training.schemas import (
     FINAL_STATES,
@@ -46,6 +46,8 @@ def submit(database: Database, document: dict[str, Any], idempotency_key: str | 
         If the key belongs to another request, or to a job whose model was deleted.
     """
     request, unsound, faults, n_faults = _read(document)
+    of_strength = faults_of_one_strength(request, unsound)
+    faults, n_faults = faults + of_strength, n_faults + len(of_strength)
     if idempotency_key is not None and not faults:
         with database.read() as session:
             earlier = repository.find_by_key(session, idempotency_key)

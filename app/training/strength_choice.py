@@ -6,7 +6,7 @@ Only rows that are not held out take part: the metrics of the version stay hones
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,17 +22,19 @@ from ccmtl_core import (
     random_folds,
     select,
 )
+from ccmtl_core.fitting.selection import Folds
 
 FOLD_SEED = 0
-SERIES_FOLDS, ROW_FOLDS = ("rolling", "contiguous"), ("random",)
+SERIES_FOLDS: tuple[Folds, ...] = ("rolling", "contiguous")
+ROW_FOLDS: tuple[Folds, ...] = ("random",)
 
 
 def chooses(request: TrainingJobRequest) -> bool:
     """Whether the request leaves the strength to cross-validation."""
-    return not isinstance(request.fusion_strength, float)
+    return not isinstance(request.fusion_strength, int | float)
 
 
-def folds_of(request: TrainingJobRequest, *, of_series: bool) -> str:
+def folds_of(request: TrainingJobRequest, *, of_series: bool) -> Folds:
     """Return the way of folding that is asked for, or the default."""
     return request.folds or (SERIES_FOLDS if of_series else ROW_FOLDS)[0]
 
@@ -66,34 +68,18 @@ def choose(
 ) -> Selection:
     """Choose the strength and fit the rows for training with it, on all cores."""
     strengths = None if request.fusion_strength == "auto" else request.fusion_strength
-    return select(
+    selection = select(
         folds,
         strengths,
         folds=folds_of(request, of_series=of_series),
         rule=request.rule,
-        n_neighbors=request.n_neighbors,
+        choices=request.choices,
         tolerance=request.tolerance,
         n_jobs=-1,
         on_progress=log.selection,
-        **request.model_choices,
     )
-
-
-def described(selection: Selection, request: TrainingJobRequest, *, of_series: bool) -> dict[str, Any]:
-    """What a version's report keeps of the choice; errors are means over the folds."""
-    return {
-        "folds": folds_of(request, of_series=of_series),
-        "n_folds": len(selection.fold_errors),
-        "rule": request.rule,
-        "score": "rmse_mean_of_tasks",
-        "fusion_strengths": selection.fusion_strengths.tolist(),
-        "errors": selection.errors.tolist(),
-        "standard_errors": selection.standard_errors.tolist(),
-        "n_groups": selection.n_groups.mean(axis=0).tolist(),
-        "largest_gap": float(selection.gaps.max()),
-        "chosen": selection.chosen,
-        "rivals": {name: float(errors.mean()) for name, errors in selection.rivals.items()},
-    }
+    # Of statistics the library knows their order alone; those of series were parted by time.
+    return replace(selection, order="time" if of_series else None)
 
 
 def _rows(dataset: TaskDataset, kept: NDArray[np.bool_]) -> TaskDataset:

@@ -1,36 +1,48 @@
 """Apply the choices about a model: prepare what the solver fits, and translate its weights back.
 
-Four choices that the paper does not have, each switched on its own (docs/decisions, 15 and 19):
+Beyond the paper (docs/decisions, 15 and 19), each switched on its own:
 
 - an intercept per task outside the fusion penalty: the solver gets centred statistics, and b = ȳ − x̄ᵀw;
-- losses divided by each task's spread of y, or of what a simple model leaves of it, so that tasks of large
-  numbers do not decide alone;
-- a start, and with it the graph, from weights shrunk to the pooled ones by a ridge;
+- losses divided by each task's spread of y, so that tasks of large numbers do not decide alone;
 - graph and fusion in the metric of the covariance that the tasks' weights have: other features are fitted.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+import inspect
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
 
+from ccmtl_core.base.arguments import check_kind
 from ccmtl_core.base.exceptions import ParameterError
-from ccmtl_core.base.types import FloatArray, IntArray
+from ccmtl_core.base.near_matches import NearMatches
+from ccmtl_core.base.types import FloatArray
 from ccmtl_core.choices.feature_basis import from_basis, in_basis, to_basis
 from ccmtl_core.choices.random_coefficients import random_coefficients
-from ccmtl_core.choices.single_task import shrunk_weights, start_weights
+from ccmtl_core.choices.single_task import start_weights
+from ccmtl_core.graph.knn_graph import TaskGraph, check_neighbors, nearest_neighbour_graph
+from ccmtl_core.model.ccmtl_model import CCMTLModel
 from ccmtl_core.statistics.centring import Means
 from ccmtl_core.statistics.gram_checks import refuse_huge
 from ccmtl_core.statistics.inputs import Statistics
 
-LOSS_SCALINGS = ("none", "spread", "residual")
-STARTS = ("least_squares", "shrunk")
-METRICS = ("euclidean", "mahalanobis")
+LossScaling = Literal["none", "spread"]
+Metric = Literal["euclidean", "mahalanobis"]
 LEAST_SPREAD = 0.1
 """Of the median spread: a nearly constant task counts at most ten times as much as a typical one."""
-START_SHRINKAGE = 1.0
+
+
+class ChoiceKeywords(TypedDict, total=False):
+    """The fields of :class:`ModelChoices`, for functions that take them by name."""
+
+    fit_intercept: bool
+    loss_scaling: LossScaling
+    metric: Metric
+    n_neighbors: int
 
 
 @dataclass(frozen=True)
@@ -40,16 +52,16 @@ class ModelChoices:
     Parameters
     ----------
     fit_intercept : bool
-        An intercept per task, outside the fusion penalty.
-    loss_scaling : {"none", "spread", "residual"}
-        "spread": divide each task's loss by the standard deviation of its y, in units of the median one;
-        "residual": by that of its residuals around the expected random coefficients.
-    start : {"least_squares", "shrunk"}
-        "shrunk": start and graph from each task shrunk to the pooled weights.
+        Give each task an intercept of its own, which the fusion leaves alone.
+    loss_scaling : {"none", "spread"}
+        What each task's loss is divided by: nothing, or the standard deviation of its y, so that tasks of
+        large numbers do not decide alone.
     metric : {"euclidean", "mahalanobis"}
-        "mahalanobis": distances between weights, in graph and penalty, are √((w_i − w_j)ᵀ S⁻¹ (w_i − w_j)),
-        S the covariance of random coefficients (:mod:`.random_coefficients`); start and graph are
-        made of their posterior means, whatever ``start`` says.
+        How far weights are from each other, in the graph and in the penalty. "mahalanobis": in units of the
+        covariance that the tasks' weights have, so that features of any scale, and any mixture of them, count
+        by how much they vary between tasks.
+    n_neighbors : int
+        Neighbours of each task in the graph of similar tasks.
 
     Raises
     ------
@@ -63,25 +75,26 @@ class ModelChoices:
     >>> prepared = ModelChoices(fit_intercept=True).prepare(SufficientStatistics.from_dataset(data))
     >>> prepared.statistics.gram.ravel(), prepared.start.ravel()
     (array([0.5, 0.5]), array([1., 0.]))
-    >>> prepared.intercept(prepared.start)
+    >>> prepared.model(prepared.start).intercept
     array([5., 8.])
     """
 
     fit_intercept: bool = False
-    loss_scaling: str = "none"
-    start: str = "least_squares"
-    metric: str = "euclidean"
+    loss_scaling: LossScaling = "none"
+    metric: Metric = "euclidean"
+    n_neighbors: int = 10
 
     def __post_init__(self) -> None:
         if not isinstance(self.fit_intercept, bool | np.bool):
             raise ParameterError(f"fit_intercept must be True or False, not {self.fit_intercept!r}")
         object.__setattr__(self, "fit_intercept", bool(self.fit_intercept))
-        for name, known in (("loss_scaling", LOSS_SCALINGS), ("start", STARTS), ("metric", METRICS)):
+        for name, known in (("loss_scaling", get_args(LossScaling)), ("metric", get_args(Metric))):
             if getattr(self, name) not in known:
                 raise ParameterError(f"{name} must be one of {', '.join(known)}; not {getattr(self, name)!r}")
+        check_neighbors(self.n_neighbors)
 
     def as_dict(self) -> dict[str, Any]:
-        """The choices by name, as ``fit`` takes them."""
+        """The choices by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def prepare(self, statistics: Statistics) -> SolverInput:
@@ -95,33 +108,59 @@ class ModelChoices:
         refuse_huge(statistics.task_ids, statistics.feature_names, statistics.gram, statistics.yty)
         if self.loss_scaling == "spread":
             statistics = statistics.scaled(inverse_spread(statistics))
-        elif self.loss_scaling == "residual":
-            statistics = statistics.scaled(self._inverse_residual(statistics))
         means = statistics.means if self.fit_intercept else None
         fitted = statistics.centred if self.fit_intercept else statistics
-        if self.metric == "mahalanobis":
-            prior = random_coefficients(fitted, self._free_rows(fitted))
-            start = to_basis(prior.expected_weights(fitted), prior.root)
-            return SolverInput(in_basis(fitted, prior.root), start, means, prior.root)
-        shrunk = self.start == "shrunk"
-        start = shrunk_weights(fitted, START_SHRINKAGE) if shrunk else start_weights(fitted)
-        return SolverInput(fitted, start, means)
+        if self.metric == "euclidean":
+            return SolverInput(fitted, start_weights(fitted), means)
+        # Of the rows of each task, one less tells of the noise where its means are taken out.
+        prior = random_coefficients(fitted, np.maximum(statistics.n_samples - self.fit_intercept, 0))
+        start = to_basis(prior.expected_weights(fitted), prior.root)
+        return SolverInput(in_basis(fitted, prior.root), start, means, prior.root)
 
-    def _free_rows(self, statistics: Statistics) -> IntArray:
-        """Rows of each task less the one that its means take, (T,)."""
-        return np.maximum(statistics.n_samples - self.fit_intercept, 0)
+    def graph(self, prepared: SolverInput) -> TaskGraph:
+        """The graph of each task's nearest neighbours at the start of the solve."""
+        return nearest_neighbour_graph(prepared.start, self.n_neighbors)
 
-    def _inverse_residual(self, statistics: Statistics) -> FloatArray:
-        """As :func:`inverse_spread`, of the residuals around expected random coefficients."""
-        fitted = statistics.centred if self.fit_intercept else statistics
-        prior = random_coefficients(fitted, self._free_rows(fitted))
-        weight = statistics.n_samples if statistics.weight is None else statistics.weight
-        return _inverse(fitted.squared_error(prior.expected_weights(fitted)), weight)
+
+def chosen(choices: ModelChoices | None, keywords: Mapping[str, Any]) -> ModelChoices:
+    """The choices that a function was called with: an object, single fields by name, or both.
+
+    Raises
+    ------
+    ParameterError
+        A name that is no choice, or a value that does not exist.
+
+    Examples
+    --------
+    >>> chosen(ModelChoices(fit_intercept=True), {"metric": "mahalanobis"})
+    ModelChoices(fit_intercept=True, loss_scaling='none', metric='mahalanobis', n_neighbors=10)
+    """
+    if choices is not None:
+        check_kind(choices, "choices", ModelChoices)
+    known = [field.name for field in fields(ModelChoices)]
+    for name in keywords:
+        if name not in known:
+            near = NearMatches(known).find(name, limit=1)
+            hint = f"did you mean {near[0]}?" if near else f"the choices are {', '.join(known)}"
+            raise ParameterError(f"there is no argument or choice {name!r}; {hint}")
+    return replace(choices or ModelChoices(), **keywords)
+
+
+def choice_texts() -> dict[str, str]:
+    """What each choice means, as :class:`ModelChoices` documents it, for the command line and the service.
+
+    Examples
+    --------
+    >>> choice_texts()["n_neighbors"]
+    'Neighbours of each task in the graph of similar tasks.'
+    """
+    found = re.findall(r"^(\w+) : .*\n((?: {4}.*\n)+)", inspect.getdoc(ModelChoices) or "", re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in found}
 
 
 @dataclass(frozen=True, eq=False)
 class SolverInput:
-    """What the solver needs, and the way back.
+    """What the solver needs, and the way from what it finds to a model.
 
     Parameters
     ----------
@@ -148,9 +187,29 @@ class SolverInput:
         """What the solver calls weights (T, P) of the features."""
         return weights if self.basis is None else to_basis(weights, self.basis)
 
-    def intercept(self, weights: FloatArray) -> FloatArray:
-        """Intercepts that go with the features' weights (T, P), (T,); zero without an intercept."""
-        return np.zeros(len(weights)) if self.means is None else self.means.intercept(weights)
+    def intercept(self, weights: FloatArray) -> FloatArray | None:
+        """Intercepts that go with the features' weights (T, P), (T,); None without an intercept."""
+        return None if self.means is None else self.means.intercept(weights)
+
+    def model(self, solved: FloatArray) -> CCMTLModel:
+        """The model of solved weights (T, P), or of one row (P,) for all tasks."""
+        return self.model_of(self.weights(self._of_all(solved)))
+
+    def model_of(self, weights: FloatArray) -> CCMTLModel:
+        """The model of the features' weights (T, P)."""
+        names = self.statistics.task_ids, self.statistics.feature_names
+        intercept = self.intercept(weights)
+        return CCMTLModel(
+            weights, *names, intercept=np.zeros(len(weights)) if intercept is None else intercept
+        )
+
+    def squared_error(self, solved: FloatArray, held_out: Statistics) -> FloatArray:
+        """Errors (T,) on held-out rows of solved weights (T, P), or of one row (P,) for all tasks."""
+        W = self.weights(self._of_all(solved))
+        return held_out.squared_error(W, self.intercept(W))
+
+    def _of_all(self, solved: FloatArray) -> FloatArray:
+        return np.ascontiguousarray(np.broadcast_to(solved, self.start.shape))
 
 
 def inverse_spread(statistics: Statistics) -> FloatArray:
@@ -168,12 +227,8 @@ def inverse_spread(statistics: Statistics) -> FloatArray:
     >>> inverse_spread(SufficientStatistics.from_dataset(data))
     array([ 2. ,  0.5,  1. , 10. ])
     """
-    return _inverse(statistics.centred.yty, statistics.means.weight)
-
-
-def _inverse(squares: FloatArray, weight: FloatArray | IntArray) -> FloatArray:
-    """median / max(spread, median / 10) of root mean squares, (T,)."""
-    square = np.divide(squares, weight, out=np.zeros(len(weight)), where=weight > 0)
+    weight = statistics.means.weight
+    square = np.divide(statistics.centred.yty, weight, out=np.zeros(len(weight)), where=weight > 0)
     spread = np.sqrt(square)
     if not spread.any():
         return np.ones_like(spread)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Unpack
 
 from numpy.typing import ArrayLike
 
@@ -14,9 +15,9 @@ from ccmtl_core.base.arrays import all_finite, as_shape
 from ccmtl_core.base.display import counted, named, shown
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.choices.model_choices import ModelChoices, SolverInput
+from ccmtl_core.choices.model_choices import ChoiceKeywords, ModelChoices, SolverInput, chosen
 from ccmtl_core.data.task_dataset import TaskDataset
-from ccmtl_core.graph.knn_graph import TaskGraph, check_graph, nearest_neighbour_graph
+from ccmtl_core.graph.knn_graph import TaskGraph, check_graph
 from ccmtl_core.model.ccmtl_model import CCMTLModel
 from ccmtl_core.solver.clusters import Clusters
 from ccmtl_core.solver.fusion_solver import FusionSolver, check_solver
@@ -83,18 +84,15 @@ class FitResult:
 
 def fit(
     data: TaskDataset | Statistics,
-    *,
     fusion_strength: float,
-    n_neighbors: int = 10,
+    *,
+    choices: ModelChoices | None = None,
+    graph: TaskGraph | None = None,
     tolerance: float = 1e-4,
     solver: str = "auto",
-    graph: TaskGraph | None = None,
-    fit_intercept: bool = False,
-    loss_scaling: str = "none",
-    start: str = "least_squares",
-    metric: str = "euclidean",
     initial_weights: ArrayLike | None = None,
     on_progress: ProgressCallback | None = None,
+    **keywords: Unpack[ChoiceKeywords],
 ) -> FitResult:
     """Fit one linear model per task, similar ones pulled together (He et al., AAAI 2019).
 
@@ -105,33 +103,22 @@ def fit(
     fusion_strength : float
         λ: zero, which gives each task alone, or from 1e-100 to 1e100; large values give one model per
         connected component. Where it is so small that rounding outweighs it, each task alone is the answer.
-    n_neighbors : int
-        k of the nearest-neighbour graph; ignored with ``graph``.
+    choices : ModelChoices, optional
+        What is fitted: intercepts, scaling of losses, metric, neighbours; by default what the paper fits.
+    graph : TaskGraph, optional
+        Fuse along this graph instead of the nearest neighbours.
     tolerance : float
         The certified gap (J − lower bound) / J at which to stop.
     solver : str
         "dual" (fastest where every task alone is well determined, impossible elsewhere), "alternating" (the
         paper's method), "newton" (faster to many digits), or "auto": the first of these that may be enough,
         then the next. All end by fusing tasks exactly.
-    graph : TaskGraph, optional
-        Fuse along this graph instead of the nearest neighbours.
-    fit_intercept : bool
-        Give each task an intercept of its own, which the fusion leaves alone.
-    loss_scaling : {"none", "spread", "residual"}
-        "spread": divide each task's loss by the standard deviation of its y, so that tasks of large numbers
-        do not decide alone; "residual": by that of what random coefficients leave of its y.
-    start : {"least_squares", "shrunk"}
-        What start and graph are made of: each task alone, as in the paper, or shrunk to the pooled weights.
-    metric : {"euclidean", "mahalanobis"}
-        How far weights are from each other, in the graph and in the penalty. "mahalanobis": in units of the
-        covariance that the tasks' weights have by maximum likelihood, so that features of any scale, and any
-        mixture of them, count by how much they vary between tasks. ``start`` is then without effect, and
-        objective and gap are those of the problem in that metric.
     initial_weights : (T, P), optional
-        Where the solver begins instead of ``start``: near the solution, it saves rounds. The graph stays that
-        of ``start``.
+        Where the solver begins: near the solution, it saves rounds. The graph does not depend on it.
     on_progress : callable, optional
         Called at each phase and round; an exception that it raises ends the fit and reaches the caller.
+    **keywords
+        Single choices by name, as in ``fit(data, 1.0, fit_intercept=True)``: see :class:`ModelChoices`.
 
     Returns
     -------
@@ -156,9 +143,9 @@ def fit(
     """
     check_solver(solver, tolerance)
     check_strength(fusion_strength)
-    check_graph(graph, n_neighbors)
+    check_graph(graph)
     check_callback(on_progress, "on_progress")
-    choices = ModelChoices(fit_intercept, loss_scaling, start, metric)
+    choices = chosen(choices, keywords)
     clock = Clock(on_progress)
     with clock.phase("statistics"):
         statistics = statistics_of(data)
@@ -166,7 +153,7 @@ def fit(
         prepared = choices.prepare(statistics)
         W = _initial(initial_weights, prepared)
     with clock.phase("graph"):
-        graph = nearest_neighbour_graph(prepared.start, n_neighbors) if graph is None else graph
+        graph = choices.graph(prepared) if graph is None else graph
     return fit_prepared(prepared, graph, fusion_strength, W, tolerance, solver, clock)
 
 
@@ -185,13 +172,22 @@ def fit_prepared(
             fusion_strength, W, tolerance=tolerance, solver=solver, on_round=clock.round
         )
     fitted = prepared.statistics
-    W = prepared.weights(outcome.weights)
-    b = prepared.intercept(W)
-    model = CCMTLModel(W, fitted.task_ids, fitted.feature_names, intercept=b)
+    model = prepared.model(outcome.weights)
     few_digits = fitted.least_squares.precision_note(fitted.task_ids)
-    notes = (few_digits, _HIDDEN if outcome.hidden else None)
+    notes = (few_digits, _HIDDEN if outcome.hidden else None, _apart(graph, outcome.weights))
     report = _report(outcome, tolerance, clock, tuple(note for note in notes if note is not None))
     return FitResult(model, report, graph, float(fusion_strength))
+
+
+def _apart(graph: TaskGraph, weights: FloatArray) -> str | None:
+    """A note where all is fused that can be, and is still not one model."""
+    n = graph.n_components
+    if not 1 < n < graph.n_tasks or Clusters.of_equal(graph, weights).n_clusters > n:
+        return None
+    return (
+        f"All tasks are fused as far as any strength fuses them, into {n} models and not one: the graph of "
+        f"similar tasks has {n} parts that no edge joins. A larger n_neighbors can join them."
+    )
 
 
 def _initial(given: ArrayLike | None, prepared: SolverInput) -> FloatArray:

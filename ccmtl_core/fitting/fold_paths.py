@@ -18,7 +18,7 @@ from ccmtl_core.base.types import FloatArray
 from ccmtl_core.choices.model_choices import ModelChoices, SolverInput
 from ccmtl_core.fitting.path import walk
 from ccmtl_core.fitting.scoring import Score
-from ccmtl_core.graph.knn_graph import TaskGraph, nearest_neighbour_graph
+from ccmtl_core.graph.knn_graph import TaskGraph
 from ccmtl_core.statistics.inputs import Statistics
 
 _STRETCH = 7  # strengths that one piece of work walks
@@ -88,7 +88,6 @@ class FoldPaths:
 
     strengths: FloatArray
     choices: ModelChoices
-    n_neighbors: int
     tolerance: float
     solver: str
     score: Score
@@ -99,8 +98,8 @@ class FoldPaths:
         held_out: Sequence[Statistics],
         n_jobs: int,
         on_progress: Callable[[SelectionProgress], None] | None,
-    ) -> FoldTable:
-        """Walk all paths, with all folds of a stretch of strengths before the next stretch."""
+    ) -> tuple[FoldTable, list[SolverInput]]:
+        """Walk all paths, all folds of a stretch before the next stretch; return what each began from too."""
         table = FoldTable(self.strengths, len(training), on_progress)
         workers = Parallel(n_jobs=n_jobs, prefer="threads")
         # In a tuple they travel with their work. Dask would lay them on one worker, and lose them with it.
@@ -114,12 +113,12 @@ class FoldPaths:
         with _abandoned_at_the_end(workers(work)) as pieces:
             for piece in pieces:
                 table.enter(piece)
-        return table
+        return table, [prepared for prepared, _ in ready]
 
     def ready(self, training: tuple[Statistics]) -> tuple[SolverInput, TaskGraph]:
         """What the path of a fold begins from, made of the statistics of what trains."""
         prepared = self.choices.prepare(*training)
-        return prepared, nearest_neighbour_graph(prepared.start, self.n_neighbors)
+        return prepared, self.choices.graph(prepared)
 
     def piece(self, fold: int, first: int, parts: tuple[SolverInput, TaskGraph, Statistics]) -> _Piece:
         """One stretch of the path of one fold, and its errors by the statistics of what is held out."""
@@ -129,9 +128,7 @@ class FoldPaths:
         fitted, start = prepared.statistics, prepared.start
         path = walk(fitted, graph, start, strengths, tolerance=self.tolerance, solver=self.solver)
         for point in path:
-            weights = prepared.weights(point.weights)
-            intercept = prepared.intercept(weights) if self.choices.fit_intercept else None
-            error = held_out.squared_error(weights, intercept)
+            error = prepared.squared_error(point.weights, held_out)
             piece.errors.append(self.score(error, held_out.n_samples))
             piece.gaps.append(point.gap)
             piece.n_groups.append(point.n_groups)

@@ -11,6 +11,7 @@ import reprlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,10 +20,10 @@ from ccmtl_core.base.arguments import check_callback
 from ccmtl_core.base.display import counted, shown, spread
 from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.choices.model_choices import ModelChoices, SolverInput
+from ccmtl_core.choices.model_choices import ChoiceKeywords, ModelChoices, SolverInput, chosen
 from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.fitting.strength import FusionThreshold, fusion_threshold, single_task_cuts, strength_grid
-from ccmtl_core.graph.knn_graph import TaskGraph, check_graph, nearest_neighbour_graph
+from ccmtl_core.graph.knn_graph import TaskGraph, check_graph
 from ccmtl_core.model.ccmtl_model import CCMTLModel
 from ccmtl_core.solver.clusters import Clusters
 from ccmtl_core.solver.fusion_solver import FusionSolver, check_solver
@@ -84,13 +85,13 @@ class FusionPath:
         One for each strength.
     graph : TaskGraph
         The same for all.
-    prepared : SolverInput
+    solver_input : SolverInput
         What was fitted, and where intercepts come from.
     """
 
     points: tuple[PathPoint, ...]
     graph: TaskGraph
-    prepared: SolverInput
+    solver_input: SolverInput
 
     def __repr__(self) -> str:
         gap = max(point.gap for point in self.points)
@@ -114,23 +115,19 @@ class FusionPath:
 
     def model(self, number: int) -> CCMTLModel:
         """The model of one point, by its place in ``points``."""
-        W, names = self.points[number].weights, self.prepared.statistics
-        return CCMTLModel(W, names.task_ids, names.feature_names, intercept=self.prepared.intercept(W))
+        return self.solver_input.model_of(self.points[number].weights)
 
 
 def fit_path(
     data: TaskDataset | Statistics,
     fusion_strengths: ArrayLike | None = None,
     *,
-    n_neighbors: int = 10,
+    choices: ModelChoices | None = None,
+    graph: TaskGraph | None = None,
     tolerance: float = 1e-4,
     solver: str = "auto",
-    graph: TaskGraph | None = None,
-    fit_intercept: bool = False,
-    loss_scaling: str = "none",
-    start: str = "least_squares",
-    metric: str = "euclidean",
     on_point: Callable[[PathPoint], None] | None = None,
+    **keywords: Unpack[ChoiceKeywords],
 ) -> FusionPath:
     """Fit at each of several strengths, for little more than the price of a few.
 
@@ -141,7 +138,7 @@ def fit_path(
     fusion_strengths : array-like of float, optional
         Any number of λ, each 0 or from 1e-100 to 1e100, in any order; by default
         :func:`ccmtl_core.strength_grid`.
-    n_neighbors, tolerance, solver, graph, fit_intercept, loss_scaling, start, metric
+    choices, graph, tolerance, solver, **keywords
         As in :func:`ccmtl_core.fit`.
     on_point : callable, optional
         Called with each point as it is found, strengths rising.
@@ -163,11 +160,12 @@ def fit_path(
     (1, 3, 2)
     """
     check_solver(solver, tolerance)
-    check_graph(graph, n_neighbors)
+    check_graph(graph)
     check_callback(on_point, "on_point")
+    choices = chosen(choices, keywords)
     statistics = statistics_of(data)
-    prepared = ModelChoices(fit_intercept, loss_scaling, start, metric).prepare(statistics)
-    graph = nearest_neighbour_graph(prepared.start, n_neighbors) if graph is None else graph
+    prepared = choices.prepare(statistics)
+    graph = choices.graph(prepared) if graph is None else graph
     if fusion_strengths is None:
         fusion_strengths = strength_grid(prepared.statistics, graph)
     asked = checked_strengths(fusion_strengths)
@@ -220,13 +218,13 @@ def walk(
         yield _point(strength, outcome, graph, time.perf_counter() - began)
 
 
-def checked_strengths(fusion_strengths: ArrayLike) -> FloatArray:
-    """Refuse strengths that do not exist; (L,) float64.
+def checked_strengths(fusion_strengths: ArrayLike, *, distinct: bool = False) -> FloatArray:
+    """Refuse strengths that do not exist or, where they must be distinct, stand twice; (L,) float64.
 
     Raises
     ------
     ParameterError
-        None at all, or some that are not 0, nor numbers from 1e-100 to 1e100.
+        None at all, some that are not 0, nor numbers from 1e-100 to 1e100, or one twice.
     """
     fault = (
         f"fusion_strengths must be a list of one or more numbers, each {STRENGTHS}; not "
@@ -240,6 +238,9 @@ def checked_strengths(fusion_strengths: ArrayLike) -> FloatArray:
         raise ParameterError(fault)
     for strength in asked.tolist():
         check_strength(strength)
+    if distinct and len(set(asked.tolist())) < len(asked):
+        named = reprlib.repr(fusion_strengths)
+        raise ParameterError(f"fusion_strengths must hold no number twice; not {named}")
     return asked.astype(np.float64)
 
 

@@ -1,37 +1,113 @@
-"""Errors of the simple models on the same folds, which fusing must beat."""
+"""Fits the simple models that fusing must beat: one for all tasks, each task alone, each shrunk to the one.
+
+Each is fitted twice, plain and with the same choices (intercept, scaling, metric) as the fused model: what a
+choice gains is no gain of fusing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from ccmtl_core.base.types import FloatArray
+from ccmtl_core.choices.model_choices import ModelChoices, SolverInput
 from ccmtl_core.choices.single_task import pooled_weights, shrunk_weights, single_task_weights
+from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.fitting.scoring import Score
-from ccmtl_core.statistics.inputs import Statistics
+from ccmtl_core.model.ccmtl_model import CCMTLModel
+from ccmtl_core.statistics.inputs import Statistics, statistics_of
 
+SAME_CHOICES = "_same_choices"
+"""Ends the names of rivals that are fitted with the choices of the fused model."""
 SHRINKAGES = tuple(10.0**power for power in range(-3, 4))
-"""Tried for the rival that is shrunk to the pooled weights."""
+"""Tried for the rivals that are shrunk to the pooled weights."""
+_Weights = Callable[[Statistics], FloatArray]
+_WITHOUT_SHRINKAGE: Mapping[str, _Weights] = {"pooled": pooled_weights, "single_task": single_task_weights}
+
+
+@dataclass(frozen=True)
+class RivalErrors:
+    """How the rivals did on what folds hold out.
+
+    Parameters
+    ----------
+    errors : dict of str to (K,) float64
+        By name, fold by fold.
+    shrinkages : dict of str to float
+        Of the shrunk rivals: those best on these folds, which is generous to them.
+    """
+
+    errors: dict[str, FloatArray]
+    shrinkages: dict[str, float]
+
+
+def rival_models(
+    data: TaskDataset | Statistics,
+    choices: ModelChoices | None = None,
+    shrinkages: Mapping[str, float] | None = None,
+) -> dict[str, CCMTLModel]:
+    """Fit the rivals of a fused model, plain and with its choices.
+
+    Parameters
+    ----------
+    data : TaskDataset or statistics
+        T tasks with P features.
+    choices : ModelChoices, optional
+        Those of the fused model.
+    shrinkages : mapping of str to float, optional
+        Those of a :class:`ccmtl_core.Selection`; without them there are no shrunk rivals.
+
+    Returns
+    -------
+    dict of str to CCMTLModel
+        ``pooled``, ``single_task`` and ``shrunk``; the same with ``_same_choices`` after the name.
+
+    Examples
+    --------
+    >>> data = TaskDataset.from_arrays([[[0.0], [1.0]]] * 2, [[0.0, 1.0], [8.0, 9.0]])
+    >>> models = rival_models(data, ModelChoices(fit_intercept=True))
+    >>> models["pooled"].weights.ravel(), models["pooled_same_choices"].weights.ravel()
+    (array([5., 5.]), array([1., 1.]))
+    >>> models["pooled_same_choices"].intercept
+    array([0., 8.])
+    """
+    statistics = statistics_of(data)
+    models: dict[str, CCMTLModel] = {}
+    for suffix, of_rivals in (("", ModelChoices()), (SAME_CHOICES, choices or ModelChoices())):
+        prepared = of_rivals.prepare(statistics)
+        found = {name: weights(prepared.statistics) for name, weights in _WITHOUT_SHRINKAGE.items()}
+        if shrinkages is not None:
+            found["shrunk"] = shrunk_weights(prepared.statistics, shrinkages[f"shrunk{suffix}"])
+        models |= {name + suffix: prepared.model(weights) for name, weights in found.items()}
+    return models
 
 
 def rival_errors(
-    training: Sequence[Statistics], held_out: Sequence[Statistics], score: Score
-) -> dict[str, FloatArray]:
-    """Errors (K,) of the simple models, fold by fold; the shrinkage is the one best on these folds."""
+    training: Sequence[Statistics],
+    held_out: Sequence[Statistics],
+    score: Score,
+    choices: ModelChoices,
+    fitted: Sequence[SolverInput],
+) -> RivalErrors:
+    """Errors of the rivals on each fold; ``fitted`` is what the choices make of the training parts."""
+    plain = _errors([ModelChoices().prepare(part) for part in training], held_out, score)
+    is_plain = choices == ModelChoices(n_neighbors=choices.n_neighbors)
+    alike = plain if is_plain else _errors(fitted, held_out, score)
+    named = {name + SAME_CHOICES: errors for name, errors in alike.errors.items()}
+    shrinkage = {"shrunk": plain.shrinkages["shrunk"], f"shrunk{SAME_CHOICES}": alike.shrinkages["shrunk"]}
+    return RivalErrors(plain.errors | named, shrinkage)
 
-    def errors(weights: Callable[[Statistics], FloatArray]) -> FloatArray:
-        return np.array(
-            [
-                score(test.squared_error(weights(train)), test.n_samples)
-                for train, test in zip(training, held_out, strict=True)
-            ]
-        )
 
-    shrunk = [errors(partial(shrunk_weights, shrinkage=shrinkage)) for shrinkage in SHRINKAGES]
-    return {
-        "pooled": errors(pooled_weights),
-        "single_task": errors(single_task_weights),
-        "shrunk": min(shrunk, key=np.mean),
-    }
+def _errors(fitted: Sequence[SolverInput], held_out: Sequence[Statistics], score: Score) -> RivalErrors:
+    def errors(weights: _Weights) -> FloatArray:
+        pairs = zip(fitted, held_out, strict=True)
+        squared = ((part.squared_error(weights(part.statistics), test), test) for part, test in pairs)
+        return np.array([score(error, test.n_samples) for error, test in squared])
+
+    shrunk = {value: errors(partial(shrunk_weights, shrinkage=value)) for value in SHRINKAGES}
+    best = min(shrunk, key=lambda value: float(shrunk[value].mean()))
+    others = {name: errors(weights) for name, weights in _WITHOUT_SHRINKAGE.items()}
+    return RivalErrors({**others, "shrunk": shrunk[best]}, {"shrunk": best})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -13,7 +14,8 @@ from ccmtl_core.base.types import FloatArray, IntArray
 Score = Callable[[FloatArray, IntArray], float]
 """From ‖X_t w_t − y_t‖² (T,) and the numbers of rows (T,) of the held-out part; the smaller, the better."""
 
-RULES = ("best", "one_standard_error")
+Rule = Literal["best", "one_standard_error"]
+RULES: tuple[str, ...] = get_args(Rule)
 
 
 def mean_of_task_rmse(squared_error: FloatArray, n_samples: IntArray) -> float:

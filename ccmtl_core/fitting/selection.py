@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import cast
+from typing import Literal, Unpack, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,13 +20,14 @@ from ccmtl_core.base.display import counted, named, shown
 from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.threads import check_workers
 from ccmtl_core.base.types import FloatArray, IntArray
-from ccmtl_core.choices.model_choices import ModelChoices
+from ccmtl_core.choices.model_choices import ChoiceKeywords, ModelChoices, chosen
 from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.fitting.fit import Clock, FitResult, fit_prepared
 from ccmtl_core.fitting.fold_paths import FoldPaths, SelectionProgress
 from ccmtl_core.fitting.path import checked_strengths
 from ccmtl_core.fitting.rivals import rival_errors
 from ccmtl_core.fitting.scoring import (
+    Rule,
     Score,
     check_rule,
     choose,
@@ -35,7 +36,6 @@ from ccmtl_core.fitting.scoring import (
     standard_error,
 )
 from ccmtl_core.fitting.strength import strength_grid
-from ccmtl_core.graph.knn_graph import check_neighbors, nearest_neighbour_graph
 from ccmtl_core.solver.fusion_solver import check_solver
 from ccmtl_core.statistics.folds import (
     check_number,
@@ -46,7 +46,9 @@ from ccmtl_core.statistics.folds import (
 from ccmtl_core.statistics.inputs import Statistics, check_folds
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 
-FOLDS = ("random", "contiguous", "rolling")
+Folds = Literal["random", "contiguous", "rolling"]
+FOLDS: tuple[str, ...] = get_args(Folds)
+DEFAULT_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +64,17 @@ class Selection:
     n_groups : (K, L) int64
         Groups of tasks that share one model exactly.
     rivals : dict of str to (K,) float64
-        Errors of the simple models on the same folds.
+        Errors of the simple models on the same folds: ``pooled``, ``single_task`` and ``shrunk``, plain, and
+        with ``_same_choices`` after the name fitted with the choices of the fused model.
+    shrinkages : dict of str to float
+        Of the shrunk rivals: the best on these folds.
+    folds : {"random", "contiguous", "rolling", "given"}
+        How the rows were parted; "given" by the caller.
+    order : {"time", "rows", "statistics"} or None
+        What contiguous and rolling folds went by: the times given, the order of each task's rows, or that of
+        the statistics given. None where order plays no part.
+    rule : {"best", "one_standard_error"}
+        How the strength was chosen of the errors.
     chosen : int
         Place of the chosen strength.
     fit : FitResult
@@ -74,18 +86,24 @@ class Selection:
     gaps: FloatArray
     n_groups: IntArray
     rivals: dict[str, FloatArray]
+    shrinkages: dict[str, float]
+    folds: str
+    order: str | None
+    rule: str
     chosen: int
     fit: FitResult
 
     def __repr__(self) -> str:
-        rivals = ", ".join(f"{name} {errors.mean():.4g}" for name, errors in self.rivals.items())
+        rival = min(self.rivals, key=lambda name: float(self.rivals[name].mean()))
+        by = f" by {self.order}" if self.order else ""
         model, n_folds = self.fit.model, len(self.fold_errors)
         return shown(
             self,
             counted(len(model.task_ids), "task"),
             named(model.feature_names, "feature"),
             f"fusion_strength {self.fusion_strength:.4g} of {len(self.fusion_strengths)}",
-            f"error {self.errors[self.chosen]:.4g} on {counted(n_folds, 'fold')} ({rivals})",
+            f"error {self.errors[self.chosen]:.4g} on {counted(n_folds, f'{self.folds} fold')}{by}",
+            f"best rival {rival} {self.rivals[rival].mean():.4g}",
         )
 
     @property
@@ -109,23 +127,20 @@ def select(
     data: TaskDataset | Sequence[Statistics],
     fusion_strengths: ArrayLike | None = None,
     *,
-    folds: str | ArrayLike = "random",
-    n_folds: int = 5,
+    folds: Folds | ArrayLike = "random",
+    n_folds: int | None = None,
     time: ArrayLike | None = None,
     rng: np.random.Generator | None = None,
     sample_weight: ArrayLike | None = None,
     score: Score = mean_of_task_rmse,
-    rule: str = "best",
-    n_neighbors: int = 10,
+    rule: Rule = "best",
+    choices: ModelChoices | None = None,
     path_tolerance: float = 1e-3,
     tolerance: float = 1e-4,
     solver: str = "auto",
-    fit_intercept: bool = False,
-    loss_scaling: str = "none",
-    start: str = "least_squares",
-    metric: str = "euclidean",
     n_jobs: int = 1,
     on_progress: Callable[[SelectionProgress], None] | None = None,
+    **keywords: Unpack[ChoiceKeywords],
 ) -> Selection:
     """Choose the strength by cross-validation, and fit all rows with it.
 
@@ -139,11 +154,11 @@ def select(
         "random", "contiguous", "rolling" (each block of time is forecast from those before it), or the fold
         of each row. Of statistics only "rolling" differs from the others.
     n_folds : int
-        Of a dataset, where ``folds`` is a word: parts that are held out. Rolling origins take one block more,
-        the first, which is never held out.
+        Of a dataset, where ``folds`` is a word: parts that are held out, 5 by default. Rolling origins take
+        one block more, the first, which is never held out.
     time : (n,) array of numbers, dates or datetimes, optional
-        When each row of a dataset was, in the order of its ``X``, for contiguous folds and rolling origins;
-        by default the order of each task's rows.
+        When each row of a dataset was, in the order of its ``X``, for contiguous folds and rolling origins.
+        Without it they go by the order of each task's rows; ``Selection.order`` says which it was.
     rng : numpy.random.Generator, optional
         Draws random folds; by default one with seed 0.
     sample_weight : (n,) array of numbers, optional
@@ -153,7 +168,7 @@ def select(
         From squared errors (T,) and numbers of rows (T,) to the error of a fold; the smaller, the better.
     rule : str
         "best" or "one_standard_error"; see :func:`ccmtl_core.fitting.scoring.choose`.
-    n_neighbors, solver, fit_intercept, loss_scaling, start, metric
+    choices, solver, **keywords
         As in :func:`ccmtl_core.fit`.
     path_tolerance, tolerance : float
         Certified gap on the folds, and of the final fit.
@@ -170,8 +185,8 @@ def select(
     Raises
     ------
     ParameterError
-        A choice that does not exist; one standard error with a single held-out part; a score that is no
-        finite number.
+        A choice that does not exist; an argument that these folds leave without effect; a strength that is
+        named twice; one standard error with a single held-out part; a score that is no finite number.
     DataError
         Data that the folds cannot be made of.
 
@@ -185,7 +200,7 @@ def select(
     """
     check_solver(solver, path_tolerance)
     check_solver(solver, tolerance)
-    check_neighbors(n_neighbors)
+    choices = chosen(choices, keywords)
     check_workers(n_jobs)
     check_rule(rule)
     if not callable(score):
@@ -194,28 +209,67 @@ def select(
     if rng is not None:
         check_kind(rng, "rng", np.random.Generator)
     score = partial(finite_score, score)
-    choices = ModelChoices(fit_intercept, loss_scaling, start, metric)
+    how, order = _described(data, folds, n_folds, time, rng)
+    n_folds = DEFAULT_FOLDS if n_folds is None else n_folds
     parts, unweighted = _fold_statistics(data, folds, n_folds, time, rng, sample_weight)
     parts = cast("Sequence[SufficientStatistics]", parts)  # or all triangular, which offer the same
-    is_rolling = isinstance(folds, str) and folds == "rolling"
-    training = training_statistics(parts, rolling=is_rolling)
-    held_out = list(unweighted[1:] if is_rolling else unweighted)
+    training = training_statistics(parts, rolling=how == "rolling")
+    held_out = list(unweighted[1:] if how == "rolling" else unweighted)
     check_rule(rule, len(held_out))
     everything = training[-1] + parts[-1]
     prepared = choices.prepare(everything)
-    graph = nearest_neighbour_graph(prepared.start, n_neighbors)
+    graph = choices.graph(prepared)
     if fusion_strengths is None:
         fusion_strengths = strength_grid(prepared.statistics, graph)
-    strengths = np.unique(checked_strengths(fusion_strengths))
-    paths = FoldPaths(strengths, choices, n_neighbors, path_tolerance, solver, score)
+    strengths = np.sort(checked_strengths(fusion_strengths, distinct=True))
+    paths = FoldPaths(strengths, choices, path_tolerance, solver, score)
     with threadpool_limits(limits=1, user_api="blas"):
-        table = paths.walked(training, held_out, n_jobs, on_progress)
-    chosen = choose(strengths, table.errors, rule)
-    rivals = rival_errors(training, held_out, score)
-    strength = float(strengths[chosen])
+        table, fitted = paths.walked(training, held_out, n_jobs, on_progress)
+    best = choose(strengths, table.errors, rule)
+    rivals = rival_errors(training, held_out, score, choices, fitted)
+    strength = float(strengths[best])
     final = fit_prepared(prepared, graph, strength, prepared.start, tolerance, solver, Clock())
     table.tell(1)
-    return Selection(strengths, table.errors, table.gaps, table.n_groups, rivals, chosen, final)
+    return Selection(
+        strengths,
+        table.errors,
+        table.gaps,
+        table.n_groups,
+        rivals.errors,
+        rivals.shrinkages,
+        how,
+        order,
+        rule,
+        best,
+        final,
+    )
+
+
+def _described(
+    data: TaskDataset | Sequence[Statistics],
+    folds: str | ArrayLike,
+    n_folds: int | None,
+    time: ArrayLike | None,
+    rng: np.random.Generator | None,
+) -> tuple[str, str | None]:
+    """How the rows are parted, and by what order; refuses arguments that this leaves without effect."""
+    if isinstance(folds, str) and folds not in FOLDS:
+        raise ParameterError(
+            f"folds must be one of {', '.join(FOLDS)}, or the fold of each row; not {folds!r}"
+        )
+    how = folds if isinstance(folds, str) else "given"
+    used = {"random": ("n_folds", "rng"), "contiguous": ("n_folds", "time"), "rolling": ("n_folds", "time")}
+    with_effect, what = used.get(how, ()), "the fold of each row" if how == "given" else f"{how} folds"
+    if not isinstance(data, TaskDataset):
+        with_effect, what = (), "statistics, which are folds already"
+    for name, value in (("n_folds", n_folds), ("time", time), ("rng", rng)):
+        if value is not None and name not in with_effect:
+            raise ParameterError(f"{name} has no effect with {what}; leave it out")
+    if how not in ("contiguous", "rolling"):
+        return how, None
+    if not isinstance(data, TaskDataset):
+        return how, "statistics"
+    return how, "rows" if time is None else "time"
 
 
 def _fold_statistics(
@@ -227,10 +281,6 @@ def _fold_statistics(
     sample_weight: ArrayLike | None,
 ) -> tuple[Sequence[Statistics], Sequence[Statistics]]:
     """The statistics of the folds or blocks, as they train and as they are scored."""
-    if isinstance(folds, str) and folds not in FOLDS:
-        raise ParameterError(
-            f"folds must be one of {', '.join(FOLDS)}, or the fold of each row; not {folds!r}"
-        )
     if not isinstance(data, TaskDataset):
         if sample_weight is not None:
             raise ParameterError("sample_weight is for the rows of a dataset; statistics have no rows")

@@ -237,11 +237,9 @@ def check_neighbors(n_neighbors: int) -> None:
         raise ParameterError(f"n_neighbors must be 1 or more, not {n_neighbors}")
 
 
-def check_graph(graph: object, n_neighbors: int) -> None:
-    """Refuse what is no graph, or where one is to be made, a number of neighbours that does not exist."""
-    if graph is None:
-        check_neighbors(n_neighbors)
-    elif not isinstance(graph, TaskGraph):
+def check_graph(graph: object) -> None:
+    """Refuse what is no graph; None means that one is to be made."""
+    if graph is not None and not isinstance(graph, TaskGraph):
         raise ParameterError(f"graph must be a TaskGraph, not {graph!r}")
 
 

@@ -9,7 +9,17 @@ import pytest
 
 from benchmarks.selection import data
 from benchmarks.selection.data import PeriodRows, Split
-from benchmarks.selection.models import EXPECTED, PARTS, PLAIN, WEIGHED, Tried, bars_of, compare, rows_of
+from benchmarks.selection.models import (
+    EXPECTED,
+    FAIR,
+    PARTS,
+    PLAIN,
+    WEIGHED,
+    Tried,
+    bars_of,
+    compare,
+    rows_of,
+)
 from ccmtl_core import SufficientStatistics, TaskDataset
 from ccmtl_core.fitting.scoring import mean_of_task_rmse
 from tests.support.real_data import DATA, needs
@@ -49,11 +59,13 @@ def noisy_split() -> Split:
 def test_the_better_model_is_the_one_that_validates_best(split: Split) -> None:
     tried = compare(split, mean_of_task_rmse)
     parts = [name for name in PARTS if not name.endswith(WEIGHED)]
-    assert set(tried) == {"pooled", "single task", "shrunk", EXPECTED, *parts, "better"}
+    assert set(tried) == {"pooled", "single task", "shrunk", EXPECTED, *parts, *FAIR, "better"}
     best = min(parts, key=lambda name: tried[name].validated)
     assert tried["better"] == Tried(tried[best].validated, tried[best].held_out, best)
     assert PARTS[best].fit_intercept
     assert tried["better"].held_out < 0.5 * tried["pooled"].held_out
+    # The tasks differ in their levels alone: with the same intercepts the pooled model is as good.
+    assert tried["pooled, same choices"].held_out == pytest.approx(tried["better"].held_out, rel=0.05)
     assert tried["better"].held_out == pytest.approx(1.0, rel=0.1)  # the noise itself
     assert [row["model"] for row in rows_of([tried, tried])] == list(tried)
 
@@ -89,15 +101,18 @@ def test_weighing_noisy_periods_validates_better(noisy_split: Split) -> None:
 
 def tried_with(better: float, shrunk: float, plain: float) -> dict[str, Tried]:
     errors = {"pooled": 9.0, "single task": 9.0, "shrunk": shrunk, PLAIN: plain, "better": better}
+    errors |= dict.fromkeys(FAIR, 9.0)
     return {name: Tried(0.0, error, "") for name, error in errors.items()}
 
 
 def test_bars_hold_the_nearest_rival_and_school_its_noise() -> None:
-    (bar,) = bars_of("Sales", [tried_with(better=9.7, shrunk=9.8, plain=10.0)])
+    bar, fair = bars_of("Sales", [tried_with(better=9.7, shrunk=9.8, plain=10.0)])
     assert not bar.met
+    assert not fair.met
     assert bar.measured < 0
-    (bar,) = bars_of("Sales", [tried_with(better=8.0, shrunk=9.8, plain=10.0)])
+    bar, fair = bars_of("Sales", [tried_with(better=8.0, shrunk=9.8, plain=10.0)])
     assert bar.met
+    assert fair.met
     assert bar.measured == pytest.approx(0.1)
     (bar,) = bars_of("School", [tried_with(better=10.0, shrunk=9.0, plain=10.0)])
     assert bar.met

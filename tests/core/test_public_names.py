@@ -42,6 +42,7 @@ CORE = [
     "random_folds",
     "read_statistics",
     "read_statistics_folds",
+    "rival_models",
     "select",
     "shrunk_weights",
     "single_task_weights",

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import polars as pl
@@ -26,13 +26,14 @@ from ccmtl_core import (
     CCMTLModel,
     DataError,
     FitResult,
+    ModelChoices,
     SolveStatus,
     SufficientStatistics,
     TaskDataset,
     fit,
     statistics_frame,
 )
-from ccmtl_core.choices.model_choices import LOSS_SCALINGS, METRICS, STARTS
+from ccmtl_core.choices.model_choices import LossScaling, Metric, choice_texts
 from ccmtl_core.data.synthetic import syn
 from ccmtl_core.fitting.scoring import RULES
 from ccmtl_core.fitting.selection import FOLDS
@@ -83,21 +84,28 @@ def test_json_report_and_model_equal_a_fit_in_the_library(
 def test_the_model_s_choices_are_those_of_the_library(
     csv: Path, table: pl.DataFrame, tmp_path: Path, metric: str
 ) -> None:
-    chosen = ["--fit-intercept", "--loss-scaling", "spread", "--start", "shrunk", "--metric", metric]
+    chosen = ["--fit-intercept", "--loss-scaling", "spread", "--metric", metric]
     done = run(csv, *COLUMNS, "--fusion-strength", "0.5", *chosen, "--output", tmp_path / "m.npz")
     assert done.exit_code == 0, done.stderr
-    choices: dict[str, Any] = {"fit_intercept": True, "loss_scaling": "spread", "start": "shrunk"}
-    choices["metric"] = metric
+    choices: dict[str, Any] = {"fit_intercept": True, "loss_scaling": "spread", "metric": metric}
     expected = fit(_dataset(table), fusion_strength=0.5, **choices).model
     model = CCMTLModel.load(tmp_path / "m.npz")
     assert model.weights.tobytes() == expected.weights.tobytes()
     assert model.intercept.tobytes() == expected.intercept.tobytes()
-    refused = run(csv, *COLUMNS, "--fusion-strength", "0.5", "--loss-scaling", "root")
-    assert refused.exit_code == 1
-    assert "loss_scaling must be one of none, spread, residual" in refused.stderr
-    refused = run(csv, *COLUMNS, "--fusion-strength", "0.5", "--metric", "cosine")
-    assert refused.exit_code == 1
-    assert "metric must be one of euclidean, mahalanobis" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (["--loss-scaling", "residual"], "'residual' is not one of 'none', 'spread'"),
+        (["--metric", "cosine"], "'cosine' is not one of 'euclidean', 'mahalanobis'"),
+        (["--start", "shrunk"], "No such option: --start"),
+    ],
+)
+def test_a_choice_that_does_not_exist_is_a_wrong_command(csv: Path, wrong: list[str], message: str) -> None:
+    done = run(csv, *COLUMNS, "--fusion-strength", "0.5", *wrong)
+    assert done.exit_code == 2
+    assert message in " ".join(done.stderr.replace("│", " ").split())
 
 
 def _dataset(table: pl.DataFrame) -> TaskDataset:
@@ -116,16 +124,19 @@ def test_the_strength_is_chosen_as_the_library_chooses_it(
     expected = ccmtl_core.select(_dataset(table), [0.0, 1.0, 10.0, 1000.0], n_folds=3, fit_intercept=True)
     assert report["fusion_strength"] == expected.fusion_strength
     chosen = report["selection"]
-    assert [step["fusion_strength"] for step in chosen["path"]] == [0.0, 1.0, 10.0, 1000.0]
-    assert [step["error"] for step in chosen["path"]] == pytest.approx(expected.errors.tolist(), rel=1e-3)
-    for rival in ("pooled", "single_task", "shrunk"):
-        assert chosen["rivals"][rival] == pytest.approx(expected.rivals[rival].mean())
+    assert chosen["fusion_strengths"] == [0.0, 1.0, 10.0, 1000.0]
+    assert chosen["errors"] == pytest.approx(expected.errors.tolist(), rel=1e-3)
+    assert (chosen["folds"], chosen["order"]) == ("random", None)
+    assert set(chosen["rivals"]) == set(expected.rivals)
+    for rival, errors in expected.rivals.items():
+        assert chosen["rivals"][rival] == pytest.approx(errors.mean())
     model = CCMTLModel.load(model_file)
     assert np.allclose(model.weights, expected.fit.model.weights, atol=1e-2)
     assert np.allclose(model.intercept, expected.fit.model.intercept, atol=1e-2)
     people = run(csv, *COLUMNS, "--fusion-strength", "auto", "--folds", "contiguous")
-    assert "best of 21 strengths on 5 folds" in people.stdout
+    assert "best of 21 strengths on 5 contiguous folds by the order of rows" in people.stdout
     assert ", shrunk " in people.stdout
+    assert ", shrunk same choices " in people.stdout
 
 
 def test_a_plain_rival_that_did_better_is_named_as_in_the_service(tmp_path: Path) -> None:
@@ -137,13 +148,14 @@ def test_a_plain_rival_that_did_better_is_named_as_in_the_service(tmp_path: Path
     done = run(tmp_path / "noise.csv", *COLUMNS, *options, "--json")
     assert done.exit_code == 0, done.stderr
     report = json.loads(done.stdout)
-    least, error = min(report["selection"]["rivals"].values()), report["selection"]["error"]
+    chosen = report["selection"]
+    least, error = min(chosen["rivals"].values()), chosen["errors"][chosen["chosen"]]
     assert report["notes"][0] == (
-        "On the folds that chose the strength the plain rival shrunk (each drawn towards the pooled model) "
+        "On the folds that chose the strength the rival shrunk (each drawn towards the pooled model) "
         f"has a smaller error than this model, {least:.6g} against {error:.6g}: try fit_intercept true, "
         "loss_scaling spread, metric mahalanobis, or take the rival."
     )
-    assert "the plain rival shrunk" in run(tmp_path / "noise.csv", *COLUMNS, *options).stdout
+    assert "the rival shrunk" in run(tmp_path / "noise.csv", *COLUMNS, *options).stdout
 
 
 def test_statistics_by_fold_choose_too(table: pl.DataFrame, tmp_path: Path) -> None:
@@ -155,7 +167,7 @@ def test_statistics_by_fold_choose_too(table: pl.DataFrame, tmp_path: Path) -> N
     options = ["--fusion-strength", "0,3", "--json"]
     done = run("--statistics", tmp_path / "folds.csv", *options)
     assert done.exit_code == 0, done.stderr
-    errors = [step["error"] for step in json.loads(done.stdout)["selection"]["path"]]
+    errors = json.loads(done.stdout)["selection"]["errors"]
     assert errors == pytest.approx(ccmtl_core.select(data, [0.0, 3.0], folds=fold).errors.tolist(), rel=1e-3)
     frames[0].drop("fold").write_csv(tmp_path / "whole.csv")
     done = run("--statistics", tmp_path / "whole.csv", *options)
@@ -170,8 +182,21 @@ def test_one_held_out_part_has_no_standard_error(csv: Path) -> None:
     assert done.stderr.startswith("one_standard_error needs two or more held-out parts, and there is 1")
     best = run(csv, *COLUMNS, *options, "--json")
     assert best.exit_code == 0, best.stderr
-    steps = json.loads(best.stdout)["selection"]["path"]
-    assert [step["standard_error"] for step in steps] == [None, None]
+    assert json.loads(best.stdout)["selection"]["standard_errors"] == [None, None]
+
+
+@pytest.mark.parametrize("option", [["--folds", "random"], ["--n-folds", "5"], ["--rule", "best"]])
+def test_one_strength_leaves_nothing_to_choose(csv: Path, option: list[str]) -> None:
+    done = run(csv, *COLUMNS, "--fusion-strength", "1", *option)
+    assert done.exit_code == 2
+    said = " ".join(done.stderr.replace("│", " ").split())
+    assert f"{option[0]} would choose among several strengths, and --fusion-strength 1 is one" in said
+
+
+def test_a_strength_that_stands_twice_is_a_wrong_command_line(csv: Path) -> None:
+    done = run(csv, *COLUMNS, "--fusion-strength", "1,2,1.0")
+    assert done.exit_code == 2
+    assert "must name no number twice" in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize("text", ["much", "1,", "1;2", "Auto"])
@@ -263,12 +288,14 @@ def test_switches_are_shown_as_such(command: str) -> None:
     assert "bool" not in shown.lower()
 
 
-def test_the_help_shows_the_values_that_there_are() -> None:
-    command = NamedCommand("fit").imported()
-    options = {option.name: option.metavar for option in command.params}
-    known = {"folds": FOLDS, "rule": RULES, "solver": SOLVERS}
-    known |= {"loss_scaling": LOSS_SCALINGS, "start": STARTS, "metric": METRICS}
-    assert {name: options[name].split("|") for name in known} == {k: list(v) for k, v in known.items()}
+def test_the_help_says_what_the_library_says() -> None:
+    options = {option.name: option for option in NamedCommand("fit").imported().params}
+    for name, text in choice_texts().items():
+        assert options[name].help == text
+        assert options[name].default == getattr(ModelChoices(), name)
+    shown = CliRunner().invoke(cli, ["fit", "--help"], env={"COLUMNS": "200"}).stdout
+    for values in (FOLDS, RULES, SOLVERS, get_args(LossScaling), get_args(Metric)):
+        assert "|".join(values) in shown
 
 
 def test_a_missing_option_is_a_wrong_command_line(csv: Path) -> None:

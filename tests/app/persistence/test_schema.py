@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,10 +12,10 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import inspect, text
+from sqlalchemy import inspect, select, text
 
 from app.persistence.database import Database
-from app.persistence.models import Base
+from app.persistence.models import Base, TrainingJob
 from app.persistence.schema import SchemaOutOfDate, migration_config, prepare, require_current, upgrade
 from app.settings import Settings
 from tests.support.processes import PATIENCE
@@ -85,6 +86,21 @@ def test_numbers_go_on_from_the_versions_of_a_database_of_the_first_schema(empty
             1,
             3,
         ]
+
+
+def test_stored_requests_lose_the_choices_that_were_dropped(empty_database: Database) -> None:
+    config = migration_config()
+    with empty_database.write() as session:
+        config.attributes["connection"] = session.connection()
+        command.upgrade(config, "0001")
+        for statement in FIRST_SCHEMA_ROWS:
+            session.execute(text(statement))
+        old = json.dumps({"start": "shrunk", "loss_scaling": "residual", "lags": 7})
+        session.execute(text("UPDATE training_job SET request = :old WHERE id = 'job3'"), {"old": old})
+    upgrade(empty_database)
+    with empty_database.read() as session:
+        requests = session.scalars(select(TrainingJob.request).order_by(TrainingJob.id)).all()
+    assert requests == [{}, {"loss_scaling": "spread", "lags": 7}]
 
 
 def test_upgrade_twice_changes_nothing(database: Database) -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.rival_notes import rival_notes
 from app.training.evaluation import evaluate
-from app.training.schemas import TrainingJobRequest
 from ccmtl_core import CCMTLModel, SufficientStatistics, TaskDataset
 
 
@@ -72,32 +68,3 @@ def test_nothing_held_out_is_nothing_to_score() -> None:
     folds = SufficientStatistics.by_fold(data, np.array([0, 0]), 2)
     with pytest.raises(ValueError, match="no row is held out"):
         evaluate(CCMTLModel(np.zeros((1, 1)), data.task_ids, data.feature_names), *folds)
-
-
-@pytest.mark.parametrize(
-    ("chosen", "folds", "ahead", "lost"),
-    [
-        ({}, 0.9, 0.9, 2),
-        ({}, 0.9, 1.1, 1),
-        ({}, 1.1, 0.9, 1),
-        ({}, 0.9995, 1.0, 0),
-        ({"fit_intercept": True, "metric": "mahalanobis"}, 0.9, 1.1, 1),
-    ],
-)
-def test_a_note_names_what_was_not_chosen(
-    chosen: dict[str, Any], folds: float, ahead: float, lost: int
-) -> None:
-    choices = TrainingJobRequest(dataset="d", model="m", fusion_strength="auto", **chosen).model_choices
-    selection = {"errors": [2.0, 1.0], "chosen": 1, "rivals": {"pooled": folds, "shrunk": 3.0}}
-    metrics = {"rmse_mean_of_tasks": {"ccmtl": 1.0, "pooled": 2.0, "single_task": ahead, "zero": 2.0}}
-    notes = rival_notes(choices, metrics, selection, of_series=True)
-    assert len(notes) == lost
-    for note in notes:
-        assert ("the model is not behind" in note) == (lost == 1)
-        assert f"fit_intercept {'false' if chosen else 'true'}" in note
-        assert f"metric {'euclidean' if chosen else 'mahalanobis'}" in note
-        assert "against 1: try" in note or "the model is not behind: try" in note
-    assert rival_notes(choices, {}, None, of_series=True) == []
-    alone = rival_notes(choices, {}, {**selection, "rivals": {"shrunk": 0.5}}, of_series=False)
-    assert "0.5 against 1" in alone[0]
-    assert "lags" not in alone[0]

@@ -118,7 +118,7 @@ def test_the_model_s_choices_reach_the_fit_the_database_and_the_forecasts(
     run: Run, client: TestClient
 ) -> None:
     add_series(client, content=sales_csv())
-    choices: dict[str, Any] = {"fit_intercept": True, "loss_scaling": "spread", "start": "shrunk"}
+    choices: dict[str, Any] = {"fit_intercept": True, "loss_scaling": "spread"}
     version = run.trained(lags=3, fusion_strength=5.0, tolerance=1e-6, **choices)
     assert {name: version["configuration"][name] for name in choices} == choices
     expected = fit(lagged(3, N_DAYS), fusion_strength=5.0, tolerance=1e-6, **choices)
@@ -151,7 +151,9 @@ def test_metrics_are_those_of_a_fit_on_the_earlier_half(run: Run, client: TestCl
     assert metrics["rmse_mean_of_tasks"]["ccmtl"] == pytest.approx(by_hand, rel=1e-6)
     zero = np.sqrt((SALES[:, 16:] ** 2).mean(axis=1)).mean()
     assert metrics["rmse_mean_of_tasks"]["zero"] == pytest.approx(zero, rel=1e-9)
-    assert set(metrics["rmse_mean_of_tasks"]) == {"ccmtl", "pooled", "single_task", "zero"}
+    assert set(metrics["rmse_mean_of_tasks"]) == {
+        "ccmtl", "pooled", "single_task", "pooled_same_choices", "single_task_same_choices", "zero"
+    }  # fmt: skip
     assert metrics["first_held_out"] == "2025-01-17T00:00:00"
     assert (metrics["n_train_rows"], metrics["n_test_rows"]) == (168, 168)
     assert metrics["n_tasks_scored"] == N_PRODUCTS
@@ -206,7 +208,6 @@ def test_a_version_says_how_it_was_made(run: Run, client: TestClient) -> None:
         "n_neighbors": 10,
         "fit_intercept": False,
         "loss_scaling": "none",
-        "start": "least_squares",
         "metric": "euclidean",
         "accept_gaps": False,
         "holdout": 0.5,
@@ -230,8 +231,11 @@ def test_the_strength_is_chosen_on_the_rows_for_training_alone(run: Run, client:
     assert chosen["fusion_strengths"][chosen["chosen"]] == report["fusion_strength"]
     assert chosen["largest_gap"] <= 1e-3
     assert (chosen["folds"], chosen["n_folds"], chosen["rule"]) == ("rolling", 3, "best")
-    for rival in ("pooled", "single_task", "shrunk"):
-        assert chosen["rivals"][rival] == pytest.approx(expected.rivals[rival].mean(), rel=1e-6)
+    assert chosen["order"] == "time"
+    assert set(chosen["rivals"]) == set(expected.rivals)
+    for rival, errors in expected.rivals.items():
+        assert chosen["rivals"][rival] == pytest.approx(errors.mean(), rel=1e-6)
+    assert {"shrunk", "shrunk_same_choices"} < set(version["metrics"]["rmse_mean_of_tasks"])
     everything = fit(lagged(2, N_DAYS, lags=2), fusion_strength=report["fusion_strength"], tolerance=1e-6)
     assert np.allclose(weights(client, 2), everything.model.weights, atol=1e-4)
     error = version["metrics"]["rmse_mean_of_tasks"]["ccmtl"]
@@ -300,7 +304,7 @@ def test_regression_rows_are_folded_at_random(run: Run, client: TestClient) -> N
     add_regression(client)
     version = run.trained(dataset="rows", fusion_strength="auto", n_folds=2, rule="one_standard_error")
     chosen = version["report"]["selection"]
-    assert (chosen["folds"], chosen["rule"]) == ("random", "one_standard_error")
+    assert (chosen["folds"], chosen["order"], chosen["rule"]) == ("random", None, "one_standard_error")
     assert chosen["errors"][0] == pytest.approx(chosen["rivals"]["single_task"], rel=1e-6)
     without = run.trained(dataset="rows", fusion_strength=[0, 1e6], n_folds=2, holdout=None)
     assert without["metrics"] is None
@@ -310,7 +314,7 @@ def test_regression_rows_are_folded_at_random(run: Run, client: TestClient) -> N
 @pytest.mark.parametrize("holdout", [None, 0.5])
 @pytest.mark.parametrize(
     "other",
-    [{"loss_scaling": "spread", "start": "shrunk"}, {"loss_scaling": "residual", "metric": "mahalanobis"}],
+    [{"loss_scaling": "spread"}, {"loss_scaling": "spread", "metric": "mahalanobis"}],
 )
 def test_models_with_intercepts_are_served_with_them(
     run: Run, client: TestClient, holdout: float | None, other: dict[str, str]

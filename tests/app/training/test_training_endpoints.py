@@ -17,8 +17,10 @@ from app.jobs import queue
 from app.persistence.database import Database
 from app.persistence.models import JobState, TrainingJob
 from app.persistence.storage import Storage
-from app.training import schemas, service
-from ccmtl_core.solver import objective
+from app.training import service
+from app.training.schemas import TrainingJobRequest
+from ccmtl_core import ModelChoices
+from ccmtl_core.choices.model_choices import choice_texts
 from tests.support.training import add_regression, add_series, job, series_csv, upload
 
 JSON = "application/json"
@@ -77,7 +79,6 @@ def test_a_job_is_queued_with_all_defaults_filled_in(client: TestClient) -> None
         "n_neighbors": 10,
         "fit_intercept": False,
         "loss_scaling": "none",
-        "start": "least_squares",
         "metric": "euclidean",
         "lags": None,
         "accept_gaps": False,
@@ -119,7 +120,8 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"fusion_strength": "auto", "n_folds": 4}, "body.n_folds"),
     ({"fit_intercept": 1}, "body.fit_intercept"),
     ({"loss_scaling": "variance"}, "body.loss_scaling"),
-    ({"start": "pooled"}, "body.start"),
+    ({"loss_scaling": "residual"}, "body.loss_scaling"),
+    ({"start": "shrunk"}, "body.start"),
     ({"metric": "cosine"}, "body.metric"),
     ({"n_neighbors": 0}, "body.n_neighbors"),
     ({"n_neighbors": 2.5}, "body.n_neighbors"),
@@ -472,5 +474,29 @@ def test_a_request_reads_no_rows(client: TestClient, monkeypatch: pytest.MonkeyP
     assert locations(post(client, job(dataset="rows", holdout=0.1))) == ["body.holdout"]
 
 
-def test_the_bounds_of_a_strength_are_those_of_the_library() -> None:
-    assert (schemas.MIN_STRENGTH, schemas.MAX_STRENGTH) == (objective.MIN_STRENGTH, objective.MAX_STRENGTH)
+def test_a_choice_that_was_taken_out_is_said_to_be(client: TestClient) -> None:
+    add_series(client)
+    (fault,) = post(client, job(start="shrunk")).json()["errors"]
+    assert fault["message"] == "there is no such choice any more: it made no model better; leave it out"
+    (fault,) = post(client, job(loss_scaling="residual")).json()["errors"]
+    assert "'none' or 'spread'" in fault["message"]
+
+
+@pytest.mark.parametrize("field", [{"folds": "rolling"}, {"n_folds": 5}, {"rule": "best"}])
+def test_one_strength_leaves_nothing_to_choose(client: TestClient, field: dict[str, Any]) -> None:
+    add_series(client)
+    answer = post(client, job(fusion_strength=2.0, **field))
+    assert answer.status_code == 422
+    (fault,) = answer.json()["errors"]
+    assert fault["location"] == f"body.{next(iter(field))}"
+    assert fault["message"].startswith(
+        "says how one of several strengths is chosen, and `fusion_strength` is one"
+    )
+    assert post(client, job(fusion_strength=2.0, folds=None)).status_code == 202
+
+
+def test_the_reference_says_of_choices_what_the_library_says() -> None:
+    properties = TrainingJobRequest.model_json_schema()["properties"]
+    for name, text in choice_texts().items():
+        assert properties[name]["description"] == text
+        assert properties[name]["default"] == getattr(ModelChoices(), name)

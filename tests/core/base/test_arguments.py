@@ -178,10 +178,10 @@ def test_numbers_and_truth_values_of_numpy_are_as_good(call: Callable[..., Any])
     np.testing.assert_array_equal(one.intercept, other.intercept)
 
 
-def test_neighbours_of_a_given_graph_are_not_asked_for() -> None:
+def test_a_given_graph_is_taken_whatever_the_number_of_neighbours() -> None:
     two: Any = np.int32(2)
     graph = nearest_neighbour_graph(FIRST.model.weights, two)
-    np.testing.assert_array_equal(by_fit(graph=graph, n_neighbors=None).graph.edges, graph.edges)
+    np.testing.assert_array_equal(by_fit(graph=graph, n_neighbors=4).graph.edges, graph.edges)
 
 
 @pytest.mark.parametrize(

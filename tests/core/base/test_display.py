@@ -41,7 +41,7 @@ FEATURES = "40 features [x_1, x_2, x_3, x_4, x_5, …]"
         (RESULT.model, [f"CCMTLModel(200 tasks, {FEATURES})"]),
         (RESULT.report, ["SolveReport(converged, gap ", " of 0.0001, objective ", " rounds)"]),
         (RESULT.graph, [f"TaskGraph(200 tasks, {len(RESULT.graph.edges):,} edges)"]),
-        (SELECTION, ["Selection(200 tasks", "fusion_strength 1 of 3, error ", " on 3 folds (pooled "]),
+        (SELECTION, ["Selection(200 tasks", "fusion_strength 1 of 3, ", " on 3 random folds, best rival "]),
         (PATH, ["FusionPath(200 tasks, 2 fusion_strengths from 0 to 1e+04, 5 to 200 groups, largest gap "]),
         (PATH.points[0], ["PathPoint(fusion_strength 0, 200 groups, gap ", ", converged)"]),
         (random_coefficients(STATISTICS), ["RandomCoefficients(40 features, noise "]),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import fields
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ from ccmtl_core import (
     shrunk_weights,
     single_task_weights,
 )
-from ccmtl_core.choices.model_choices import inverse_spread
+from ccmtl_core.choices.model_choices import ChoiceKeywords, choice_texts, inverse_spread
 
 every_form = pytest.mark.parametrize("form", [SufficientStatistics, TriangularStatistics])
 
@@ -107,28 +107,15 @@ def test_adding_a_constant_to_a_task_moves_its_intercept_alone() -> None:
     assert after.intercept[0] - before.intercept[0] == pytest.approx(100.0, abs=1e-4)
 
 
-@every_form
-def test_a_shrunk_start_is_what_graph_and_solve_begin_with(form: Any) -> None:
-    statistics = form.from_dataset(tasks())
-    prepared = ModelChoices(start="shrunk").prepare(statistics)
-    np.testing.assert_allclose(prepared.start, shrunk_weights(statistics, 1.0))
-    plain, shrunk = (
-        fit(statistics, fusion_strength=0.0, n_neighbors=2, start=start)
-        for start in ("least_squares", "shrunk")
-    )
-    assert shrunk.report.objective == pytest.approx(plain.report.objective, rel=2e-4)
-    assert plain.graph.edges.tolist() != shrunk.graph.edges.tolist()
-
-
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("fit_intercept", [False, True])
-def test_without_fusion_any_start_ends_at_each_task_alone(seed: int, fit_intercept: bool) -> None:
+def test_without_fusion_each_task_is_alone(seed: int, fit_intercept: bool) -> None:
     data = tasks(seed, n_tasks=30)
     narrow = TaskDataset(
         np.hstack([data.X, data.X[:, :1]]), data.y, data.offsets, data.task_ids, ("a", "b", "c")
     )
-    choices: dict[str, Any] = {"fit_intercept": fit_intercept, "start": "shrunk"}
-    result = fit(narrow, fusion_strength=0.0, n_neighbors=3, tolerance=1e-9, **choices)
+    choices = ModelChoices(fit_intercept=fit_intercept, n_neighbors=3)
+    result = fit(narrow, fusion_strength=0.0, choices=choices, tolerance=1e-9)
     statistics = SufficientStatistics.from_dataset(narrow)
     alone = single_task_weights(statistics.centred if fit_intercept else statistics)
     np.testing.assert_allclose(result.model.weights[:-1], alone[:-1], rtol=1e-9, atol=1e-9)
@@ -164,8 +151,7 @@ def test_a_shrinkage_that_makes_no_sense_is_refused(shrinkage: float) -> None:
 
 
 @every_form
-@pytest.mark.parametrize("scaling", ["spread", "residual"])
-def test_scalings_keep_what_rows_weigh(form: Any, scaling: str) -> None:
+def test_scaling_keeps_what_rows_weigh(form: Any) -> None:
     """Tasks of equal noise, every second one with rows that weigh 100: the noise of a row is the same."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 200, 1))
@@ -174,24 +160,44 @@ def test_scalings_keep_what_rows_weigh(form: Any, scaling: str) -> None:
     heavy = np.arange(40) % 2 == 1
     weight = np.where(heavy, 100.0, 1.0)[data.task_index]
     statistics = form.from_dataset(data, weight)
-    scaled = ModelChoices(loss_scaling=scaling).prepare(statistics).statistics
+    scaled = ModelChoices(loss_scaling="spread").prepare(statistics).statistics
     factor = scaled.yty / statistics.yty
     assert np.median(factor[heavy]) == pytest.approx(1.0, abs=0.05)
     assert np.median(factor[~heavy]) == pytest.approx(1.0, abs=0.05)
 
 
-def test_statistics_without_sums_are_scaled_by_their_residuals_too() -> None:
-    whole = SufficientStatistics.from_dataset(tasks())
-    without = replace(whole, weight=None, x_sum=None, y_sum=None)
-    choices = ModelChoices(loss_scaling="residual")
-    np.testing.assert_array_equal(choices.prepare(without).start, choices.prepare(whole).start)
+def test_choices_by_name_change_those_of_the_object() -> None:
+    data = tasks()
+    choices = ModelChoices(fit_intercept=True, n_neighbors=3)
+    by_name = fit(data, 1.0, fit_intercept=True, n_neighbors=3)
+    for other in (fit(data, 1.0, choices=choices), fit(data, 1.0, choices=ModelChoices(True), n_neighbors=3)):
+        assert other.model.weights.tobytes() == by_name.model.weights.tobytes()
+        assert other.model.intercept.tobytes() == by_name.model.intercept.tobytes()
+
+
+def test_a_keyword_that_is_no_choice_is_named() -> None:
+    wrong: dict[str, Any]
+    for wrong, message in (
+        ({"fit_intercpt": True}, "no argument or choice 'fit_intercpt'; did you mean fit_intercept?"),
+        ({"start": "shrunk"}, "no argument or choice 'start'; the choices are fit_intercept, loss_"),
+        ({"choices": {"metric": "mahalanobis"}}, "choices must be ModelChoices, not dict"),
+    ):
+        with pytest.raises(ParameterError) as caught:
+            fit(tasks(), 1.0, **wrong)
+        assert message in str(caught.value)
+
+
+def test_keywords_are_the_fields_of_the_object() -> None:
+    assert get_type_hints(ChoiceKeywords) == get_type_hints(ModelChoices)
+    assert list(choice_texts()) == [field.name for field in fields(ModelChoices)]
+    assert all(text.endswith(".") for text in choice_texts().values())
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"loss_scaling": "variance"}, "loss_scaling must be one of none, spread, residual; not 'variance'"),
-        ({"start": "zero"}, "start must be one of least_squares, shrunk"),
+        ({"loss_scaling": "variance"}, "loss_scaling must be one of none, spread; not 'variance'"),
+        ({"loss_scaling": "residual"}, "loss_scaling must be one of none, spread; not 'residual'"),
         ({"metric": "cosine"}, "metric must be one of euclidean, mahalanobis; not 'cosine'"),
         ({"fit_intercept": 1}, "fit_intercept must be True or False"),
     ],
@@ -208,7 +214,7 @@ def test_statistics_without_sums_can_have_neither_intercept_nor_scaling() -> Non
     bare = SufficientStatistics(
         whole.gram, whole.xty, whole.yty, whole.n_samples, whole.task_ids, whole.feature_names
     )
-    assert fit(bare, fusion_strength=1.0, start="shrunk").model.weights.shape == (13, 2)
+    assert fit(bare, fusion_strength=1.0).model.weights.shape == (13, 2)
     for choice in ({"fit_intercept": True}, {"loss_scaling": "spread"}):
         with pytest.raises(DataError, match="no sums of x and y"):
             fit(bare, fusion_strength=1.0, **choice)  # type: ignore[arg-type]

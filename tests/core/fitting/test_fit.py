@@ -133,3 +133,15 @@ def test_weights_to_begin_from_are_one_finite_row_for_each_task() -> None:
         fit(instance.dataset, fusion_strength=1.0, initial_weights=np.zeros((2, 2)))
     with pytest.raises(DataError, match="must be finite"):
         fit(instance.dataset, fusion_strength=1.0, initial_weights=np.full((10, 2), np.nan))
+
+
+def test_all_fused_in_several_components_is_said_not_to_be_one_model() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((12, 20, 2))
+    slopes = np.where(np.arange(12)[:, None] < 6, 100.0, -100.0) * np.ones((12, 2))
+    data = TaskDataset.from_arrays(X, np.einsum("tnp,tp->tn", X, slopes) + rng.standard_normal((12, 20)))
+    (note,) = fit(data, 1e9, n_neighbors=3).report.notes
+    assert "into 2 models and not one" in note
+    assert "A larger n_neighbors can join them" in note
+    assert fit(data, 1e9, n_neighbors=8).report.notes == ()
+    assert fit(data, 0.01, n_neighbors=3).report.notes == ()

@@ -10,6 +10,7 @@ from joblib import parallel_config
 
 from ccmtl_core import (
     DataError,
+    ModelChoices,
     ParameterError,
     SufficientStatistics,
     TaskDataset,
@@ -18,6 +19,7 @@ from ccmtl_core import (
     fit_path,
     nearest_neighbour_graph,
     pooled_weights,
+    rival_models,
     select,
     shrunk_weights,
     single_task_weights,
@@ -166,8 +168,8 @@ def test_rolling_origins_forecast_each_block_from_those_before(dataset: TaskData
     [
         {"fit_intercept": True},
         {"loss_scaling": "spread"},
-        {"start": "shrunk", "fit_intercept": True, "loss_scaling": "spread"},
-        {"metric": "mahalanobis", "fit_intercept": True, "loss_scaling": "residual"},
+        {"fit_intercept": True, "loss_scaling": "spread"},
+        {"metric": "mahalanobis", "fit_intercept": True, "loss_scaling": "spread"},
     ],
 )
 def test_model_choices_are_made_in_each_fold(
@@ -200,6 +202,83 @@ def test_the_shrunk_rival_is_shrunk_as_is_best_on_the_folds(
     assert selection.rivals["shrunk"].mean() < selection.rivals["single_task"].mean()
 
 
+@pytest.mark.parametrize(
+    "choices",
+    [
+        ModelChoices(fit_intercept=True, loss_scaling="spread", n_neighbors=29),
+        ModelChoices(metric="mahalanobis", n_neighbors=29),
+    ],
+)
+def test_rivals_are_fitted_plain_and_with_the_same_choices(
+    folds: list[SufficientStatistics], choices: ModelChoices
+) -> None:
+    result = select(folds, [1.0, 10.0], choices=choices)
+    assert result.shrinkages.keys() == {"shrunk", "shrunk_same_choices"}
+    for f, training in enumerate(training_statistics(folds)):
+        models = rival_models(training, choices, result.shrinkages)
+        assert models.keys() == result.rivals.keys()
+        for name, model in models.items():
+            squared = folds[f].squared_error(model.weights, model.intercept)
+            error = mean_of_task_rmse(squared, folds[f].n_samples)
+            assert result.rivals[name][f] == pytest.approx(error, rel=1e-9)
+        same = models["pooled_same_choices"]
+        assert (same.weights == same.weights[0]).all()
+        assert bool(same.intercept.any()) is choices.fit_intercept
+        assert not models["pooled"].intercept.any()
+    # All fused with the choices, and each alone with them, are what those rivals are.
+    ends = select(folds, [0.0, 1e9], choices=choices).fold_errors
+    np.testing.assert_allclose(ends[:, 0], result.rivals["single_task_same_choices"], rtol=1e-6)
+    np.testing.assert_allclose(ends[:, 1], result.rivals["pooled_same_choices"], rtol=1e-6)
+
+
+def test_without_choices_rivals_of_the_same_choices_are_the_plain_ones(selection: Selection) -> None:
+    for name in ("pooled", "single_task", "shrunk"):
+        assert (selection.rivals[name] == selection.rivals[f"{name}_same_choices"]).all()
+
+
+def test_the_order_that_folds_went_by_is_told(dataset: TaskDataset) -> None:
+    when = np.arange(len(dataset.y))
+    for options, expected in (
+        ({}, ("random", None)),
+        ({"folds": "rolling"}, ("rolling", "rows")),
+        ({"folds": "contiguous"}, ("contiguous", "rows")),
+        ({"folds": "rolling", "time": when}, ("rolling", "time")),
+        ({"folds": when % 3}, ("given", None)),
+    ):
+        more = {} if isinstance(options.get("folds"), np.ndarray) else {"n_folds": 2}
+        result = select(dataset, [0.0, 10.0], **more, **options)  # type: ignore[arg-type]
+        assert (result.folds, result.order) == expected
+    blocks = SufficientStatistics.by_fold(dataset, contiguous_folds(dataset, 3), 3)
+    result = select(blocks, [0.0, 10.0], folds="rolling")
+    assert (result.folds, result.order) == ("rolling", "statistics")
+    assert "on 2 rolling folds by statistics" in repr(result)
+
+
+def test_arguments_without_effect_are_refused(
+    dataset: TaskDataset, folds: list[SufficientStatistics]
+) -> None:
+    n = len(dataset.y)
+    wrong: dict[str, Any]
+    for data, wrong, message in (
+        (dataset, {"time": np.arange(n)}, "time has no effect with random folds"),
+        (dataset, {"folds": "rolling", "rng": np.random.default_rng(0)}, "rng has no effect with rolling"),
+        (
+            dataset,
+            {"folds": np.arange(n) % 3, "n_folds": 3},
+            "n_folds has no effect with the fold of",
+        ),
+        (folds, {"n_folds": 4}, "n_folds has no effect with statistics, which are folds already"),
+        (folds, {"folds": "rolling", "time": np.arange(n)}, "time has no effect with statistics"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            select(data, [0.0, 1.0], **wrong)
+
+
+def test_a_strength_that_stands_twice_is_refused(folds: list[SufficientStatistics]) -> None:
+    with pytest.raises(ParameterError, match="fusion_strengths must hold no number twice"):
+        select(folds, [1.0, 2.0, 1.0])
+
+
 def test_another_score_can_choose(dataset: TaskDataset) -> None:
     result = select(dataset, STRENGTHS, n_folds=3, score=rmse_over_rows)
     assert result.fold_errors[0, 0] != select(dataset, STRENGTHS, n_folds=3).fold_errors[0, 0]
@@ -220,9 +299,11 @@ def test_one_standard_error_takes_the_most_fused_of_the_good_ones() -> None:
 def test_one_held_out_part_has_no_standard_error(dataset: TaskDataset) -> None:
     blocks = SufficientStatistics.by_fold(dataset, contiguous_folds(dataset, 2), 2)
     told: list[SelectionProgress] = []
-    for data in (dataset, blocks):
-        with pytest.raises(ParameterError, match="one_standard_error needs two or more held-out parts, and"):
-            select(data, folds="rolling", n_folds=1, rule="one_standard_error", on_progress=told.append)
+    options: dict[str, Any] = {"folds": "rolling", "rule": "one_standard_error", "on_progress": told.append}
+    with pytest.raises(ParameterError, match="one_standard_error needs two or more held-out parts, and"):
+        select(dataset, n_folds=1, **options)
+    with pytest.raises(ParameterError, match="one_standard_error needs two or more held-out parts, and"):
+        select(blocks, **options)
     assert told == []
     best = select(dataset, [0.0, 1.0], folds="rolling", n_folds=1)
     assert best.fold_errors.shape == (1, 2)
@@ -258,7 +339,7 @@ def test_an_error_in_the_caller_ends_it(folds: list[SufficientStatistics]) -> No
         *(
             ({"folds": folds, "n_folds": wrong}, "n_folds must be an integer, not ")
             for folds in ("random", "contiguous", "rolling")
-            for wrong in ("5", 2.5, True, None)
+            for wrong in ("5", 2.5, True)
         ),
         ({"folds": "rolling", "n_folds": 0}, "at least one fold is needed, not 0"),
         ({"fusion_strengths": [-1.0]}, "0, or from 1e-100 to 1e100"),

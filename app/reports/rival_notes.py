@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
+
+from ccmtl_core import ModelChoices
+from ccmtl_core.choices.model_choices import LossScaling, Metric
+from ccmtl_core.fitting.rivals import SAME_CHOICES
 
 ACCURACY = 1e-3
 """Smaller relative differences of errors can be the solver's rounding, and are passed over."""
@@ -14,11 +18,7 @@ _IN_WORDS = {
     "shrunk": "shrunk (each drawn towards the pooled model)",
     "zero": "zero (always 0)",
 }
-_CHOICES = {
-    "fit_intercept": (False, True),
-    "loss_scaling": ("none", "spread"),
-    "metric": ("euclidean", "mahalanobis"),
-}
+_CHOICES = {"fit_intercept": (False, True), "loss_scaling": get_args(LossScaling), "metric": get_args(Metric)}
 
 
 class _Comparison(NamedTuple):
@@ -33,7 +33,7 @@ class _Comparison(NamedTuple):
 
 
 def rival_notes(
-    choices: Mapping[str, Any],
+    choices: ModelChoices,
     metrics: Mapping[str, Any],
     selection: Mapping[str, Any] | None,
     *,
@@ -43,13 +43,13 @@ def rival_notes(
 
     Parameters
     ----------
-    choices : mapping
-        What was fitted, as :class:`ccmtl_core.ModelChoices` names it; the other choices can still be tried.
+    choices : ModelChoices
+        What was fitted; the other choices can still be tried.
     metrics : mapping
         Of the held-out rows, as :func:`app.training.evaluation.evaluate` gives them; empty without.
     selection : mapping, optional
         ``errors`` of the strengths, the place ``chosen`` among them and the errors of the ``rivals``, as
-        :func:`app.training.strength_choice.described` gives them, where a strength was chosen.
+        :func:`app.reports.selection_report.described` gives them, where a strength was chosen.
     of_series : bool
         Whether there are lags to change.
 
@@ -68,7 +68,7 @@ def rival_notes(
     won = [f"; {c.where} the model is not behind" for c in found if not c.is_lost]
     advice = _to_try(choices, is_chosen=selection is not None, of_series=of_series)
     return [
-        f"{c.where.capitalize()} the plain rival {_IN_WORDS[c.rival]} has a smaller error than this model, "
+        f"{c.where.capitalize()} the rival {_in_words(c.rival)} has a smaller error than this model, "
         f"{c.least:.6g} against {c.error:.6g}{''.join(won)}: {advice}."
         for c in found
         if c.is_lost
@@ -80,10 +80,15 @@ def _compared(where: str, error: float, rivals: Mapping[str, float]) -> _Compari
     return _Comparison(where, error, best, rivals[best])
 
 
-def _to_try(choices: Mapping[str, Any], *, is_chosen: bool, of_series: bool) -> str:
+def _in_words(rival: str) -> str:
+    name = rival.removesuffix(SAME_CHOICES)
+    return _IN_WORDS[name] + (" with the same choices" if name != rival else "")
+
+
+def _to_try(choices: ModelChoices, *, is_chosen: bool, of_series: bool) -> str:
     others = []
     for name, (usual, other) in _CHOICES.items():
-        value = other if choices[name] == usual else usual
+        value = other if getattr(choices, name) == usual else usual
         others.append(f"{name} {str(value).lower()}")
     if not is_chosen:
         others.append('fusion_strength "auto"')
