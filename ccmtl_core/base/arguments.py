@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from ccmtl_core.base.arrays import is_whole
 from ccmtl_core.base.exceptions import ParameterError
 
 
@@ -18,6 +21,16 @@ def check_kind(value: object, what: str, *kinds: type, hint: str = "") -> None:
     if not isinstance(value, kinds):
         wanted = " or ".join(kind.__name__ for kind in kinds)
         raise ParameterError(f"{what} must be {wanted}, not {type(value).__name__}{hint and ': '}{hint}")
+
+
+def check_integer(value: Any, what: str, least: int | None = None, most: int | None = None) -> None:
+    """Raise a ParameterError unless the value is an integer in this range."""
+    if not is_whole(value):
+        raise ParameterError(f"{what} must be an integer, not {value!r}")
+    if least is not None and value < least:
+        raise ParameterError(f"{what} must be at least {least}, not {value}")
+    if most is not None and value > most:
+        raise ParameterError(f"{what} must be at most {most}, not {value}")
 
 
 def check_callback(value: object, what: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ccmtl_core.base.arguments import check_kind
+from ccmtl_core.base.arguments import check_integer, check_kind
 from ccmtl_core.base.arrays import (
     all_finite,
     as_float64,
@@ -40,8 +40,7 @@ FOLDS_OF_FEW_ROWS = 100
 def check_sizes(n_tasks: int, n_features: int) -> None:
     """Raise an error unless both numbers are integers of at least 1."""
     for name, value in (("n_tasks", n_tasks), ("n_features", n_features)):
-        if not is_whole(value):
-            raise ParameterError(f"{name} must be an integer, not {value!r}")
+        check_integer(value, name)
     if n_tasks < 1 or n_features < 1:
         raise DataError("statistics need at least one task and one feature")
 

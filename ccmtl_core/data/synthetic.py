@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ccmtl_core.base.arguments import check_integer
 from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.data.task_dataset import TaskDataset
@@ -82,8 +83,7 @@ def syn(
     counts = {"n_tasks": n_tasks, "n_features": n_features, "n_samples": n_samples, "n_clusters": n_clusters}
     spreads = {"center_spread": center_spread, "task_spread": task_spread, "noise": noise}
     for name, count in counts.items():
-        if count < 1:
-            raise ParameterError(f"{name} must be at least 1, not {count}")
+        check_integer(count, name, least=1)
     for name, spread in spreads.items():
         if not (np.isfinite(spread) and spread >= 0):
             raise ParameterError(f"{name} must be finite and not negative, not {spread}")
@@ -141,8 +141,7 @@ def scale_syn(
     >>> tasks.dataset.n_tasks, int(tasks.cluster.max()) + 1
     (250, 3)
     """
-    if tasks_per_cluster < 1:
-        raise ParameterError(f"tasks_per_cluster must be at least 1, not {tasks_per_cluster}")
+    check_integer(tasks_per_cluster, "tasks_per_cluster", least=1)
     return syn(
         rng,
         n_tasks=n_tasks,

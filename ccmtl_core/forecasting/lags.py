@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ccmtl_core.base.arrays import is_real, is_whole
+from ccmtl_core.base.arguments import check_integer
+from ccmtl_core.base.arrays import is_real
 from ccmtl_core.base.display import counted, shown
 from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import FloatArray, IntArray
@@ -182,10 +183,7 @@ def _checked_lags(panel: SeriesPanel, n_lags: int, n_targets: int = 0) -> int:
     """Check that some series has ``n_lags`` values and ``n_targets`` after them."""
     if not isinstance(panel, SeriesPanel):
         raise ParameterError(f"panel must be a SeriesPanel, not {type(panel).__name__}")
-    if not is_whole(n_lags):
-        raise ParameterError(f"n_lags must be an integer, not {n_lags!r}")
-    if n_lags < 1:
-        raise ParameterError(f"n_lags must be at least 1, not {n_lags}")
+    check_integer(n_lags, "n_lags", least=1)
     longest = int(np.diff(panel.offsets).max(initial=0))
     if n_lags > longest - n_targets:
         raise ParameterError(

@@ -11,14 +11,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ccmtl_core.base.arguments import check_kind
+from ccmtl_core.base.arguments import check_integer, check_kind
 from ccmtl_core.base.arrays import (
     all_finite,
     as_float64,
     as_integers,
     checked_names,
     column_names,
-    is_whole,
     read_only,
     refuse,
     refuse_each,
@@ -185,8 +184,7 @@ class SeriesPanel(FrozenValue):
             raise ParameterError(f"fill method must be 'zero', not {method!r}")
         if start not in ("dataset", "series"):
             raise ParameterError(f"start must be 'dataset' or 'series', not {start!r}")
-        if not is_whole(max_rows):
-            raise ParameterError(f"max_rows must be an integer, not {max_rows!r}")
+        check_integer(max_rows, "max_rows")
         if not len(self.values):
             return self, 0
         first = self._first_periods(start)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ccmtl_core.base.arrays import as_float64, as_shape, is_whole
-from ccmtl_core.base.exceptions import DataError, ParameterError
+from ccmtl_core.base.arguments import check_integer
+from ccmtl_core.base.arrays import as_float64, as_shape
+from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.model.ccmtl_model import predict_rows
 
@@ -54,12 +55,7 @@ def recursive_forecast(
     if W.shape[1] == 0:
         raise DataError(f"weights_rows and lags must have at least one lag; got {W.shape}")
     added = None if intercept is None else as_shape(intercept, (len(W),), "intercept")
-    if not is_whole(h):
-        raise ParameterError(f"h must be an integer, not {h!r}")
-    if h < 1:
-        raise ParameterError(f"h must be at least 1, not {h}")
-    if h > MAX_PERIODS_AHEAD:
-        raise ParameterError(f"h must be at most {MAX_PERIODS_AHEAD}, not {h}")
+    check_integer(h, "h", 1, MAX_PERIODS_AHEAD)
     every_row = np.arange(len(W))
     forecast = np.empty((len(W), h))
     for step in range(h):

@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.spatial import KDTree
 
+from ccmtl_core.base.arguments import check_integer
 from ccmtl_core.base.arrays import as_float64, as_integers, frozen, is_whole
 from ccmtl_core.base.display import counted, shown
 from ccmtl_core.base.exceptions import DataError, ParameterError
@@ -231,8 +232,7 @@ def nearest_neighbour_graph(weights: ArrayLike, n_neighbors: int = 10) -> TaskGr
 
 def check_neighbors(n_neighbors: int) -> None:
     """Refuse a number of neighbours that is no integer, or below 1."""
-    if not is_whole(n_neighbors):
-        raise ParameterError(f"n_neighbors must be an integer, not {n_neighbors!r}")
+    check_integer(n_neighbors, "n_neighbors")
     if n_neighbors < 1:
         raise ParameterError(f"n_neighbors must be 1 or more, not {n_neighbors}")
 

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ccmtl_core.base.arguments import check_kind
-from ccmtl_core.base.arrays import as_array, distinct_moments, is_whole
+from ccmtl_core.base.arguments import check_integer, check_kind
+from ccmtl_core.base.arrays import as_array, distinct_moments
 from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.types import IntArray
 from ccmtl_core.data.task_dataset import TaskDataset
@@ -158,8 +158,7 @@ def _place(dataset: TaskDataset) -> IntArray:
 
 def check_number(n_folds: int, least: int = 2) -> None:
     """Refuse a number of folds that is none, or too small to hold one out."""
-    if not is_whole(n_folds):
-        raise ParameterError(f"n_folds must be an integer, not {n_folds!r}")
+    check_integer(n_folds, "n_folds")
     if n_folds < least:
         needed = "one fold is" if least == 1 else "two folds are"
         raise ParameterError(f"at least {needed} needed, not {n_folds!r}")
