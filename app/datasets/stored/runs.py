@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 
-_END = pl.col("first") + pl.col("length")
-
 
 def runs_of(unique_ids: pl.Series, series: Integers, period: Integers) -> pl.DataFrame:
     """Return the runs of values that are sorted by series and period, each pair once.
@@ -44,11 +42,18 @@ def runs_of(unique_ids: pl.Series, series: Integers, period: Integers) -> pl.Dat
 
 def merged_runs(before: pl.DataFrame, added: pl.DataFrame) -> pl.DataFrame:
     """Return the runs of both frames, which have no period of a series in common."""
-    runs = pl.concat([before, added]).sort("unique_id", "first")
-    begins = (pl.col("unique_id") != pl.col("unique_id").shift()) | (pl.col("first") != _END.shift())
-    numbered = runs.with_columns(begins.fill_null(True).cum_sum().alias("run"))
-    columns = (pl.col("unique_id").first(), pl.col("first").first(), pl.col("length").sum())
-    return numbered.group_by("run", maintain_order=True).agg(columns).drop("run")
+    runs = pl.concat([before, added])
+    ids = runs["unique_id"].unique().sort()
+    code = runs["unique_id"].cast(pl.Enum(ids)).to_physical().to_numpy().astype(np.int64)
+    first, length = runs["first"].to_numpy(), runs["length"].to_numpy()
+    low, high = first.min(), (first + length).max()
+    order = np.argsort(code * (high - low) + (first - low), kind="stable")
+    code, first, length = code[order], first[order], length[order]
+    begins = np.ones(len(code), dtype=np.bool_)
+    begins[1:] = (np.diff(code) != 0) | (first[1:] != (first + length)[:-1])
+    at = np.flatnonzero(begins)
+    joined = {"first": first[at], "length": np.add.reduceat(length, at)}
+    return pl.DataFrame({"unique_id": ids.gather(code[at]), **joined})
 
 
 def has_period(
@@ -79,7 +84,7 @@ def blocks(first: Integers, length: Integers) -> tuple[Integers, Integers]:
 
 def n_missing(runs: pl.DataFrame, start: str) -> int:
     """Count the absent periods up to the last one, from the first of all or from each series' own."""
-    first = runs.group_by("unique_id").agg(pl.col("first").min())["first"].to_numpy()
+    first = runs.filter(pl.col("unique_id").rle_id().diff().fill_null(1) > 0)["first"].to_numpy()
     _, ends = blocks(runs["first"].to_numpy(), runs["length"].to_numpy())
     begins = np.full_like(first, first.min()) if start == "dataset" else first
     return int((ends[-1] - begins).sum() - runs["length"].sum())
