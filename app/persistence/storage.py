@@ -13,7 +13,6 @@ import os
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from app.settings import make_folder
@@ -23,14 +22,6 @@ BLOCK_BYTES = 1 << 20
 
 class SegmentDamaged(Exception):
     """The file of a segment is missing, or its bytes no longer have its digest."""
-
-
-@dataclass(frozen=True)
-class StoredSegment:
-    """A segment's name, the SHA-256 of its bytes in hexadecimal, and its size."""
-
-    sha256: str
-    n_bytes: int
 
 
 class Storage:
@@ -59,10 +50,10 @@ class Storage:
         with self._locked(fcntl.LOCK_SH):
             yield
 
-    def commit(self, path: Path, digest: str) -> StoredSegment:
-        """Move the finished file at ``path`` into the store, durably; equal bytes are stored once.
+    def commit(self, path: Path, digest: str) -> int:
+        """Move the finished file at ``path`` into the store, durably, and return its size in bytes.
 
-        Call inside :meth:`publishing`, with the file's own digest.
+        Equal bytes are stored once. Call inside :meth:`publishing`, with the file's own digest.
         """
         n_bytes = path.stat().st_size
         target = self.segment_path(digest)
@@ -71,7 +62,7 @@ class Storage:
         path.rename(target)
         _sync(target.parent)
         _sync(self._segments)
-        return StoredSegment(digest, n_bytes)
+        return n_bytes
 
     def segment_path(self, sha256: str) -> Path:
         """Return the path of the segment with this digest."""

@@ -26,7 +26,7 @@ from app.datasets.upload.ingest import FileType, Ingested, ingest
 from app.http.errors import Conflict
 from app.persistence.database import Database
 from app.persistence.models import DatasetVersion, Segment
-from app.persistence.storage import SegmentDamaged, Storage, StoredSegment, file_sha256
+from app.persistence.storage import SegmentDamaged, Storage, file_sha256
 
 
 class Upload(NamedTuple):
@@ -134,20 +134,18 @@ def _publish(
     digest: str,
     ingested: Ingested,
 ) -> DatasetVersion:
-    stored: StoredSegment | None = None
     try:
         with storage.publishing():
-            stored = storage.commit(path, digest)
+            n_bytes = storage.commit(path, digest)
             with database.write() as session:
-                return _insert(session, name, target, stored, ingested)
+                return _insert(session, name, target, (digest, ingested.segment.height, n_bytes), ingested)
     except BaseException:
-        if stored is not None:
-            discard(database, storage, stored.sha256)
+        discard(database, storage, digest)
         raise
 
 
 def _insert(
-    session: Session, name: str, target: _Target, stored: StoredSegment, ingested: Ingested
+    session: Session, name: str, target: _Target, added: tuple[str, int, int], ingested: Ingested
 ) -> DatasetVersion:
     dataset = lock(session, name)
     newest = repository.newest_version(session, dataset.id)
@@ -158,8 +156,7 @@ def _insert(
     if changed:
         raise Conflict("dataset_changed", f"The dataset {name!r} changed during the upload; send it again.")
     kept = repository.segments_of(session, newest.id) if newest is not None and is_append else []
-    segments = [(s.sha256, s.n_rows, s.n_bytes) for s in kept]
-    segments.append((stored.sha256, ingested.segment.height, stored.n_bytes))
+    segments = [*((s.sha256, s.n_rows, s.n_bytes) for s in kept), added]
     version = DatasetVersion(
         dataset_id=dataset.id,
         number=1 if newest is None else newest.number + 1,

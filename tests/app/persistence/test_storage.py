@@ -40,7 +40,9 @@ def storage(tmp_path: Path) -> Storage:
 def put(storage: Storage, content: bytes) -> str:
     with storage.incoming() as path, storage.publishing():
         path.write_bytes(content)
-        return storage.commit(path, file_sha256(path)).sha256
+        digest = file_sha256(path)
+        storage.commit(path, digest)
+        return digest
 
 
 def files(folder: Path) -> list[bytes]:
