@@ -158,7 +158,7 @@ class TrainingJobRequest(BaseModel):
     @property
     def choices(self) -> ModelChoices:
         """What is fitted, as the library takes it."""
-        return ModelChoices(**{name: getattr(self, name) for name in _DEFAULT.as_dict()})
+        return ModelChoices(**{name: getattr(self, name) for name in _TEXTS})
 
 
 class SelectionSoFar(BaseModel):

@@ -48,10 +48,10 @@ def measure(n_tasks: int = N_TASKS, n_features: int = N_FEATURES, n_folds: int =
     bars: list[Bar] = []
     for fit_intercept in (False, True):
         choices = ModelChoices(fit_intercept=fit_intercept, metric="mahalanobis")
-        select(small, n_folds=2, **choices.as_dict())  # compiles what is not compiled
+        select(small, n_folds=2, choices=choices)  # compiles what is not compiled
         stages = _Stages()
         with stages.timed("whole selection"):
-            selection = select(data, n_folds=n_folds, n_jobs=N_JOBS, **choices.as_dict())
+            selection = select(data, n_folds=n_folds, n_jobs=N_JOBS, choices=choices)
         seconds = float(stages.rows[0]["processor seconds"])
         _walk_one_fold(data, choices, n_folds, stages)
         name = "with an intercept" if fit_intercept else "no intercept"

@@ -93,10 +93,6 @@ class ModelChoices:
                 raise ParameterError(f"{name} must be one of {', '.join(known)}; not {getattr(self, name)!r}")
         check_neighbors(self.n_neighbors)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The choices by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
     def prepare(self, statistics: Statistics) -> SolverInput:
         """From the statistics of the rows to those that the solver fits.
 

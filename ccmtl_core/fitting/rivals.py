@@ -7,8 +7,8 @@ choice gains is no gain of fusing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,17 +28,8 @@ _Weights = Callable[[Statistics], FloatArray]
 _WITHOUT_SHRINKAGE: Mapping[str, _Weights] = {"pooled": pooled_weights, "single_task": single_task_weights}
 
 
-@dataclass(frozen=True)
-class RivalErrors:
-    """How the rivals did on what folds hold out.
-
-    Parameters
-    ----------
-    errors : dict of str to (K,) float64
-        By name, fold by fold.
-    shrinkages : dict of str to float
-        Of the shrunk rivals: those best on these folds, which is generous to them.
-    """
+class RivalErrors(NamedTuple):
+    """Errors (K,) of the rivals, fold by fold, and the shrinkages best on these folds, which is generous."""
 
     errors: dict[str, FloatArray]
     shrinkages: dict[str, float]

@@ -231,18 +231,9 @@ def select(
     final = fit_prepared(prepared, graph, strength, prepared.start, tolerance, solver, Clock())
     table.tell(1)
     return Selection(
-        strengths,
-        table.errors,
-        table.gaps,
-        table.n_groups,
-        rivals.errors,
-        rivals.shrinkages,
-        how,
-        order,
-        rule,
-        best,
-        final,
-    )
+        strengths, table.errors, table.gaps, table.n_groups, rivals.errors, rivals.shrinkages,
+        how, order, rule, best, final,
+    )  # fmt: skip
 
 
 def _described(
