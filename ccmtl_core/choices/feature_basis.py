@@ -55,8 +55,7 @@ def in_basis(statistics: Statistics, L: FloatArray) -> Statistics:
         new = SufficientStatistics(locked(gram), locked(xty), statistics.yty, *names)
     known, found = statistics.least_squares, new.least_squares
     error = np.maximum(known.residual_error, found.residual_error)
-    new.__dict__["least_squares"] = replace(found, residual_error=error, hides=known.hides | found.hides)
-    return new
+    return new.knowing(replace(found, residual_error=error, hides=known.hides | found.hides))
 
 
 def from_basis(Z: FloatArray, L: FloatArray) -> FloatArray:

@@ -34,8 +34,7 @@ from ccmtl_core.solver.objective import FusionProblem, row_norms
 from ccmtl_core.solver.systems.cg import flexible_cg
 from ccmtl_core.solver.systems.multigrid import Multigrid
 from ccmtl_core.solver.systems.pooled_spectrum import PooledSpectrum
-from ccmtl_core.statistics.loss import Rounding
-from ccmtl_core.statistics.quadratic import Quadratic
+from ccmtl_core.statistics.quadratic import Quadratic, Rounding
 
 _SHARE = 0.2  # of the tolerated gap that residuals may cost
 _UNEVEN = 1e4  # ratio of a task's longest column to its shortest, from which they are scaled

@@ -1,4 +1,4 @@
-"""Centre statistics at the means of their rows, which leaves an intercept out of the fit.
+"""Statistics of centred rows, which are what an intercept per task leaves to fit.
 
 With x̄ and ȳ the means of a task, the best intercept for weights w is b = ȳ − x̄ᵀw, and
 
@@ -71,12 +71,6 @@ def means_of(weight: FloatArray | None, x_sum: FloatArray | None, y_sum: FloatAr
     overall = np.tile(x_sum.sum(axis=0) / total, (len(weight), 1))
     x = np.divide(x_sum, weight[:, None], out=overall, where=some[:, None])
     return Means(weight, x, y)
-
-
-def refuse_unequal_sums(one: FloatArray | None, other: FloatArray | None) -> None:
-    """Refuse to add statistics of which only one has sums."""
-    if (one is None) is not (other is None):
-        raise DataError("only one of the statistics to add holds the sums of x and y")
 
 
 def checked_factor(factor: float | FloatArray, n_tasks: int) -> FloatArray:

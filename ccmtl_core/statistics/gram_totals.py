@@ -1,6 +1,8 @@
-"""Add up products and sums of grouped rows, each counted once or by its weight."""
+"""What the Gram form adds up: products and sums, each row once or by its weight."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -9,29 +11,42 @@ from ccmtl_core.data.weighted_rows import WeightedRows
 from ccmtl_core.kernels.statistics.gram_kernel import accumulate_gram
 
 Totals = tuple[FloatArray, ...]
-"""gram, xty, yty, x_sum, y_sum: what the pass adds to."""
+"""gram, xty, yty, x_sum, y_sum, weight: what adds up."""
 
 
 def zeros(n_tasks: int, n_features: int) -> Totals:
     """Totals of no rows."""
     T, P = n_tasks, n_features
-    return np.zeros((T, P, P)), np.zeros((T, P)), np.zeros(T), np.zeros((T, P)), np.zeros(T)
+    shapes: list[tuple[int, ...]] = [(T, P, P), (T, P), (T,), (T, P), (T,), (T,)]
+    return tuple(map(np.zeros, shapes))
 
 
-def weighted_totals(
-    rows: WeightedRows, order: IntArray, offsets: IntArray, slot: IntArray
-) -> tuple[Totals, FloatArray]:
-    """Totals of the groups of ``accumulate_gram``, and their sums of weights.
+def add_rows(
+    totals: Sequence[FloatArray],
+    X: FloatArray,
+    y: FloatArray,
+    order: IntArray,
+    offsets: IntArray,
+    slot: IntArray,
+) -> bool:
+    """Add groups of rows, as ``accumulate_gram`` takes them; returns whether the totals need no check."""
+    *products, weight = totals
+    weight[slot] += np.diff(offsets)
+    return accumulate_gram(X, y, order, offsets, slot, *products)
+
+
+def weighted_totals(rows: WeightedRows, order: IntArray, offsets: IntArray, slot: IntArray) -> Totals:
+    """Totals of groups of weighted rows.
 
     The sums are the products with the column of roots that stands beside the features.
     """
     X = rows.with_ones()
     P = X.shape[1] - 1
     totals = zeros(len(slot), P + 1)
-    accumulate_gram(X, rows.y, order, offsets, slot, *totals)
+    add_rows(totals, X, rows.y, order, offsets, slot)
     gram, xty, yty = totals[:3]
-    cut = gram[:, :P, :P], xty[:, :P], yty, gram[:, :P, P], xty[:, P]
-    return tuple(map(np.ascontiguousarray, cut)), np.ascontiguousarray(gram[:, P, P])
+    cut = gram[:, :P, :P], xty[:, :P], yty, gram[:, :P, P], xty[:, P], gram[:, P, P]
+    return tuple(map(np.ascontiguousarray, cut))
 
 
 def sum_of_tasks(array: FloatArray) -> FloatArray:

@@ -14,8 +14,8 @@ from ccmtl_core.base.arguments import check_kind
 from ccmtl_core.base.arrays import is_real, locked
 from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.types import FloatArray, IntArray
-from ccmtl_core.kernels.statistics.gram_kernel import accumulate_gram
-from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
+from ccmtl_core.statistics.gram_totals import add_rows, zeros
+from ccmtl_core.statistics.sufficient_statistics import ADDED, SufficientStatistics
 from ccmtl_core.statistics.triangular_statistics import TriangularStatistics
 
 Array = TypeVar("Array", FloatArray, IntArray)
@@ -116,7 +116,7 @@ class StatisticsSum:
         self.feature_names = feature_names
         self._number: dict[str, int] = {}
         self._n_samples = np.zeros(0, dtype=np.int64)
-        self._sums = _sums(0, len(feature_names))
+        self._sums = zeros(0, len(feature_names))
 
     def add(self, part: SufficientStatistics) -> None:
         """Add statistics of the same features.
@@ -129,12 +129,11 @@ class StatisticsSum:
         if part.feature_names != self.feature_names:
             names = f"{', '.join(self.feature_names)} and {', '.join(part.feature_names)}"
             raise DataError(f"statistics of different features do not add up: {names}")
-        if part.weight is None or part.x_sum is None or part.y_sum is None:
+        if part.weight is None:
             raise DataError("statistics without the sums of x and y cannot be merged")
         task = self.numbers(part.task_ids)
-        parts = (part.gram, part.xty, part.yty, part.x_sum, part.y_sum, part.weight)
-        for total, summand in zip(self._sums, parts, strict=True):
-            total[task] += summand
+        for name, total in zip(ADDED, self._sums, strict=True):
+            total[task] += getattr(part, name)
         self._n_samples[task] += part.n_samples
 
     def add_rows(
@@ -153,11 +152,8 @@ class StatisticsSum:
         task : (S,) int64
             Numbers of their tasks, by :meth:`numbers`; none twice.
         """
-        *products, weight = self._sums
-        accumulate_gram(X, y, order, offsets, task, *products)
-        n = np.diff(offsets)
-        weight[task] += n
-        self._n_samples[task] += n
+        add_rows(self._sums, X, y, order, offsets, task)
+        self._n_samples[task] += np.diff(offsets)
 
     def numbers(self, task_ids: Iterable[str]) -> IntArray:
         """Return the number of each task; new ones are numbered on."""
@@ -175,11 +171,12 @@ class StatisticsSum:
             No tasks.
         """
         T = len(self._number)
-        gram, xty, yty, x_sum, y_sum, weight = (locked(total[:T]) for total in self._sums)
-        ids = tuple(self._number)
-        n_samples = locked(self._n_samples[:T])
+        sums = {name: locked(total[:T]) for name, total in zip(ADDED, self._sums, strict=True)}
         return SufficientStatistics(
-            gram, xty, yty, n_samples, ids, self.feature_names, weight=weight, x_sum=x_sum, y_sum=y_sum
+            **sums,
+            n_samples=locked(self._n_samples[:T]),
+            task_ids=tuple(self._number),
+            feature_names=self.feature_names,
         )
 
     def _make_room(self, n_tasks: int) -> None:
@@ -189,15 +186,8 @@ class StatisticsSum:
             return
         room = max(2 * room, n_tasks, 1024)
         self._n_samples = _enlarged(self._n_samples, np.zeros(room, dtype=np.int64))
-        new = _sums(room, len(self.feature_names))
+        new = zeros(room, len(self.feature_names))
         self._sums = tuple(map(_enlarged, self._sums, new))
-
-
-def _sums(n_tasks: int, n_features: int) -> tuple[FloatArray, ...]:
-    """Zeros for gram, xty, yty, x_sum, y_sum and weight."""
-    T, P = n_tasks, n_features
-    shapes: list[tuple[int, ...]] = [(T, P, P), (T, P), (T,), (T, P), (T,), (T,)]
-    return tuple(map(np.zeros, shapes))
 
 
 def _enlarged(old: Array, new: Array) -> Array:
