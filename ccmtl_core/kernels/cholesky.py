@@ -13,11 +13,16 @@ SAFE_PIVOT = 1e-6
 
 
 @inlined
-def factorise(A: FloatArray, shift: float, L: FloatArray, safe: float, floor: float, lanes: Lanes) -> bool:
-    """Fill in the lower triangle of L, A + shift I = L Lᵀ, with 1 / L_aa on its diagonal; L may be A itself.
+def factorise(
+    A: FloatArray, shift: float, L: FloatArray, safe: float, floor: float, is_exact: bool, lanes: Lanes
+) -> bool:
+    """Fill in the lower triangle of L, A + shift I = L Lᵀ; L may be A itself.
 
-    Pivots below ``floor`` are lifted to it. One that is then not above ``safe`` times its entry of A is
-    refused: the answer is false, and L half done.
+    Its diagonal holds L_aa where ``is_exact``, otherwise 1 / L_aa: products with these are faster than
+    divisions, but rounded once more, which is enough to tell weights apart that are equal.
+
+    Pivots below ``floor`` are lifted to it. Where one is then not above ``safe`` times its entry of A, the
+    answer is false, and L of no use.
     """
     P = width(lanes, len(A))
     definite = True
@@ -31,13 +36,15 @@ def factorise(A: FloatArray, shift: float, L: FloatArray, safe: float, floor: fl
             if a == b:
                 s = max(s, floor)
                 definite &= s > safe * A[a, a]
-            L[a, b] = 1.0 / np.sqrt(s) if a == b else s * L[b, b]
+                L[a, a] = np.sqrt(s) if is_exact else 1.0 / np.sqrt(s)
+            else:
+                L[a, b] = s / L[b, b] if is_exact else s * L[b, b]
     return definite
 
 
 @inlined
 def invert_factor(L: FloatArray, inverse: FloatArray, lanes: Lanes) -> None:
-    """Fill in (L Lᵀ)⁻¹ from what :func:`factorise` leaves, which is overwritten by L⁻¹."""
+    """Fill in (L Lᵀ)⁻¹ from L with 1 / L_aa on its diagonal, which is overwritten by L⁻¹."""
     P = width(lanes, len(L))
     for a in range(P):
         for b in range(a):

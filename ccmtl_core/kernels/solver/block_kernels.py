@@ -21,7 +21,7 @@ def invert_blocks(G: FloatArray, diagonal: FloatArray, B: FloatArray, lanes: Lan
             top = max(top, G[t, a, a])
         top += diagonal[t]
         floor = max(1e-15 * top, 1e-290) if top > 0.0 else 1.0
-        factorise(G[t], diagonal[t] + floor, L, 0.0, floor, lanes)
+        factorise(G[t], diagonal[t] + floor, L, 0.0, floor, False, lanes)
         invert_factor(L, B[t], lanes)
 
 
@@ -32,7 +32,7 @@ def invert_definite(G: FloatArray, inverse: FloatArray, norm: FloatArray, lanes:
     L = np.empty((P, P))
     A = np.empty((P, P))
     for t in range(G.shape[0]):
-        if not factorise(G[t], 0.0, L, SAFE_PIVOT, 0.0, lanes):
+        if not factorise(G[t], 0.0, L, SAFE_PIVOT, 0.0, False, lanes):
             return False
         invert_factor(L, inverse[t], lanes)
         norm[t] = _norm_bound(inverse[t], A, lanes)

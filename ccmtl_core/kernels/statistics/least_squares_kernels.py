@@ -23,19 +23,20 @@ def solve_cholesky(
         for p in range(P):
             for q in range(p + 1):
                 L[p, q] = gram[t, p, q] / (scale[t, p] * scale[t, q])
-        definite[t] = factorise(L, 0.0, L, SAFE_PIVOT, 0.0, ANY)
+        definite[t] = factorise(L, 0.0, L, SAFE_PIVOT, 0.0, True, ANY)
         if not definite[t]:
             continue
         for p in range(P):
             z[p] = xty[t, p] / scale[t, p]
             for r in range(p):
                 z[p] -= L[p, r] * z[r]
-            z[p] *= L[p, p]
+            z[p] /= L[p, p]
+        for p in range(P):
             explained[t] += z[p] * z[p]
         for p in range(P - 1, -1, -1):
             for r in range(p + 1, P):
                 z[p] -= L[r, p] * z[r]
-            z[p] *= L[p, p]
+            z[p] /= L[p, p]
             weights[t, p] = z[p] / scale[t, p]
     return definite
 

@@ -46,7 +46,7 @@ def expect(
             for q in range(p + 1):
                 z[p] += L[q, p] * w[q]
             z[p] /= noise
-        factorise(B, 1.0, B, 0.0, 1.0, ANY)
+        factorise(B, 1.0, B, 0.0, 1.0, False, ANY)
         for p in range(P):
             sums[2] -= 2.0 * np.log(B[p, p])
         invert_factor(B, K, ANY)
