@@ -107,9 +107,13 @@ class Multigrid:
         head, tail = (np.ascontiguousarray(column, dtype=np.int32) for column in edges.T)
         self._finest = Level(head, tail, gram, lanes_for(*gram.shape[:2]))
         self.levels = [self._finest]
+        self._w: FloatArray | None = None
 
     def update(self, w: FloatArray) -> None:
         """Take new edge weights w (E,) > 0 and rebuild the hierarchy: one pass over the edges per level."""
+        if self._w is not None and np.array_equal(w, self._w):
+            return
+        self._w = w.copy()
         level = self._finest
         self.levels = [level]
         level.set_weights(w)
