@@ -5,8 +5,10 @@ Everything goes over HTTP through a real service: upload, background training, m
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -23,6 +25,8 @@ from rich.panel import Panel
 from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
+from app.processes.lifeline import die_with_parent
+from ccmtl_core.kernels.compiled import cache_folder
 from examples.local_service import LocalService, ServiceFailed
 from examples.ta_feng import COLUMNS, NotToBeHad, Transactions, fetch, generate
 
@@ -106,6 +110,7 @@ def run(scratch: Path, once: bool, data: Path | None) -> bool:
     with watch.phase("Getting the transactions"):
         transactions = obtain(data, scratch)
     with ExitStack() as stack:
+        stack.enter_context(compiling_ahead())
         with watch.phase("Starting the service on SQLite"):
             service = stack.enter_context(LocalService(scratch))
         with watch.phase("Uploading over HTTP"):
@@ -122,6 +127,27 @@ def run(scratch: Path, once: bool, data: Path | None) -> bool:
         if not once:
             stay_up(service, products[0])
     return transactions.generated
+
+
+@contextmanager
+def compiling_ahead() -> Iterator[None]:
+    """Where nothing is compiled yet, compile beside the upload what the training will need."""
+    if any(cache_folder().glob("*.nbc")):
+        yield
+        return
+    parent = os.getpid()
+    command = [sys.executable, str(Path(__file__).parents[1] / "scripts" / "warm_cache.py"), "ahead"]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: die_with_parent(parent, by=signal.SIGTERM),
+    )
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def obtain(data: Path | None, scratch: Path) -> Transactions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from multiprocessing import get_context
 
 import numpy as np
@@ -19,7 +20,14 @@ STRENGTH = 3.0  # at which some tasks fuse, and not all
 
 
 def main() -> None:
-    """Take the steps of an upload, and beside it those of training jobs with a holdout."""
+    """Take the steps of an upload, and beside it those of training jobs with a holdout.
+
+    With the argument ``ahead`` only those of the demo's training, its last ones first: beside a job that
+    compiles them in its own order.
+    """
+    if "ahead" in sys.argv:
+        train(*SIZES[-1], solvers=("newton", "alternating", "auto"))
+        return
     beside = get_context("spawn").Process(target=scan_and_search)
     beside.start()
     for n_tasks, n_features in SIZES:
@@ -36,7 +44,7 @@ def scan_and_search() -> None:
         nearest_by_leaves(np.concatenate([points, np.full((1, 5), last)]), 11)
 
 
-def train(n_tasks: int, n_features: int) -> None:
+def train(n_tasks: int, n_features: int, solvers: Sequence[str] = ("auto", "alternating", "newton")) -> None:
     """Fit one half of the rows of invented groups of tasks, then all."""
     random = np.random.default_rng(0)
     task = np.repeat(np.arange(n_tasks), N_ROWS)
@@ -45,12 +53,12 @@ def train(n_tasks: int, n_features: int) -> None:
     dataset = TaskDataset.from_long(X, y, [str(t) for t in task])
     fold = np.tile(np.arange(N_ROWS) % 2, n_tasks)
     training, _ = SufficientStatistics.by_fold(dataset, fold, 2)
-    fit(training, fusion_strength=STRENGTH, metric="mahalanobis")
     for data in (training, dataset):
-        for solver in ("auto", "alternating", "newton"):
+        for solver in solvers:
             result = fit(data, fusion_strength=STRENGTH, solver=solver)
         fusion_threshold(SufficientStatistics.from_dataset(dataset), result.graph)
         Clusters.of_equal(result.graph, result.model.weights)
+    fit(training, fusion_strength=STRENGTH, metric="mahalanobis")
 
 
 if __name__ == "__main__":
