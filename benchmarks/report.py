@@ -52,6 +52,11 @@ class Measured:
     load: tuple[list[float], list[float]]
 
 
+def step(text: str) -> None:
+    """Say on standard error what is measured now; a measurement may take minutes."""
+    Console(stderr=True, highlight=False).print(f"{text} ...", markup=False, soft_wrap=True)
+
+
 def print_json(machine: Row, sections: Sequence[Measured]) -> None:
     """Print everything as one object."""
     document = {

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.one_core import load, machine
-from benchmarks.report import Measured, Section, missed, print_json, print_tables
+from benchmarks.report import Measured, Section, missed, print_json, print_tables, step
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 Sections = Mapping[str, Callable[[argparse.Namespace], Section]]
@@ -36,7 +36,7 @@ def run(sections: Sections, chosen: argparse.Namespace) -> int:
     """Measure the chosen sections, print them, and return the exit code."""
     about, measured = machine(), []
     for name in chosen.only:
-        Console(stderr=True).print(f"measuring {name} ...")
+        step(f"measuring {name}")
         start, before = time.perf_counter(), load()
         section = sections[name](chosen)
         measured.append(Measured(name, section, time.perf_counter() - start, (before, load())))

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from benchmarks.report import Bar, Row, Section
+from benchmarks.report import Bar, Row, Section, step
 from benchmarks.stopwatch import Stopwatch
 from benchmarks.ta_feng import N_LAGS, transactions
 from ccmtl_core import (
@@ -73,6 +73,7 @@ def compare(source: Transactions, scratch: Path, strengths: Sequence[float]) -> 
 
 
 def _row(files: Files, strength: float) -> Row:
+    step(f"  strength {strength:g}: all rows, then the new ones alone")
     _keep(files)
     cold, warm = Stopwatch(), Stopwatch()
     with cold.running():

@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.kept_memory import kept_memory
-from benchmarks.report import Bar, Row, Section
+from benchmarks.report import Bar, Row, Section, step
 from benchmarks.stopwatch import Seconds, best
 from ccmtl_core import (
     FitResult,
@@ -81,6 +81,7 @@ def _rows(name: str, n_tasks: int, fusing: float, seed: int) -> list[Row]:
     load_kernels(SPREADS[name], min(n_tasks, WARM_TASKS), fusing)
     rows: list[Row] = []
     for share in SHARES:
+        step(f"  {name}: {n_tasks:,} tasks, {share:g} of the strength that fuses all")
 
         def once(share: float = share) -> tuple[FitResult, Seconds]:
             return best(

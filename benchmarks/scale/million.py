@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.report import Bar, Row, Section
+from benchmarks.report import Bar, Row, Section, step
 from benchmarks.scale.many_tasks import SHARES, SPREADS, TOLERANCE, load_kernels
 from ccmtl_core import SufficientStatistics, fit
 from ccmtl_core.base.types import FloatArray, IntArray
@@ -44,6 +44,7 @@ def measure(n_tasks: int = TASKS) -> Section:
 
 
 def _child(n_tasks: int, share: float) -> Row:
+    step(f"  {n_tasks:,} tasks, {share:g} of the strength that fuses all")
     command = [sys.executable, "-m", "benchmarks.scale.million", str(n_tasks), str(share)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     row: dict[str, Any] = json.loads(done.stdout)

@@ -16,7 +16,7 @@ import numpy as np
 from numba import config
 from scipy.spatial import KDTree
 
-from benchmarks.report import Bar, Row, Section
+from benchmarks.report import Bar, Row, Section, step
 from benchmarks.scale.many_tasks import SPREADS
 from benchmarks.solver import ta_feng
 from benchmarks.stopwatch import best
@@ -53,6 +53,7 @@ def _sets(folder: Path, n_tasks: int) -> Iterator[tuple[str, FloatArray]]:
 
 def compare(name: str, points: FloatArray) -> Row:
     """Time our search and both ways to ask the tree on one set of points."""
+    step(f"  {len(points):,} points: {name}")
     nearest_by_leaves(points[:1000], K)  # load the compiled kernels
     searches: dict[str, Callable[[], IntArray]] = {
         "blocks": partial(nearest_by_leaves, points, K),

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.report import Bar, Row, Section
+from benchmarks.report import Bar, Row, Section, step
 from benchmarks.stopwatch import Stopwatch
 from ccmtl_core import (
     ModelChoices,
@@ -49,6 +49,7 @@ def measure(n_tasks: int = N_TASKS, n_features: int = N_FEATURES, n_folds: int =
     for fit_intercept in (False, True):
         choices = ModelChoices(fit_intercept=fit_intercept, metric="mahalanobis")
         select(small, n_folds=2, choices=choices)  # compiles what is not compiled
+        step(f"  {n_tasks} series, {'with' if fit_intercept else 'without'} an intercept")
         stages = _Stages()
         with stages.timed("whole selection"):
             selection = select(data, n_folds=n_folds, n_jobs=N_JOBS, choices=choices)

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.report import Bar, Row, Section
+from benchmarks.report import Bar, Row, Section, step
 from benchmarks.selection import data
 from benchmarks.selection.data import Split
 from benchmarks.ta_feng import FILE as TA_FENG
@@ -130,6 +130,7 @@ def measure(folder: Path) -> Section:
         if file != TA_FENG and not (folder / file).exists():
             missing.append(f"{folder / file} is not there; --help says where it comes from")
             continue
+        step(f"  {name}: {len(splits)} splits of its rows")
         try:
             models = [compare(read(), score) for read in splits]
         except NotToBeHad as reason:  # Ta-Feng, which pip fetches
@@ -162,6 +163,7 @@ def compare(split: Split, score: Score) -> dict[str, Tried]:
         expected = {f"{EXPECTED}, {WEIGHED}": [("", expected_weights)]}
         tried |= weighed.rivals(split, score, ModelChoices(), expected)
     for name in parts:
+        step(f"  {name}")
         if name.endswith(WEIGHED):
             tried[name] = _fused_by_path(split, score, weighed, PARTS[name])
         else:

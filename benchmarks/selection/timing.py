@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import Bar, Section
+from benchmarks.report import Bar, Section, step
 from benchmarks.stopwatch import Stopwatch
 from benchmarks.ta_feng import lagged_panel, transactions
 from ccmtl_core import TaskDataset, select
@@ -32,6 +32,7 @@ def measure(folder: Path) -> Section:
 def time_selection(rows: TaskDataset, most_seconds: float) -> Section:
     """Time a selection from rows: the pass over them, graphs, starts and the grid are included."""
     select(syn(np.random.default_rng(SEED), n_tasks=20, n_features=rows.n_features).dataset, n_folds=2)
+    step("  choosing the strength, and the final fit")
     watch = Stopwatch()
     with watch.running():
         selection = select(rows, path_tolerance=PATH_TOLERANCE, tolerance=TOLERANCE, n_jobs=N_JOBS)

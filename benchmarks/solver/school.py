@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from scipy.io import loadmat
 
-from benchmarks.report import Bar, Row, Section
+from benchmarks.report import Bar, Row, Section, step
 from benchmarks.solver.references import admm
 from benchmarks.stopwatch import best
 from ccmtl_core import FitResult, SufficientStatistics, TaskDataset, fit
@@ -59,6 +59,7 @@ def _row(statistics: SufficientStatistics, strength: float, golden: float, repea
     def prepare() -> _Fit:
         return _Fit(replace(statistics), strength)
 
+    step(f"  strength {strength:g}: our fit, then ADMM for at most {ADMM_CAP:g} s a setting")
     result, seconds = best(repeats, prepare)
     report = result.report
     problem = FusionProblem(statistics.quadratic, result.graph, strength)

@@ -14,7 +14,7 @@ from statistics import median
 
 import numpy as np
 
-from benchmarks.report import Bar, Row, Section
+from benchmarks.report import Bar, Row, Section, step
 from benchmarks.solver.references import admm, clarabel_cone, scs_cone
 from benchmarks.solver.references.attempt import Attempt, Ladder
 from benchmarks.solver.references.cone_program import ConeProgram
@@ -147,6 +147,7 @@ def _cases(kind: str, seed: int, n_tasks: int, repeats: int) -> Iterator[Case]:
     whole = fusion_threshold(statistics, graph, ratio=1.02).bracket[1]
     for share in SHARES:
         prepare = partial(_prepared, statistics, graph, share * whole)
+        step(f"  {kind}, seed {seed}, {share:g} of the strength that fuses all")
         result, seconds = best(repeats, prepare)
         problem = FusionProblem(statistics.quadratic, graph, share * whole)
         label = {"kind": kind, "seed": str(seed), SHARE: f"{share:g}"}

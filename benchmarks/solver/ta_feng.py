@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import Bar, Row, Section
+from benchmarks.report import Bar, Row, Section, step
 from benchmarks.solver.references.pyamg_alternation import Alternated, alternate_with_pyamg
 from benchmarks.stopwatch import best
 from benchmarks.ta_feng import lagged_panel, transactions
@@ -56,6 +56,7 @@ def training_half(lagged: LaggedPanel) -> SufficientStatistics:
 
 def measure(folder: Path, cap: float, repeats: int) -> Section:
     """Fit each strength, or say why the data could not be had."""
+    step("  reading the transactions")
     try:
         statistics = read(folder)
     except NotToBeHad as reason:
@@ -87,9 +88,11 @@ def _row(statistics: SufficientStatistics, strength: float, cap: float, repeats:
     def prepare() -> partial[FitResult]:  # fresh statistics: they remember their least squares
         return partial(fit, replace(statistics), fusion_strength=strength, tolerance=TOLERANCE)
 
+    step(f"  strength {strength:g}: our fit, {repeats} times")
     result, seconds = best(repeats, prepare)
     report = result.report
     problem = FusionProblem(statistics.quadratic, result.graph, strength)
+    step(f"  strength {strength:g}: the alternation with pyamg, at most {cap:g} s")
     reference = _reference(problem, start_weights(statistics), cap)
     return {
         "fusion_strength": f"{strength:g}",

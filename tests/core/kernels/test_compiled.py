@@ -118,7 +118,7 @@ def test_a_damaged_file_is_compiled_anew(tmp_path: Path) -> None:
 
 
 def test_a_pass_over_rows_does_not_hold_the_interpreter() -> None:
-    n = 4_000_000
+    n = 1_000_000
     data = TaskDataset(np.ones((n, 4)), np.ones(n), np.array([0, n]), ("a",), ("p", "q", "r", "s"))
     SufficientStatistics.from_dataset(data)
     running = threading.Event()
@@ -126,7 +126,7 @@ def test_a_pass_over_rows_does_not_hold_the_interpreter() -> None:
 
     def work() -> None:
         running.set()
-        for _ in range(20):
+        for _ in range(10):
             SufficientStatistics.from_dataset(data)
         finished.set()
 
