@@ -96,3 +96,29 @@ def test_no_page_replaces_the_checkout_by_a_frozen_copy_of_it() -> None:
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
         for command in re.findall(r"pip install [^`\n]*", page.read_text()):
             assert not re.search(r"(?<!editable) '?\.(\[|'|$)", command), (page.name, command)
+
+
+def is_number(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+
+
+def tuned(path: Path) -> set[str]:
+    """Names that a module gives to numbers at its top."""
+    given = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Assign)]
+    numbers = [node for node in given if any(map(is_number, ast.walk(node.value)))]
+    targets = [part for node in numbers for target in node.targets for part in ast.walk(target)]
+    return {part.id for part in targets if isinstance(part, ast.Name)}
+
+
+def test_every_number_that_was_tuned_is_listed_with_what_it_was_measured_on() -> None:
+    core, file = ROOT / "ccmtl_core", ""
+    listed: dict[str, set[str]] = {}
+    for line in (ROOT / "docs" / "constants.md").read_text().splitlines():
+        if line.startswith("|") and "`" in line:
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            file = cells[0].strip("`") or file
+            assert cells[2]
+            listed.setdefault(file, set()).update(re.findall(r"`(\w+)`", cells[1]))
+    others = (core / "fitting" / "strength.py", core / "kernels" / "cholesky.py")
+    found = {str(p.relative_to(core)): tuned(p) for p in (*(core / "solver").rglob("*.py"), *others)}
+    assert listed == {name: names for name, names in found.items() if names}

@@ -17,14 +17,13 @@ from ccmtl_core.solver.certificate import Certifier
 from ccmtl_core.solver.fusing import Candidate, try_to_certify
 from ccmtl_core.solver.objective import FusionProblem
 from ccmtl_core.solver.outcome import Outcome, Recorder, typical_length
-from ccmtl_core.solver.systems.cg import flexible_cg
+from ccmtl_core.solver.systems.cg import MOST_ITERATIONS, flexible_cg
 from ccmtl_core.solver.systems.multigrid import Multigrid
 
 _FIRST_SMOOTHING = 1e-2  # of the typical edge length of least squares
 _SHRINK = 0.3
 _ROUNDS_PER_SMOOTHING = 6
 _INNER_TOLERANCE = 1e-1
-_MAX_CG = 60
 _SETTLED = 0.5  # of the tolerance: a slack, or a last change of J, that is worth an early certificate
 _FAR = 100.0  # times the tolerance,
 _OPEN = 5e-3  # and above this gap: another solver is the faster from there
@@ -71,7 +70,7 @@ def alternate(
             multigrid.update(w)
             solved = flexible_cg(
                 multigrid.apply, multigrid.precondition, problem.quadratic.xty, x0=W,
-                rtol=_INNER_TOLERANCE, max_iterations=_MAX_CG,
+                rtol=_INNER_TOLERANCE, max_iterations=MOST_ITERATIONS,
             )  # fmt: skip
             W, iterations = solved.x, solved.iterations
             lengths = problem.lengths(W)

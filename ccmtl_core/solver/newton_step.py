@@ -18,14 +18,13 @@ import numpy as np
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.kernels.solver import edge_kernels
 from ccmtl_core.solver.objective import FusionProblem
-from ccmtl_core.solver.systems.cg import CGResult, flexible_cg
+from ccmtl_core.solver.systems.cg import MOST_ITERATIONS, CGResult, flexible_cg
 from ccmtl_core.solver.systems.multigrid import Multigrid
 from ccmtl_core.solver.systems.pooled_spectrum import PooledSpectrum
 
 FUSED = 3.0  # times ε: the two tasks of a shorter edge count as fused
 _MOST_HALVINGS = 8  # of a step that overshoots; the dual variable takes it whole
 _OVERSHOOT = 2.0  # times the smoothed objective: whole steps may raise it, and mend that in the next round
-_MAX_CG = 60
 
 
 class NewtonState:
@@ -87,7 +86,9 @@ class NewtonState:
         p = self.problem
         rhs = -p.loss_gradient(self.W)
         edge_kernels.subtract_scaled_divergence(p.head, p.tail, p.radius, self.v, rhs, p.lanes)
-        return flexible_cg(self._apply, self.multigrid.precondition, rhs, rtol=rtol, max_iterations=_MAX_CG)
+        return flexible_cg(
+            self._apply, self.multigrid.precondition, rhs, rtol=rtol, max_iterations=MOST_ITERATIONS
+        )
 
     def _apply(self, x: FloatArray) -> FloatArray:
         p, out = self.problem, self.multigrid.apply(x)

@@ -11,6 +11,9 @@ from ccmtl_core.base.types import FloatArray
 
 Operator = Callable[[FloatArray], FloatArray]
 
+MOST_ITERATIONS = 60
+"""For one system of a round, which the next round changes anyway."""
+
 
 class CGResult(NamedTuple):
     """Solution (T, P), iterations spent, last residual (T, P), and whether the tolerance was met."""
