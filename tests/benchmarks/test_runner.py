@@ -15,6 +15,7 @@ from benchmarks.runner import Sections, command_line, run
 from benchmarks.scale import __main__ as scale
 from benchmarks.selection import __main__ as selection
 from benchmarks.solver import __main__ as solver
+from tests.support.processes import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"solver": solver.SECTIONS, "scale": scale.SECTIONS, "selection": selection.SECTIONS}
@@ -59,7 +60,7 @@ RUN_AS_MODULES = sorted(
 @pytest.mark.parametrize("module", RUN_AS_MODULES)
 def test_help_measures_nothing(module: str) -> None:
     command = [sys.executable, "-m", module, "--help"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert f"usage: python -m {module}" in done.stdout
     assert done.stderr == ""
 
