@@ -31,10 +31,10 @@ needs_data = needs(DATA)
 def split() -> Split:
     """Tasks with slopes in common and levels of their own."""
     rng = np.random.default_rng(0)
-    X = [rng.standard_normal((30, 2)) for _ in range(20)]
-    y = [x @ [1.0, -1.0] + 5.0 * rng.standard_normal() + rng.standard_normal(30) for x in X]
+    X = [rng.standard_normal((60, 2)) for _ in range(20)]
+    y = [x @ [1.0, -1.0] + 5.0 * rng.standard_normal() + rng.standard_normal(60) for x in X]
     rows = TaskDataset.from_arrays(X, y)
-    *folds, held_out = SufficientStatistics.by_fold(rows, np.tile(np.arange(30) % 4, 20), 4)
+    *folds, held_out = SufficientStatistics.by_fold(rows, np.tile(np.arange(60) % 4, 20), 4)
     return Split(folds, held_out)
 
 
