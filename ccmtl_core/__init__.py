@@ -26,8 +26,8 @@ from ccmtl_core.statistics.folds import contiguous_folds, random_folds, training
 from ccmtl_core.statistics.merging import append_statistics, merge_statistics
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 from ccmtl_core.statistics.triangular_statistics import TriangularStatistics
+from ccmtl_core.tables.sample_files import statistics_from_files
 from ccmtl_core.tables.statistics_table import read_statistics, read_statistics_folds, statistics_frame
-from ccmtl_core.tables.streaming import statistics_from_files
 
 __all__ = [
     "CCMTLError",

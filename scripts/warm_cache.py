@@ -8,9 +8,9 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from app.datasets.reading.csv_scan import scan_csv
 from ccmtl_core import SufficientStatistics, TaskDataset, fit, fusion_threshold
 from ccmtl_core.graph.leaf_search import nearest_by_leaves
+from ccmtl_core.kernels.csv_scan import scan_csv
 from ccmtl_core.solver.clusters import Clusters
 
 # Kernels for few features of few tasks, for many features, and for the demo's five of many tasks.

@@ -43,7 +43,8 @@ from ccmtl_core.fitting.scoring import Rule
 from ccmtl_core.fitting.selection import DEFAULT_FOLDS, Folds
 from ccmtl_core.kernels.compiled import compilation_told
 from ccmtl_core.solver.fusion_solver import SOLVERS
-from ccmtl_core.tables.tabular import read_task_dataset
+from ccmtl_core.tables.cell_hints import spreadsheet_ids, spreadsheet_warning
+from ccmtl_core.tables.sample_files import read_task_dataset
 
 _DEFAULT, _TEXTS = ModelChoices(), choice_texts()
 
@@ -167,7 +168,8 @@ def fit_command(
         "fusion_strength": result.fusion_strength,
         "selection": report,
     }
-    summary["notes"] = [*rival_notes(choices, {}, report, of_series=False), *summary["notes"]]
+    rivals = rival_notes(choices, {}, report, of_series=False)
+    summary["notes"] = [*_of_ids(result), *rivals, *summary["notes"]]
     if as_json:
         typer.echo(json.dumps(summary, ensure_ascii=False, allow_nan=False))
     else:
@@ -267,6 +269,11 @@ def _summary(
         "seconds": {phase: round(seconds, 6) for phase, seconds in report.seconds.items()},
         "model": None if output is None else str(output),
     }
+
+
+def _of_ids(result: FitResult) -> list[str]:
+    ids = spreadsheet_ids(result.model.task_ids)
+    return [spreadsheet_warning(ids)] if ids else []
 
 
 def _finite(value: float) -> float | None:

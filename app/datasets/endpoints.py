@@ -11,6 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import ValidationError
 
 from app.datasets import lookup, service
+from app.datasets.reading.upload_file import FileType
 from app.datasets.receive.body import receive
 from app.datasets.receive.decoding import decoder_for
 from app.datasets.schemas import (
@@ -24,7 +25,6 @@ from app.datasets.schemas import (
     VersionDetail,
     VersionPage,
 )
-from app.datasets.upload.ingest import FileType
 from app.datasets.upload.upload import Upload, add_version
 from app.http.dependencies import DatabaseDep, SettingsDep, StorageDep, read_form
 from app.http.errors import Fault, InvalidContent, Problem, UnsupportedMediaType, faults_of

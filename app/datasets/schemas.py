@@ -8,9 +8,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator, model_validator
 
-from app.datasets.reading.timestamps import time_format
 from app.http.patterns import NAME, NO_NUL
 from ccmtl_core.forecasting import Frequency
+from ccmtl_core.tables.timestamps import time_format
 
 MAX_FEATURES = 1000
 

@@ -1,4 +1,4 @@
-"""Statistics as a table with one row for each task: read it, and write it.
+"""Read sufficient statistics from a table with one row for each task, and lay them out as one.
 
 The table is what one ``GROUP BY`` computes where the rows are (``ccmtl statistics-sql`` writes the query), so
 that training needs no row. p and q count the features from 1:
@@ -33,18 +33,20 @@ import numpy as np
 import polars as pl
 
 from ccmtl_core.base.arguments import check_kind
-from ccmtl_core.base.arrays import MAX_FAULTS, Faults, checked_names, locked, refuse_each
+from ccmtl_core.base.arrays import EXACT_BELOW, checked_names, locked, refuse_each
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.file_path import checked_path
 from ccmtl_core.base.id_codes import id_codes
 from ccmtl_core.base.types import IntArray
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
-from ccmtl_core.tables.columns import ColumnReader
-from ccmtl_core.tables.table_file import read_table, refuse_missing
+from ccmtl_core.tables.cells import ROW, read_cells
+from ccmtl_core.tables.faults import MAX_LISTED, Fault, FaultList
+from ccmtl_core.tables.header import Kind, Role, check_header
+from ccmtl_core.tables.table import Table, refusing_unreadable
+from ccmtl_core.tables.table_file import open_table
 
 TASK, FOLD, FEATURES, N_SAMPLES, N_NULL = "task_id", "fold", "features", "n_samples", "n_null"
 WEIGHT, YTY, Y_SUM = "weight", "yty", "y_sum"
-_EXACT = 2**53  # whole numbers up to here survive as float64
 
 
 class ArrowStream(Protocol):
@@ -133,18 +135,36 @@ def read_statistics_folds(source: Source) -> list[SufficientStatistics]:
     DataError, OSError
         As :func:`read_statistics`.
     """
-    frame, what = _frame(source)
-    names = _feature_names(frame, what)
-    refuse_missing(what, _needed(len(names)), frame.columns)
-    faults = Faults()
-    reader = ColumnReader(frame, faults, table=what)
-    _refuse_null(frame[TASK], _whole_numbers(reader, N_NULL))
-    ids, fold = reader.ids(TASK), _folds(reader)
-    faults.refuse()
-    task_ids, task = id_codes(ids, ordered=True)
+    if not isinstance(source, str | Path):
+        frame = source if isinstance(source, pl.DataFrame) else pl.DataFrame(source)
+        return _statistics(Table.of_frame(frame), FaultList("the table of statistics"))
+    faults = FaultList(str(source))
+    with open_table(checked_path(source), [TASK, FEATURES, N_SAMPLES], faults) as table:
+        return _statistics(table, faults)
+
+
+def _statistics(table: Table, faults: FaultList) -> list[SufficientStatistics]:
+    check_header(table.columns, [TASK, FEATURES, N_NULL], faults)
+    if not (faults or table.n_rows):
+        faults.add("no_rows", "the table has no rows")
+    if faults or table.rows is None:
+        raise faults.refusal()
+    with refusing_unreadable(table.unreadable, faults):
+        raw = table.rows.collect().rename(dict(zip(table.names, table.columns, strict=True)))
+    table = Table.of_frame(raw)  # which is read several times
+    names = _feature_names(raw)
+    _refuse_null(table, raw[TASK], faults)
+    optional = {FOLD, WEIGHT, *(gram_column(q, p) for p, q in triangle(len(names)) if p != q)}
+    numbers = [*_needed(len(names)), *(name for name in raw.columns if name in optional)]
+    roles = [Role(TASK, TASK, Kind.ID), *(Role(name, name, Kind.SUM) for name in numbers)]
+    frame = read_cells(table, roles, faults).frame
+    fold = _folds(frame, faults)
+    if faults:
+        raise faults.refusal()
+    task_ids, task = id_codes(frame[TASK], ordered=True)
     n_folds = int(fold.max()) + 1
     _refuse_repeated(task_ids, task, fold, n_folds)
-    return _assemble(reader, task_ids, names, (fold, task), n_folds)
+    return _assemble(frame, task_ids, names, (fold, task), n_folds, faults)
 
 
 def statistics_frame(statistics: SufficientStatistics) -> pl.DataFrame:
@@ -188,26 +208,15 @@ def statistics_frame(statistics: SufficientStatistics) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _frame(source: Source) -> tuple[pl.DataFrame, str]:
-    """Return the whole table, and what to call it in messages."""
-    if isinstance(source, str | Path):
-        return read_table(checked_path(source)), str(source)
-    frame = source if isinstance(source, pl.DataFrame) else pl.DataFrame(source)
-    if frame.is_empty():
-        raise DataError("the table of statistics has no rows")
-    return frame, "the table of statistics"
-
-
 def _needed(n_features: int) -> list[str]:
     features = range(n_features)
     gram = [gram_column(p, q) for p, q in triangle(n_features)]
     sums = [*map(xty_column, features), YTY, *map(x_sum_column, features), Y_SUM]
-    return [TASK, N_SAMPLES, N_NULL, *gram, *sums]
+    return [N_SAMPLES, N_NULL, *gram, *sums]
 
 
-def _feature_names(frame: pl.DataFrame, what: str) -> tuple[str, ...]:
-    refuse_missing(what, [FEATURES], frame.columns)
-    values = frame[FEATURES].unique()
+def _feature_names(raw: pl.DataFrame) -> tuple[str, ...]:
+    values = raw[FEATURES].unique()
     if len(values) > 1:
         raise DataError(f"column {FEATURES!r} must be the same in each row; there are {len(values)} values")
     try:
@@ -219,26 +228,34 @@ def _feature_names(frame: pl.DataFrame, what: str) -> tuple[str, ...]:
     return checked_names(names, "feature name")
 
 
-def _whole_numbers(reader: ColumnReader, name: str) -> IntArray:
-    numbers = reader.numbers(name)
-    bad = (numbers != np.floor(numbers)) | (numbers < 0) | (numbers > _EXACT)
-    for row in np.flatnonzero(bad & np.isfinite(numbers))[:MAX_FAULTS]:
-        reader.faults.add(f"row {row + 1}, column {name!r}: {numbers[row]:g} is not a count")
+def _whole_numbers(frame: pl.DataFrame, name: str, faults: FaultList) -> IntArray:
+    numbers = frame[name].to_numpy()
+    bad = (numbers != np.floor(numbers)) | (numbers < 0) | (numbers > EXACT_BELOW)
+    samples = (
+        Fault("not_a_count", f"{numbers[i]:g} is not a count", int(frame[ROW][int(i)]), name)
+        for i in np.flatnonzero(bad)[:MAX_LISTED]
+    )
+    if bad.any():
+        faults.add_all("not_a_count", int(bad.sum()), samples)
     return np.where(bad, 0.0, numbers).astype(np.int64)
 
 
-def _folds(reader: ColumnReader) -> IntArray:
-    n_rows = len(reader.frame)
-    if FOLD not in reader.frame.columns:
+def _folds(frame: pl.DataFrame, faults: FaultList) -> IntArray:
+    n_rows = frame.height
+    if FOLD not in frame.columns:
         return np.zeros(n_rows, dtype=np.int64)
-    fold = _whole_numbers(reader, FOLD)
+    fold = _whole_numbers(frame, FOLD, faults)
     if fold.max() >= n_rows:
-        reader.faults.add(f"column {FOLD!r} must count from 0; it reaches {fold.max()} in {n_rows} rows")
+        message = f"column {FOLD!r} must count from 0; it reaches {fold.max()} in {n_rows} rows"
+        faults.add("not_a_count", message, column=FOLD)
     return fold
 
 
-def _refuse_null(ids: pl.Series, n_null: IntArray) -> None:
+def _refuse_null(table: Table, ids: pl.Series, faults: FaultList) -> None:
     """Refuse rows with missing values: sums skip them product by product, and no longer fit together."""
+    n_null = _whole_numbers(read_cells(table, [Role(N_NULL, N_NULL, Kind.SUM)], faults).frame, N_NULL, faults)
+    if faults:
+        raise faults.refusal()
     bad = np.flatnonzero(n_null)
     if len(bad):
         tasks = ", ".join(f"{ids[int(row)]!r} ({n_null[row]})" for row in bad[:5])
@@ -257,29 +274,31 @@ def _refuse_repeated(task_ids: tuple[str, ...], task: IntArray, fold: IntArray, 
 
 
 def _assemble(
-    reader: ColumnReader,
+    frame: pl.DataFrame,
     task_ids: tuple[str, ...],
     names: tuple[str, ...],
     place: tuple[IntArray, IntArray],
     n_folds: int,
+    faults: FaultList,
 ) -> list[SufficientStatistics]:
     """Put each number where its fold and task say; tasks without rows in a fold keep zeros there."""
     K, T, P = n_folds, len(task_ids), len(names)
     gram, xty, x_sum = np.zeros((K, T, P, P)), np.zeros((K, T, P)), np.zeros((K, T, P))
     yty, y_sum, n_samples = np.zeros((K, T)), np.zeros((K, T)), np.zeros((K, T), dtype=np.int64)
     for p, q in triangle(P):
-        gram[*place, p, q] = gram[*place, q, p] = reader.numbers(gram_column(p, q))
-        if p != q and gram_column(q, p) in reader.frame.columns:
-            gram[*place, q, p] = reader.numbers(gram_column(q, p))
+        gram[*place, p, q] = gram[*place, q, p] = frame[gram_column(p, q)].to_numpy()
+        if p != q and gram_column(q, p) in frame.columns:
+            gram[*place, q, p] = frame[gram_column(q, p)].to_numpy()
     for p in range(P):
-        xty[*place, p] = reader.numbers(xty_column(p))
-        x_sum[*place, p] = reader.numbers(x_sum_column(p))
-    yty[place], y_sum[place] = reader.numbers(YTY), reader.numbers(Y_SUM)
-    n_samples[place] = _whole_numbers(reader, N_SAMPLES)
+        xty[*place, p] = frame[xty_column(p)].to_numpy()
+        x_sum[*place, p] = frame[x_sum_column(p)].to_numpy()
+    yty[place], y_sum[place] = frame[YTY].to_numpy(), frame[Y_SUM].to_numpy()
+    n_samples[place] = _whole_numbers(frame, N_SAMPLES, faults)
     weight = n_samples.astype(np.float64)
-    if WEIGHT in reader.frame.columns:
-        weight[place] = reader.numbers(WEIGHT)
-    reader.faults.refuse()
+    if WEIGHT in frame.columns:
+        weight[place] = frame[WEIGHT].to_numpy()
+    if faults:
+        raise faults.refusal()
     gram, xty, yty, x_sum, y_sum, weight = map(locked, (gram, xty, yty, x_sum, y_sum, weight))
     n_samples = locked(n_samples)
     return [

@@ -1,40 +1,54 @@
-"""Read a CSV, Parquet or Arrow file, whole or in batches of bounded memory.
-
-Kinds are told apart by content, not by name. CSV columns are text; ``columns.py`` makes ids and numbers.
-"""
+"""Open a file of a table, whatever it is: CSV, also compressed, Parquet or Arrow, told apart by content."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+import os
+import re
+import tempfile
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from enum import Enum
 from pathlib import Path
 
 import polars as pl
-from polars.exceptions import PanicException, PolarsError
+from polars.exceptions import DuplicateError
 
-from ccmtl_core.base.arrays import refuse
-from ccmtl_core.base.display import quoted
-from ccmtl_core.base.exceptions import DataError
-from ccmtl_core.base.near_matches import NearMatches
+from ccmtl_core.tables.csv_file import open_csv
+from ccmtl_core.tables.decompression import CompressedDataError, GzipDecoder, ZstdDecoder
+from ccmtl_core.tables.faults import FaultList
+from ccmtl_core.tables.header import refuse_too_many
+from ccmtl_core.tables.table import Table, refusing_unreadable
 
-_UNREADABLE = (PolarsError, PanicException, UnicodeError, OSError)
-"""What polars raises for damaged files; a panic is no ``Exception`` and would end the process."""
-
-_MAGIC = {b"PAR1": "Parquet", b"ARROW1": "Arrow"}
-_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
-_COMPRESSED_MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, zstd
+_READ_BYTES = 1 << 20
 
 
-def read_table(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """Read a file as a whole.
+class Format(Enum):
+    """What a file is, by its first bytes; what has none of these is taken for CSV."""
 
-    Parameters
-    ----------
-    path : Path
-        CSV with a header (comma, UTF-8, also gzip or zstd compressed), Parquet, or an Arrow file.
-    columns : sequence of str, optional
-        The columns to read; default all.
+    PARQUET = b"PAR1"
+    ARROW = b"ARROW1"
+    GZIP = b"\x1f\x8b"
+    ZSTD = b"\x28\xb5\x2f\xfd"
+    ZIP = b"PK\x03\x04"
+    UTF_16_LITTLE = b"\xff\xfe"
+    UTF_16_BIG = b"\xfe\xff"
+    CSV = b""
+
+
+WORDS = {
+    Format.ZIP: "a zip archive or an Excel workbook: take out the CSV file, or save the sheet as CSV",
+    Format.UTF_16_LITTLE: "UTF-16 text: save it as UTF-8",
+    Format.UTF_16_BIG: "UTF-16 text: save it as UTF-8",
+}
+"""What is no table here, and what to do with it."""
+_DECODERS: dict[Format, Callable[[], GzipDecoder | ZstdDecoder]] = {
+    Format.GZIP: GzipDecoder,
+    Format.ZSTD: ZstdDecoder,
+}
+
+
+def format_of(path: Path, faults: FaultList) -> Format:
+    """Return what the file at ``path`` is.
 
     Returns
     -------
@@ -42,127 +56,100 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame
 
     Raises
     ------
-    DataError
-        A file that is none of these, damaged or without rows; a column named twice; columns that it does not
-        have.
+    TableError
+        If it is empty.
     OSError
-        The file cannot be opened.
+        If it cannot be opened.
     """
-    with _table(path, columns) as table:
-        frame = table.collect()
-    if frame.is_empty():
-        raise DataError(f"{path} has a header and no rows")
-    return frame
+    with path.open("rb") as file:
+        head = file.read(max(len(known.value) for known in Format))
+    if not head:
+        raise faults.refusal_for("empty_file", "the file is empty")
+    return next(known for known in Format if head.startswith(known.value))
 
 
-def table_batches(path: Path, columns: Sequence[str], batch_rows: int) -> Iterator[pl.DataFrame]:
-    """Read a file piece by piece, in the order of its rows.
+@contextmanager
+def open_table(path: Path, wanted: Collection[str], faults: FaultList) -> Iterator[Table]:
+    """Open the file at ``path`` for the length of the block.
 
     Parameters
     ----------
     path : Path
-        As :func:`read_table`.
-    columns : sequence of str
-        The columns to read.
-    batch_rows : int
-        Rows of a piece, at most.
+        A file that does not change meanwhile.
+    wanted : collection of str
+        Columns that are asked for.
+    faults : FaultList
+        Takes the faults of rows; those of the whole file are raised.
 
-    Returns
-    -------
-    iterator of DataFrame
-        At most ``batch_rows`` rows each.
+    Yields
+    ------
+    Table
+        To be read by `ccmtl_core.tables.cells`.
 
     Raises
     ------
-    DataError, OSError
-        As :func:`read_table`; damage in the middle of a file shows when it is reached.
+    TableError
+        If the file is no table, or one that was cut off or changed.
+    OSError
+        If it cannot be opened.
     """
-    empty = True
-    with _table(path, columns) as table:
-        for batch in table.collect_batches(chunk_size=batch_rows, lazy=True, engine="streaming"):
-            empty = empty and batch.is_empty()
-            yield from batch.iter_slices(batch_rows)
-    if empty:
-        raise DataError(f"{path} has a header and no rows")
+    found = format_of(path, faults)
+    if found in WORDS:
+        raise faults.refusal_for("not_csv", f"the file is not CSV but {WORDS[found]}")
+    if found is Format.PARQUET:
+        _refuse_cut_off(path, faults)
+        yield _open_typed(path, pl.scan_parquet, "Parquet", faults)
+    elif found is Format.ARROW:
+        yield _open_typed(path, pl.scan_ipc, "Arrow", faults)
+    elif found in _DECODERS:
+        with tempfile.TemporaryDirectory() as folder:
+            plain = Path(folder) / "table.csv"
+            _decompress(path, plain, found, faults)
+            format_of(plain, faults)
+            yield open_csv(plain, wanted, faults)
+    else:
+        yield open_csv(path, wanted, faults)
 
 
-@contextmanager
-def _table(path: Path, columns: Sequence[str] | None) -> Iterator[pl.LazyFrame]:
-    """Open a file; what goes wrong inside the block, because of the file, becomes a DataError."""
-    kind = _kind(path)
+def _refuse_cut_off(path: Path, faults: FaultList) -> None:
+    with path.open("rb") as file:
+        file.seek(-4, os.SEEK_END)
+        if file.read() != Format.PARQUET.value:
+            message = "the Parquet file was cut off: its end is missing"
+            raise faults.refusal_for("not_parquet", message)
+
+
+def _open_typed(path: Path, scan: Callable[..., pl.LazyFrame], kind: str, faults: FaultList) -> Table:
+    # Fixed offsets such as +05:30, as pandas writes them, are no zones to polars, which otherwise ends the
+    # process's thread over a column that may not even be asked for. `cells` reads them.
+    os.environ.setdefault("POLARS_IGNORE_TIMEZONE_PARSE_ERROR", "1")
+    unreadable = (
+        f"not_{kind.lower()}",
+        f"the {kind} file cannot be read: it was cut off, or its bytes were changed",
+    )
+    with refusing_unreadable(unreadable, faults):
+        rows = scan(path, glob=False, hive_partitioning=False)
+        try:
+            names = tuple(rows.collect_schema().names())
+        except DuplicateError as error:
+            name = re.search("'(.*)'", str(error), re.DOTALL)
+            column = name[1] if name else None
+            message = f"the file has more than one column of the name {column!r}"
+            faults.add("repeated_column", message, column=column)
+            raise faults.refusal() from None
+        n_rows = int(rows.select(pl.len()).collect().item())
+    refuse_too_many(names, faults)
+    return Table(names, names, rows, n_rows, unreadable)
+
+
+def _decompress(path: Path, plain: Path, found: Format, faults: FaultList) -> None:
+    decoder = _DECODERS[found]()
     try:
-        table = _scan(path, kind)
-        if columns is not None:
-            refuse_missing(str(path), columns, table.collect_schema().names())
-            table = table.select(columns)
-        yield table
-    except _UNREADABLE as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        advice = "; save it as UTF-8" if "utf-8" in reason.lower() else ""
-        raise DataError(f"{path} cannot be read as {kind}: {reason}{advice}") from error
-
-
-def _kind(path: Path) -> str:
-    with path.open("rb") as stream:
-        start = stream.read(2**16)
-    if not start:
-        raise DataError(f"{path} is empty")
-    kind = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), "CSV")
-    if kind == "CSV" and b"\0" in start and not start.startswith(_COMPRESSED_MAGIC):
-        raise DataError(f"{path} is neither CSV nor Parquet nor an Arrow file")
-    return kind
-
-
-def _scan(path: Path, kind: str) -> pl.LazyFrame:
-    if kind == "Parquet":
-        return pl.scan_parquet(path, glob=False, hive_partitioning=False)
-    if kind == "Arrow":
-        return pl.scan_ipc(path, glob=False, hive_partitioning=False)
-    return _scan_csv(path)
-
-
-def _scan_csv(path: Path) -> pl.LazyFrame:
-    """With the names of RFC 4180: polars leaves doubled quotes, and renames a column that comes twice."""
-    table = pl.scan_csv(path, glob=False, infer_schema=False)
-    given = table.collect_schema().names()
-    names = {name: name.replace('""', '"') for name in given}
-    written = (
-        _first_row(path, len(given)) if any("_duplicated_" in name for name in given) else names.values()
-    )
-    counts = Counter(written)
-    refuse([f"the header of {path} names {name!r} {n} times" for name, n in counts.items() if n > 1])
-    return table.rename({name: own for name, own in names.items() if name != own})
-
-
-def _first_row(path: Path, n_columns: int) -> list[str]:
-    schema = {str(i): pl.String for i in range(n_columns)}
-    table = pl.scan_csv(
-        path,
-        glob=False,
-        has_header=False,
-        schema=schema,
-        n_rows=1,
-        truncate_ragged_lines=True,  # the rows below are not the matter here
-        encoding="utf8-lossy",
-    )
-    return [name or "" for name in table.collect().row(0)]
-
-
-def refuse_missing(what: str, columns: Sequence[str], present: Sequence[str]) -> None:
-    """Raise one DataError that names each column which is not there, with those like it."""
-    missing = sorted(set(columns) - set(present), key=list(columns).index)
-    separators = [name for mark, name in _SEPARATORS.items() if len(present) == 1 and mark in present[0]]
-    if missing and separators:
-        raise DataError(
-            f"{what} is separated by {separators[0]}, and only commas do here; polars can convert it: "
-            "read_csv(FILE, separator=…, infer_schema=False).write_csv(NEW); where numbers have commas, "
-            "with decimal_comma=True, schema_overrides={TASK: polars.String} in place of infer_schema=False"
-        )
-    refuse([f"{what} has no column {quoted(name)}; {_hint(name, present)}" for name in missing])
-
-
-def _hint(name: str, present: Sequence[str]) -> str:
-    near = NearMatches(tuple(present)).find(name)
-    if near:
-        return f"did you mean {near[0]!r}?"
-    return f"there are {', '.join(repr(other[:60]) for other in present[:20])}"
+        with path.open("rb") as file, plain.open("wb") as out:
+            while data := file.read(_READ_BYTES):
+                for piece in decoder.feed(data):
+                    out.write(piece)
+            decoder.finish()
+    except CompressedDataError as error:
+        message = f"the file begins as {found.name.lower()} and cannot be decompressed: {error}"
+        raise faults.refusal_for("undecodable_file", message) from error

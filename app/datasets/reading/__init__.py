@@ -1,1 +1,1 @@
-"""From a file to typed columns, or to faults that name row and column."""
+"""What the service adds to the library's reader of tables."""

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import polars as pl
 
-from app.datasets.reading.faults import refuse
 from app.http.errors import PayloadTooLarge
+from ccmtl_core.tables.faults import FaultList
 
 MAX_SECONDS = 120.0
 SPARE_BYTES = 512 * 1024**2
@@ -52,7 +52,7 @@ def survives_decoding(path: Path, columns: Iterable[str], max_bytes: int) -> boo
     ------
     PayloadTooLarge
         If decoding takes more memory.
-    InvalidContent
+    TableError
         If it takes longer than ``MAX_SECONDS``.
     """
     limit = 2 * max_bytes + SPARE_BYTES
@@ -67,7 +67,7 @@ def survives_decoding(path: Path, columns: Iterable[str], max_bytes: int) -> boo
             timeout=MAX_SECONDS,
         )
     except subprocess.TimeoutExpired:
-        raise refuse(
+        raise FaultList().refusal_for(
             "parquet_takes_too_long",
             f"decoding the Parquet file takes over {MAX_SECONDS:g} seconds; send it in parts, or as CSV",
         ) from None

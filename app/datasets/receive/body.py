@@ -1,4 +1,4 @@
-"""A request's body comes in as a stream, is decoded, and leaves as a file on disk, whole or not at all."""
+"""Write a request's body, decoded, to a file: whole or not at all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from fastapi.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
-from app.datasets.receive.decoding import Decoder, cut_off
+from app.datasets.receive.decoding import Decoder, cut_off, refusing_undecodable
 from app.http.errors import BadRequest, PayloadTooLarge
 
 BATCH_BYTES = 1 << 20
@@ -28,17 +28,19 @@ class BodyFile:
         """Decode and append ``data``; both its own bytes and the decoded ones count towards the limit."""
         self._n_received += len(data)
         self._check(self._n_received)
-        for piece in self._decoder.feed(data):
-            self._n_decoded += len(piece)
-            self._check(self._n_decoded)
-            self._file.write(piece)
+        with refusing_undecodable():
+            for piece in self._decoder.feed(data):
+                self._n_decoded += len(piece)
+                self._check(self._n_decoded)
+                self._file.write(piece)
 
     def finish(self, declared: int | None) -> None:
         """Check that everything arrived: ``declared`` bytes, and the end of the encoded stream."""
         if declared is not None and declared != self._n_received:
             raise cut_off(f"{self._n_received} of {declared} bytes arrived")
         if self._n_received:
-            self._decoder.finish()
+            with refusing_undecodable():
+                self._decoder.finish()
 
     def close(self) -> None:
         """Flush and close the file."""

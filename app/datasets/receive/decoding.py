@@ -1,23 +1,13 @@
-"""Decompress bodies sent with gzip or zstd, in pieces of bounded size.
-
-Each piece is handed out before the next is made, so that whoever counts them can stop a bomb early.
-"""
+"""The content encodings in which a body may come, and the answers to one that is not encoded as it says."""
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
-import zstandard
-
 from app.http.errors import BadRequest, UnsupportedMediaType
-
-PIECE_BYTES = 1 << 20
-# A zstd block of four bytes can hold 128 KiB: one slice of this size makes at most 32 MiB.
-ZSTD_SLICE_BYTES = 1 << 10
-ZSTD_MAX_WINDOW_BYTES = 1 << 27
-GZIP_WINDOW_BITS = 31
+from ccmtl_core.tables.decompression import CompressedDataError, GzipDecoder, ZstdDecoder
 
 
 class Decoder(Protocol):
@@ -27,7 +17,7 @@ class Decoder(Protocol):
         """Yield what ``data`` adds."""
 
     def finish(self) -> None:
-        """Raise `BadRequest` unless the encoded stream is whole."""
+        """Raise `CompressedDataError` unless the encoded stream is whole."""
 
 
 class IdentityDecoder:
@@ -39,66 +29,6 @@ class IdentityDecoder:
 
     def finish(self) -> None:
         """Accept: plain bytes do not tell whether they are whole."""
-
-
-class GzipDecoder:
-    """One or more gzip members (RFC 1952)."""
-
-    def __init__(self) -> None:
-        self._member = zlib.decompressobj(GZIP_WINDOW_BITS)
-        self._inside = False
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield what ``data`` adds, at most ``PIECE_BYTES`` at a time."""
-        full = False
-        while data or full:
-            self._inside = True
-            try:
-                piece = self._member.decompress(data, PIECE_BYTES)
-            except zlib.error as error:
-                raise _undecodable("gzip", error) from None
-            yield piece
-            full = len(piece) == PIECE_BYTES
-            data = self._member.unconsumed_tail
-            if self._member.eof:
-                data, full = self._member.unused_data, False
-                self._member = zlib.decompressobj(GZIP_WINDOW_BITS)
-                self._inside = False
-
-    def finish(self) -> None:
-        """Raise `BadRequest` when the last member has no end."""
-        if self._inside:
-            raise cut_off("its gzip stream has no end")
-
-
-class ZstdDecoder:
-    """One or more zstd frames (RFC 8878)."""
-
-    def __init__(self) -> None:
-        self._context = zstandard.ZstdDecompressor(max_window_size=ZSTD_MAX_WINDOW_BYTES)
-        self._frame = self._context.decompressobj()
-        self._inside = False
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield what ``data`` adds, at most 32 MiB at a time."""
-        for start in range(0, len(data), ZSTD_SLICE_BYTES):
-            rest = data[start : start + ZSTD_SLICE_BYTES]
-            while rest:
-                self._inside = True
-                try:
-                    yield self._frame.decompress(rest)
-                except zstandard.ZstdError as error:
-                    raise _undecodable("zstd", error) from None
-                rest = b""
-                if self._frame.eof:
-                    rest = self._frame.unused_data
-                    self._frame = self._context.decompressobj()
-                    self._inside = False
-
-    def finish(self) -> None:
-        """Raise `BadRequest` when the last frame has no end."""
-        if self._inside:
-            raise cut_off("its zstd stream has no end")
 
 
 DECODERS: dict[str, Callable[[], Decoder]] = {
@@ -120,14 +50,21 @@ def decoder_for(content_encoding: str | None) -> Decoder:
     return DECODERS[name]()
 
 
+@contextmanager
+def refusing_undecodable() -> Iterator[None]:
+    """Answer what a decoder says of the body with status 400."""
+    try:
+        yield
+    except CompressedDataError as error:
+        if error.is_cut_off:
+            raise cut_off(str(error)) from None
+        raise BadRequest(
+            "undecodable_body", f"The body is not what its `Content-Encoding` says: {error}."
+        ) from None
+
+
 def cut_off(reason: str) -> BadRequest:
     """Return the refusal of a body that ended too early."""
     return BadRequest(
         "upload_cut_off", f"The upload was cut off: {reason}. Nothing was stored; send it again."
-    )
-
-
-def _undecodable(encoding: str, error: Exception) -> BadRequest:
-    return BadRequest(
-        "undecodable_body", f"The body is not what `Content-Encoding: {encoding}` says: {error}."
     )

@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from app.datasets.reading.cells import ROW
 from app.datasets.schemas import Aggregation
 from app.datasets.stored.runs import runs_of
 from ccmtl_core.forecasting import Frequency
+from ccmtl_core.tables.cells import ROW
 
 COUNT = "n"
 

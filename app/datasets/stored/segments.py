@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 
 from app.datasets import repository
-from app.datasets.receive.system_errors import naming_system_errors
 from app.http.errors import AppError, NotFound
 from app.persistence.database import Database
 from app.persistence.storage import SegmentDamaged, Storage
+from ccmtl_core.base.system_errors import naming_system_errors
 
 
 def read_segments(storage: Storage, digests: Sequence[str]) -> pl.DataFrame:

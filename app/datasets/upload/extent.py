@@ -12,8 +12,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from app.datasets.reading.cells import ROW, Cells
-from app.datasets.reading.faults import FaultList
 from app.datasets.schemas import SeriesDefinition, Totals, Warned
 from app.datasets.stored.coverage import Summary
 from app.datasets.stored.isolation import isolated_periods
@@ -22,8 +20,9 @@ from app.datasets.stored.row_samples import sampled
 from app.datasets.stored.runs import has_period, merged_runs, n_missing
 from app.datasets.upload.absent_periods import absent_periods
 from app.datasets.upload.overlap import Overlap, overlap_of_rows, overlap_of_series
-from app.http.errors import MAX_ERRORS, Fault
 from ccmtl_core.forecasting import MAX_DENSE_ROWS, Frequency
+from ccmtl_core.tables.cells import ROW, Cells
+from ccmtl_core.tables.faults import MAX_LISTED, Fault, FaultList
 
 _TIMES = {
     None: "have no zone",
@@ -84,7 +83,7 @@ def regression_extent(cells: Cells, base: Base | None, faults: FaultList) -> Ext
 
     Raises
     ------
-    InvalidContent
+    TableError
         If ``faults`` has any.
     """
     if faults:
@@ -104,7 +103,7 @@ def series_extent(cells: Cells, definition: SeriesDefinition, base: Base | None,
 
     Raises
     ------
-    InvalidContent
+    TableError
         If ``faults`` has any, or gets any here.
     """
     upload = by_period(cells.frame, definition.frequency, definition.aggregation)
@@ -141,7 +140,7 @@ def series_extent(cells: Cells, definition: SeriesDefinition, base: Base | None,
 def _check_repetitions(upload: PeriodValues, frame: pl.DataFrame, faults: FaultList) -> None:
     if not len(upload.repeated):
         return
-    first = upload.repeated[np.argsort(upload.repeated[:, 0], kind="stable")[:MAX_ERRORS]].tolist()
+    first = upload.repeated[np.argsort(upload.repeated[:, 0], kind="stable")[:MAX_LISTED]].tolist()
     listed = frame.filter(pl.col(ROW).is_in([row for row, _ in first])).sort(ROW)
     periods = upload.frequency.to_period(listed["ds"].to_numpy()).tolist()
     samples = (
@@ -164,7 +163,7 @@ def _check_finite(values: PeriodValues, faults: FaultList) -> None:
             message=f"the rows of {period_text(values.frequency, values.period[i])} add up beyond a float64",
             value=values.unique_ids[int(values.series[i])],
         )
-        for i in bad[:MAX_ERRORS]
+        for i in bad[:MAX_LISTED]
     )
     if len(bad):
         faults.add_all("overflow", len(bad), samples)
@@ -191,7 +190,7 @@ def _check_taken(upload: PeriodValues, taken: NDArray[np.bool_], faults: FaultLi
             row=int(upload.row[i]),
             value=upload.unique_ids[int(upload.series[i])],
         )
-        for i in at[np.argsort(upload.row[at])][:MAX_ERRORS]
+        for i in at[np.argsort(upload.row[at])][:MAX_LISTED]
     )
     if len(at):
         faults.add_all("duplicate_period", len(at), samples)

@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
 
-from app.datasets.reading.cells import Cells, read_cells
-from app.datasets.reading.csv_file import open_csv
-from app.datasets.reading.faults import FaultList, refuse
-from app.datasets.reading.header import Role, check_header, roles_of
-from app.datasets.reading.parquet_file import UNREADABLE, open_parquet
 from app.datasets.reading.parquet_probe import survives_decoding
-from app.datasets.reading.timestamps import time_format
-from app.datasets.reading.uploaded_table import UploadedTable, refusing_unreadable
+from app.datasets.reading.upload_file import FileType, answering, refuse_undeclared, roles_of
+from app.datasets.receive.body import too_large
 from app.datasets.schemas import Definition, SeriesDefinition, UploadMode, UploadReport, Warned
 from app.datasets.stored.coverage import Summary
 from app.datasets.upload.extent import Base, Extent, regression_extent, series_extent
 from app.datasets.upload.overlap import Overlap
 from ccmtl_core.forecasting import Frequency
+from ccmtl_core.tables.cell_hints import spreadsheet_ids, spreadsheet_warning
+from ccmtl_core.tables.cells import Cells, read_cells
+from ccmtl_core.tables.faults import FaultList
+from ccmtl_core.tables.header import Role
+from ccmtl_core.tables.table import Table
+from ccmtl_core.tables.table_file import open_table
+from ccmtl_core.tables.timestamps import time_format
 
-
-class FileType(StrEnum):
-    """Media types of uploads."""
-
-    CSV = "text/csv"
-    PARQUET = "application/vnd.apache.parquet"
-
-
-_UNREADABLE = {
-    FileType.CSV: ("not_csv", "The file cannot be read as CSV."),
-    FileType.PARQUET: ("not_parquet", UNREADABLE),
-}
+BYTES_PER_CELL = 8
 
 
 class Ingested(NamedTuple):
@@ -85,47 +75,28 @@ def ingest(
     """
     faults = FaultList()
     roles = roles_of(definition)
-    wanted = {role.column for role in roles}
-    if file_type is FileType.CSV:
-        table = open_csv(path, wanted, faults)
-    else:
-        table = open_parquet(path, len(roles), max_bytes)
-        if not survives_decoding(path, [name for name in table.names if name in wanted], max_bytes):
-            raise refuse(*_UNREADABLE[file_type])
-    cells = _read_cells(table, roles, definition, file_type, faults)
-    if isinstance(definition, SeriesDefinition):
-        extent = series_extent(cells, definition, base, faults)
-    else:
-        extent = regression_extent(cells, base, faults)
+    wanted = [role.column for role in roles]
+    with answering():
+        refuse_undeclared(path, file_type, faults)
+        with open_table(path, wanted, faults) as table:
+            if file_type is FileType.PARQUET:
+                if table.n_rows * len(roles) * BYTES_PER_CELL > max_bytes:
+                    raise too_large(max_bytes)
+                if not survives_decoding(path, [name for name in table.names if name in wanted], max_bytes):
+                    raise faults.refusal_for(*table.unreadable)
+            if isinstance(definition, SeriesDefinition):
+                in_utc = definition.frequency is Frequency.HOUR
+                cells = read_cells(table, roles, faults, time_format(definition.ds_format, in_utc=in_utc))
+                extent = series_extent(cells, definition, base, faults)
+            else:
+                cells = read_cells(table, roles, faults)
+                extent = regression_extent(cells, base, faults)
     report = _report(table, roles, cells, extent, mode)
     return Ingested(extent.segment, extent.summary, report, extent.overlap)
 
 
-def _read_cells(
-    table: UploadedTable,
-    roles: Sequence[Role],
-    definition: Definition,
-    file_type: FileType,
-    faults: FaultList,
-) -> Cells:
-    has_columns = check_header(table, roles, faults)
-    if not (faults or table.n_rows):
-        faults.add("no_rows", "the file names its columns and has no rows")
-    if not (has_columns and table.n_rows) or table.rows is None:
-        raise faults.refusal()
-    code, message = _UNREADABLE[file_type]
-    formats = time_format(None)
-    if isinstance(definition, SeriesDefinition):
-        formats = time_format(definition.ds_format, in_utc=definition.frequency is Frequency.HOUR)
-    with refusing_unreadable(code, message):
-        cells = read_cells(table, table.rows, roles, formats, faults)
-    if not cells.frame.height:
-        raise faults.refusal()
-    return cells
-
-
 def _report(
-    table: UploadedTable, roles: Sequence[Role], cells: Cells, extent: Extent, mode: UploadMode
+    table: Table, roles: Sequence[Role], cells: Cells, extent: Extent, mode: UploadMode
 ) -> UploadReport:
     wanted = {role.column for role in roles}
     overlap = extent.overlap
@@ -136,6 +107,9 @@ def _report(
                 code="blank_lines", message="Blank lines at the end were skipped.", count=table.n_blank_at_end
             )
         )
+    ids = spreadsheet_ids(extent.summary.series["unique_id"].unique().sort())
+    if ids:
+        warnings.append(Warned(code="spreadsheet_ids", message=spreadsheet_warning(ids), count=len(ids)))
     return UploadReport(
         mode=mode,
         rows=table.n_rows,

@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from app.datasets.reading.cells import ROW
 from app.datasets.schemas import Aggregation, Warned
 from app.datasets.stored.period_values import PeriodValues, period_text
 from app.datasets.stored.row_samples import row_hashes
 from app.http.errors import Conflict, Fault
+from ccmtl_core.tables.cells import ROW
 
 _MERGED = {Aggregation.SUM: "added to the values there", Aggregation.MEAN: "averaged with the values there"}
 

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.datasets import repository
 from app.datasets.lookup import lock, require
+from app.datasets.reading.upload_file import FileType
 from app.datasets.schemas import (
     Definition,
     OverlapPolicy,
@@ -22,7 +23,7 @@ from app.datasets.stored.frames import definition_of
 from app.datasets.stored.period_values import by_period
 from app.datasets.stored.segments import discard, read_segments, unreadable, write_segment
 from app.datasets.upload.extent import Base, summary_of_rows
-from app.datasets.upload.ingest import FileType, Ingested, ingest
+from app.datasets.upload.ingest import Ingested, ingest
 from app.http.errors import Conflict
 from app.persistence.database import Database
 from app.persistence.models import DatasetVersion, Segment

@@ -225,7 +225,10 @@ def test_parquet_gives_the_same_and_the_table_is_for_people(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--task", "id", "--target", "y", "--features", "a,A"], "has no column 'A'; did you mean 'a'?"),
+        (
+            ["--task", "id", "--target", "y", "--features", "a,A"],
+            "the column 'A' is missing; did you mean 'a'?",
+        ),
         (["--task", "id", "--target", "y", "--features", "a,y"], "column 'y' is used twice"),
         (["--task", "id", "--target", "y", "--features", ""], "at least one feature column is needed"),
         ([*COLUMNS, "--output", "nowhere/model.npz"], "the folder of nowhere/model.npz does not exist"),
@@ -250,8 +253,8 @@ def test_bad_cells_and_missing_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text("id,y,a,b\nx,1,2,3\nx,one,2,\n")
     done = run(tmp_path / "bad.csv", *COLUMNS, "--fusion-strength", "1")
     assert done.exit_code == 1
-    assert "row 2, column 'y': 'one' is not a number" in done.stderr
-    assert "row 2, column 'b': is empty" in done.stderr
+    assert "row 2, column 'y', 'one': not a number" in done.stderr
+    assert "row 2, column 'b': the number is empty" in done.stderr
     missing = run(tmp_path / "none.csv", *COLUMNS, "--fusion-strength", "1")
     assert missing.exit_code == 1
     assert f"There is no file {tmp_path / 'none.csv'}; this runs in {Path.cwd()}" in missing.stderr
@@ -278,7 +281,7 @@ def test_another_separator_is_named(tmp_path: Path, mark: str, name: str, streng
     (tmp_path / "other.csv").write_text("id,y,a,b\nx,1,2,3\n".replace(",", mark))
     done = run(tmp_path / "other.csv", *COLUMNS, "--fusion-strength", strength)
     assert done.exit_code == 1
-    assert f"other.csv is separated by {name}, and only commas" in done.stderr
+    assert f"other.csv: the header looks separated by {name}: only commas" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["fit", "serve", "statistics-sql"])

@@ -101,9 +101,12 @@ def some(frame: pl.DataFrame, **first: object) -> pl.DataFrame:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda f: f.drop("gram_1_2", "x_sum_3"), "no column 'gram_1_2'.*no column 'x_sum_3'"),
-        (lambda f: f.drop("features"), "no column 'features'"),
-        (lambda f: f.drop("n_null"), "no column 'n_null'"),
+        (
+            lambda f: f.drop("gram_1_2", "x_sum_3"),
+            "column 'gram_1_2' is missing.*column 'x_sum_3' is missing",
+        ),
+        (lambda f: f.drop("features"), "the column 'features' is missing"),
+        (lambda f: f.drop("n_null"), "the column 'n_null' is missing"),
         (lambda f: f.with_columns(features=pl.lit("a,b")), "must hold a JSON list"),
         (lambda f: f.with_columns(features=pl.lit("[1, 2]")), "must hold a JSON list"),
         (lambda f: f.with_columns(features=pl.lit('["a", "a", "b"]')), "'a' at position 1 is repeated"),
@@ -111,9 +114,9 @@ def some(frame: pl.DataFrame, **first: object) -> pl.DataFrame:
         (lambda f: pl.concat([f, f[:1]]), "task '00' has 2 rows"),
         (lambda f: some(f, n_null=5), r"5 rows have NULL.*'00' \(5\)"),
         (lambda f: some(f, task_id=None, n_null=7), r"7 rows have NULL in the task.*None \(7\)"),
-        (lambda f: some(f, task_id=None), "row 1, column 'task_id': is empty"),
-        (lambda f: some(f, yty=None), "row 1, column 'yty': is empty"),
-        (lambda f: f.with_columns(xty_2=pl.lit("much")), "row 1, column 'xty_2': 'much' is not a number"),
+        (lambda f: some(f, task_id=None), "row 1, column 'task_id': the id is empty"),
+        (lambda f: some(f, yty=None), "row 1, column 'yty': the number is empty"),
+        (lambda f: f.with_columns(xty_2=pl.lit("much")), "row 1, column 'xty_2', 'much': not a number"),
         (lambda f: f.with_columns(n_samples=pl.col("n_samples") + 0.5), "7.5 is not a count"),
         (lambda f: f.with_columns(n_samples=-pl.col("n_samples")), "-7 is not a count"),
         (lambda f: f.with_columns(gram_2_1=pl.col("gram_1_2") + 1.0), "gram is not symmetric"),
@@ -132,7 +135,7 @@ def test_what_is_no_table_of_statistics_is_refused(
 
 def test_a_file_is_named(tmp_path: Path) -> None:
     file = tmp_path / "statistics.csv"
-    file.write_text("task_id,features\na,b\n")
+    file.write_text("task_id,features,n_null\na,b,x\n")
     with pytest.raises(DataError, match=r"JSON list"):
         read_statistics(file)
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from app.datasets.reading.date_hint import date_hint
+from ccmtl_core.tables.cell_hints import date_hint
 from tests.app.datasets.conftest import Shop
 
 

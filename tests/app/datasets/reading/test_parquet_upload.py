@@ -73,7 +73,6 @@ def test_aware_hours_become_utc_and_aware_days_stay_local(shop: Shop) -> None:
         ("unique_id", [b"a"]),
         ("unique_id", [True]),
         ("ds", [20001101]),
-        ("y", [True]),
         ("y", [[1.0]]),
         ("y", [None]),
     ],

@@ -9,10 +9,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from app.datasets.receive.system_errors import naming_system_errors
 from app.datasets.repository import segments_of
 from app.datasets.stored.segments import write_segment
 from app.persistence.storage import Storage
+from ccmtl_core.base.system_errors import naming_system_errors
 from tests.app.datasets.conftest import Shop
 from tests.app.datasets.stored.test_coverage import forget
 
@@ -71,7 +71,7 @@ def test_a_disk_that_fails_is_not_taken_for_a_fault_of_the_file(
         raise failure(f"{os.strerror(number)} (os error {number}): /some/file")
 
     name = shop.series()
-    monkeypatch.setattr("app.datasets.upload.ingest.read_cells", fail)
+    monkeypatch.setattr(pl.LazyFrame, "collect", fail)
     answer = shop.upload(name, ROWS)
     expected = ANSWERS.get(number, (503, "storage_unavailable"))
     assert (answer.status_code, answer.json()["code"]) == expected, answer.text

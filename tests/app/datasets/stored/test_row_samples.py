@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from app.datasets.reading.cells import ROW
 from app.datasets.stored import row_samples
 from app.datasets.stored.row_samples import row_hashes, sampled
 from app.datasets.upload.overlap import overlap_of_rows
+from ccmtl_core.tables.cells import ROW
 
 RNG = np.random.default_rng(5)
 

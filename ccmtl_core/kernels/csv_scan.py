@@ -1,4 +1,4 @@
-"""Find the rows of a CSV file, and the places where it breaks the rules of RFC 4180.
+"""Scan the bytes of a CSV file: how many rows there are, and where they are not what RFC 4180 asks for.
 
 The reader that follows is fast because it takes the structure for granted; what it would guess at (a quote
 inside a field, a row with too few fields, a carriage return alone) is found and counted here.
@@ -74,7 +74,7 @@ def scan_csv(data: NDArray[np.uint8], n_fields: int) -> CsvStructure:
     Returns
     -------
     CsvStructure
-        Where rows begin, and which are malformed.
+        Rows, blank lines and irregularities.
     """
     found = np.zeros((MAX_IRREGULARITIES, 4), dtype=np.int64)
     counts = np.zeros(max(Irregularity) + 1, dtype=np.int64)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.datasets.reading.timestamps import time_format
+from ccmtl_core.tables.timestamps import time_format
 
 
 def parse(ds_format: str | None, *texts: str, in_utc: bool = True) -> list[datetime | None]:

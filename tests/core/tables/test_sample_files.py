@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ccmtl_core import DataError, ParameterError, TaskDataset
-from ccmtl_core.tables.tabular import read_task_dataset
+from ccmtl_core.tables.sample_files import read_task_dataset
 
 
 def read(path: Path, features: Sequence[str] = ("a", "b")) -> TaskDataset:
@@ -43,7 +43,7 @@ def test_line_ends_byte_order_marks_quotes_and_gzip(
 ) -> None:
     lines = [
         '"id","y","a","b"',
-        '"0471"," 1 ","2","3"',
+        '"0471","1","2","3"',
         '"471","1e3","-2.5",".5"',
         '"a, ""b""/c","0","0","0"',
     ]
@@ -88,13 +88,13 @@ def test_every_unusable_cell_is_named_at_once(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         read(path)
     assert caught.value.faults == [
-        f"{path}, row 2, column 'id': is empty",
-        f"{path}, row 3, column 'y': 'zz' is not a number",
-        f"{path}, row 2, column 'a': 'nan' is not finite",
-        f"{path}, row 3, column 'a': '1e400' is not finite",
-        f"{path}, row 3, column 'b': '1,5' is not a number"
+        f"{path}, row 2, column 'a', 'nan': not a finite number",
+        f"{path}, row 2, column 'b': the number is empty",
+        f"{path}, row 2, column 'id': the id is empty",
+        f"{path}, row 3, column 'a', '1e400': not a finite number",
+        f"{path}, row 3, column 'b', '1,5': not a number such as -1234.5 or 1e-3"
         "; the decimal sign must be a point, not a comma: 1.5",
-        f"{path}, row 2, column 'b': is empty",
+        f"{path}, row 3, column 'y', 'zz': not a number such as -1234.5 or 1e-3",
     ]
 
 
@@ -130,21 +130,21 @@ def test_a_column_named_twice_is_refused(
     path = write(tmp_path, pack(text))
     with pytest.raises(DataError) as caught:
         read(path)
-    assert str(caught.value) == f"the header of {path} {message}"
+    assert str(caught.value) == f"{path}: the header {message}"
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         (b"", "is empty"),
-        (b"id,y,a,b\n", "has a header and no rows"),
-        (b"id,y,A,c\n1,1,1,1\n", "has no column 'a'; did you mean 'A'?"),
-        (b"id,y,a,b\n1,1,1,1,9\n", "cannot be read as CSV"),
+        (b"id,y,a,b\n", "names its columns and has no rows"),
+        (b"id,y,A,c\n1,1,1,1\n", "the column 'a' is missing; did you mean 'A'?"),
+        (b"id,y,a,b\n1,1,1,1,9\n", "row 1: the row has 5 fields, the header 4"),
         (b"id,y,a,b\n\xff\xfe,1,1,1\n", "; save it as UTF-8"),
-        (b"\x7fELF\0\0\0", "is neither CSV nor Parquet"),
-        (b"PAR1 and then something else", "cannot be read as Parquet"),
-        (b"\x1f\x8b\x08 not gzip at all", "cannot be read as CSV"),
-        (b"{}", "has no column 'id'"),
+        (b"\x7fELF\0\0\0", "is not CSV in UTF-8: its first line contains NUL bytes"),
+        (b"PAR1 and then something else", "the Parquet file was cut off"),
+        (b"\x1f\x8b\x08 not gzip at all", "begins as gzip and cannot be decompressed"),
+        (b"{}", "looks like JSON or HTML, not CSV"),
     ],
 )
 def test_files_that_are_something_else_are_refused(tmp_path: Path, text: bytes, message: str) -> None:
@@ -156,11 +156,11 @@ def test_files_that_are_something_else_are_refused(tmp_path: Path, text: bytes, 
 @pytest.mark.parametrize(
     ("column", "values", "message"),
     [
-        ("id", [1.5, 2.5], "column 'id' must hold text or integers, not Float64"),
-        ("id", ["x", None], "row 2, column 'id': is empty"),
-        ("a", [None, 1.0], "row 1, column 'a': is empty"),
-        ("a", [1.0, float("inf")], "row 2, column 'a': inf is not finite"),
-        ("y", [[1.0], [2.0]], "column 'y' must hold numbers, not List"),
+        ("id", [1.5, 2.5], "the column 'id' is of type Float64; text or whole numbers are needed"),
+        ("id", ["x", None], "row 2, column 'id': the id is empty"),
+        ("a", [None, 1.0], "row 1, column 'a': the number is empty"),
+        ("a", [1.0, float("inf")], "row 2, column 'a', 'inf': not a finite number"),
+        ("y", [[1.0], [2.0]], "the column 'y' is of type List(Float64); numbers are needed"),
     ],
 )
 def test_parquet_columns_of_the_wrong_kind_are_refused(

@@ -1,4 +1,7 @@
-"""Compute statistics of files of any size: each is read once, in pieces."""
+"""Read files of samples, one a row: as a dataset, or piece by piece into statistics, whatever their size.
+
+Ids are read as text: "0471" stays "0471". Rows are counted from 1, the header not included.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,64 @@ from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 
-import numpy as np
 from joblib import Parallel, delayed
 
-from ccmtl_core.base.arrays import Faults, as_sequence, checked_names, is_whole
+from ccmtl_core.base.arrays import as_sequence, checked_names, is_whole
 from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.file_path import checked_path
 from ccmtl_core.base.id_codes import id_codes
 from ccmtl_core.base.threads import check_workers
+from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.kernels.grouping import group_rows
 from ccmtl_core.statistics.merging import StatisticsSum, merge_statistics
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
-from ccmtl_core.tables.columns import ColumnReader, check_roles
-from ccmtl_core.tables.table_file import table_batches
+from ccmtl_core.tables.cells import cell_batches, read_cells
+from ccmtl_core.tables.faults import FaultList
+from ccmtl_core.tables.header import Role, sample_roles
+from ccmtl_core.tables.table_file import open_table
 
 BATCH_ROWS = 2**17
+
+
+def read_task_dataset(path: str | Path, *, task: str, target: str, features: Sequence[str]) -> TaskDataset:
+    """Read a dataset from a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        CSV with a header (comma, UTF-8, also gzip or zstd compressed), Parquet or Arrow; told apart by
+        content, not by name.
+    task : str
+        Column with the id of each row's task: text, or integers in Parquet.
+    target : str
+        Column of y.
+    features : sequence of str
+        Columns of X, in this order.
+
+    Returns
+    -------
+    TaskDataset
+        Tasks in order of first appearance.
+
+    Raises
+    ------
+    DataError
+        Names the file, and the row and column of each cell that cannot be used.
+    ParameterError
+        No features, a column used twice, or a path that is none.
+    OSError
+        The file cannot be read.
+    """
+    names = checked_names(features, "feature")
+    roles = sample_roles(task, target, names)
+    faults = FaultList(str(path))
+    with open_table(checked_path(path), [role.column for role in roles], faults) as table:
+        frame = read_cells(table, roles, faults).frame
+    if faults:
+        raise faults.refusal()
+    task_ids, codes = id_codes(frame["unique_id"], ordered=False)
+    X = frame.select(role.name for role in roles[2:]).to_numpy()
+    return TaskDataset.from_codes(X, frame["y"].to_numpy(), codes, task_ids, feature_names=names)
 
 
 def statistics_from_files(
@@ -80,31 +126,27 @@ def statistics_from_files(
     files = [checked_path(path) for path in ([paths] if one else as_sequence(paths, "paths"))]
     names = checked_names(features, "feature")
     check_workers(n_jobs)
-    check_roles(task, target, names)
+    roles = sample_roles(task, target, names)
     if not files:
         raise ParameterError("there are no files to read")
     if not is_whole(batch_rows) or batch_rows < 1:
         raise ParameterError(f"batch_rows must be an integer of at least 1, not {batch_rows!r}")
     if len(files) == 1:
-        return _statistics_of_file(files[0], task, target, names, batch_rows)
+        return _statistics_of_file(files[0], roles, names, batch_rows)
     read = delayed(_statistics_of_file)
-    jobs = (read(file, task, target, names, batch_rows) for file in files)
+    jobs = (read(file, roles, names, batch_rows) for file in files)
     return merge_statistics(Parallel(n_jobs=n_jobs, return_as="generator")(jobs))
 
 
 def _statistics_of_file(
-    path: Path, task: str, target: str, features: tuple[str, ...], batch_rows: int
+    path: Path, roles: Sequence[Role], features: tuple[str, ...], batch_rows: int
 ) -> SufficientStatistics:
     total = StatisticsSum(features)
-    first_row = 0
-    for batch in table_batches(path, [task, target, *features], batch_rows):
-        faults = Faults()
-        reader = ColumnReader(batch, faults, first_row, str(path))
-        ids, y = reader.ids(task), reader.numbers(target)
-        columns = [reader.numbers(name) for name in features]
-        faults.refuse()
-        distinct, codes = id_codes(ids, ordered=False)
-        order, offsets = group_rows(codes, len(distinct))
-        total.add_rows(np.column_stack(columns), y, order, offsets, total.numbers(distinct))
-        first_row += len(batch)
+    faults = FaultList(str(path))
+    with open_table(path, [role.column for role in roles], faults) as table:
+        for batch in cell_batches(table, roles, faults, batch_rows):
+            distinct, codes = id_codes(batch["unique_id"], ordered=False)
+            order, offsets = group_rows(codes, len(distinct))
+            X = batch.select(role.name for role in roles[2:]).to_numpy(order="c")
+            total.add_rows(X, batch["y"].to_numpy(), order, offsets, total.numbers(distinct))
     return total.statistics()

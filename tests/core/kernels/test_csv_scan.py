@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.datasets.reading.csv_scan import MAX_IRREGULARITIES, CsvStructure, Irregularity, scan_csv
+from ccmtl_core.kernels.csv_scan import MAX_IRREGULARITIES, CsvStructure, Irregularity, scan_csv
 
 field = st.text(st.sampled_from('ab,"\n\r ;é'), max_size=6)
 

@@ -1,4 +1,4 @@
-"""Read the times of a ``ds`` column strictly: as ISO 8601, or by one strptime pattern.
+"""Read the text of times strictly: by default ISO 8601, else one strptime pattern.
 
 The rule for zones: of times with a zone or an offset, hours are converted to UTC; days, weeks and months are
 those that the local clock shows. A time without a zone is taken as it stands; a column holds one or the
@@ -19,6 +19,7 @@ from functools import reduce
 import polars as pl
 
 FIRST_YEAR, LAST_YEAR = 1000, 9999
+"""Of the dates that are read."""
 ISO_8601 = "YYYY-MM-DD (ISO 8601; a time may follow, as in 2024-01-31T23:59:00)"
 
 _YEAR, _TWO = "[1-9][0-9]{3}", "[0-9]{2}"
@@ -99,6 +100,7 @@ def time_format(ds_format: str | None, *, in_utc: bool = True) -> TimeFormat:
     Returns
     -------
     TimeFormat
+        To parse a column with.
 
     Raises
     ------

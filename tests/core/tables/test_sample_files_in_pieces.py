@@ -93,9 +93,9 @@ def test_faults_name_file_row_and_column(table: pl.DataFrame, tmp_path: Path) ->
         with pytest.raises(DataError) as refused:
             read(good, bad, batch_rows=100, **more)
         assert refused.value.faults == [
-            f"{bad}, row 321, column 'store': is empty",
-            f"{bad}, row 321, column 'price': 'much' is not a number",
-            f"{bad}, row 321, column 'promo': is empty",
+            f"{bad}, row 321, column 'price', 'much': not a number such as -1234.5 or 1e-3",
+            f"{bad}, row 321, column 'promo': the number is empty",
+            f"{bad}, row 321, column 'store': the id is empty",
         ]
 
 
@@ -104,11 +104,11 @@ def test_what_cannot_be_read_is_refused(table: pl.DataFrame, tmp_path: Path) -> 
     table.write_parquet(whole)
     cut.write_bytes(whole.read_bytes()[:-100])
     empty.write_text("store,sold,price,promo\n")
-    with pytest.raises(DataError, match=r"cut\.parquet cannot be read as Parquet"):
+    with pytest.raises(DataError, match=r"cut\.parquet: the Parquet file was cut off"):
         read(whole, cut)
-    with pytest.raises(DataError, match=r"empty\.csv has a header and no rows"):
+    with pytest.raises(DataError, match=r"empty\.csv: the file names its columns and has no rows"):
         read(whole, empty)
-    with pytest.raises(DataError, match=r"no column 'prize'; did you mean 'price'"):
+    with pytest.raises(DataError, match=r"the column 'prize' is missing; did you mean 'price'"):
         statistics_from_files(whole, task="store", target="sold", features=["prize"])
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "absent.csv")

@@ -1,4 +1,4 @@
-"""Find the operating system's error behind a failure of polars.
+"""Tell what the operating system refused from what is wrong with a file, in the failures of polars.
 
 The reader and the writer wrap such errors (a full disk, a folder that is gone) and keep the number only in
 the text. Without this they would be reported to the caller as faults of the file.

@@ -1,4 +1,8 @@
-"""A CSV file in (RFC 4180, UTF-8, commas), a lazy table of text out, with every fault of its structure."""
+"""Open a CSV file (RFC 4180, UTF-8, commas) as a table of text, with every fault of its structure.
+
+A scan of the bytes finds what the fast reader after it would guess at: short rows, stray quotes, lone
+carriage returns, bytes that are no text.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +16,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from app.datasets.reading.csv_scan import CsvStructure, Irregularity, scan_csv
-from app.datasets.reading.faults import FaultList, refuse
-from app.datasets.reading.first_line import refuse_other_formats, refuse_without_line_breaks
-from app.datasets.reading.header import refuse_too_many
-from app.datasets.reading.uploaded_table import UploadedTable, recognised, refuse_empty
-from app.http.errors import Fault
+from ccmtl_core.kernels.csv_scan import CsvStructure, Irregularity, scan_csv
+from ccmtl_core.tables.faults import Fault, FaultList
+from ccmtl_core.tables.header import refuse_other_formats, refuse_too_many, refuse_without_line_breaks
+from ccmtl_core.tables.table import Table
 
 MAX_HEADER_BYTES = 1 << 20
 BLOCK_BYTES = 1 << 22
 
 _SENTENCES = {
-    Irregularity.QUOTE_INSIDE: "a quote stands inside a field that does not begin with one",
+    Irregularity.QUOTE_INSIDE: "a quote stands inside a field that does not begin with one, but with text "
+    "or a space",
     Irregularity.TEXT_AFTER_QUOTE: "text follows the closing quote of a field",
     Irregularity.LONE_CR: "a carriage return stands alone: lines end in LF or CRLF",
     Irregularity.UNCLOSED_QUOTE: "the quote that opens this field is never closed: was the file cut off?",
@@ -31,13 +34,13 @@ _SENTENCES = {
 }
 
 
-def open_csv(path: Path, wanted: Collection[str], faults: FaultList) -> UploadedTable:
+def open_csv(path: Path, wanted: Collection[str], faults: FaultList) -> Table:
     """Check the structure of the file at ``path``.
 
     Parameters
     ----------
     path : Path
-        A file that does not change meanwhile.
+        A file that does not change meanwhile, and is not empty.
     wanted : collection of str
         Columns that are asked for.
     faults : FaultList
@@ -45,36 +48,33 @@ def open_csv(path: Path, wanted: Collection[str], faults: FaultList) -> Uploaded
 
     Returns
     -------
-    UploadedTable
-        The table, ready to be read in pieces.
+    Table
+        Its columns are text.
 
     Raises
     ------
-    InvalidContent
-        If the file is empty, not text in UTF-8, without header, or of another format by its header.
+    TableError
+        If the file is not text in UTF-8, without header, or of another format by its header.
     """
-    refuse_empty(path)
     data = np.memmap(path, np.uint8, mode="r").view(np.ndarray)
-    start = data[:4].tobytes()
-    what = recognised(start)
-    if what:
-        raise refuse("not_csv", f"The file is not CSV but {what}.")
-    if start.startswith(codecs.BOM_UTF8):
+    if data[:3].tobytes() == codecs.BOM_UTF8:
         data = data[len(codecs.BOM_UTF8) :]
-    _refuse_other_encodings(data)
+    _refuse_other_encodings(data, faults)
     head = data[:MAX_HEADER_BYTES].tobytes().decode("utf-8", "ignore")
-    header = _header(head, len(data))
-    refuse_other_formats(head, header, wanted, len(data))
-    refuse_too_many(header)
+    header = _header(head, len(data), faults)
+    refuse_other_formats(head, header, wanted, len(data), faults)
+    refuse_too_many(header, faults)
     structure = scan_csv(data, len(header))
     _report(structure, header, faults)
     names = tuple(map(str, range(len(header))))
     is_readable = set(structure.counts) <= {Irregularity.FIELD_COUNT, Irregularity.BLANK}
-    return UploadedTable(
+    all_listed = structure.n_irregularities == len(structure.irregularities)
+    return Table(
         columns=tuple(header),
         names=names,
-        rows=_rows(path, names, structure) if is_readable and _all_listed(structure) else None,
+        rows=_rows(path, names, structure) if is_readable and all_listed else None,
         n_rows=structure.n_rows,
+        unreadable=("not_csv", "the file cannot be read as CSV"),
         malformed_rows=tuple(structure.irregularities[:, 1].tolist()),
         n_blank_at_end=structure.n_blank_at_end,
     )
@@ -91,7 +91,7 @@ def _rows(path: Path, names: tuple[str, ...], structure: CsvStructure) -> pl.Laz
     ).head(structure.n_rows)
 
 
-def _refuse_other_encodings(data: NDArray[np.uint8]) -> None:
+def _refuse_other_encodings(data: NDArray[np.uint8], faults: FaultList) -> None:
     decoder = codecs.getincrementaldecoder("utf-8")()
     for start in range(0, len(data), BLOCK_BYTES):
         block = data[start : start + BLOCK_BYTES].tobytes()
@@ -99,27 +99,25 @@ def _refuse_other_encodings(data: NDArray[np.uint8]) -> None:
         try:
             decoder.decode(block, final=start + len(block) == len(data))
         except UnicodeDecodeError as error:
-            raise _not_utf8(data, start - pending + error.start) from None
+            position = start - pending + error.start
+            row, _ = scan_csv(data[:position], 1).end
+            where = f"byte 0x{data[position]:02X} at offset {position} is no character"
+            faults.add("not_utf8", f"the file is not UTF-8: {where}; save it as UTF-8", row=row or None)
+            raise faults.refusal() from None
 
 
-def _not_utf8(data: NDArray[np.uint8], position: int) -> Exception:
-    row, _ = scan_csv(data[:position], 1).end
-    where = f"byte 0x{data[position]:02X} at offset {position} is no character"
-    faults = FaultList()
-    faults.add("not_utf8", f"the file is not UTF-8: {where}; save it as UTF-8", row=row or None)
-    return faults.refusal()
-
-
-def _header(text: str, n_bytes: int) -> list[str]:
+def _header(text: str, n_bytes: int, faults: FaultList) -> list[str]:
     if text[:1] in ("\n", "\r"):
-        raise refuse("no_header", "The first line is blank; it must name the columns.")
+        raise faults.refusal_for("no_header", "the first line is blank; it must name the columns")
     if "\0" in text.partition("\n")[0]:
-        raise refuse("not_csv", "The file is not CSV in UTF-8: its first line contains NUL bytes.")
+        message = "the file is not CSV in UTF-8: its first line contains NUL bytes"
+        raise faults.refusal_for("not_csv", message)
     try:
         return next(csv.reader(io.StringIO(text, newline=""), strict=True))
     except (csv.Error, StopIteration):
-        refuse_without_line_breaks(text, n_bytes)
-        raise refuse("no_header", "The first line cannot be read as the names of columns.") from None
+        refuse_without_line_breaks(text, n_bytes, faults)
+        message = "the first line cannot be read as the names of columns"
+        raise faults.refusal_for("no_header", message) from None
 
 
 def _report(structure: CsvStructure, header: list[str], faults: FaultList) -> None:
@@ -131,14 +129,9 @@ def _report(structure: CsvStructure, header: list[str], faults: FaultList) -> No
         faults.add_all(f"csv_{kind.name.lower()}", count, samples)
 
 
-def _all_listed(structure: CsvStructure) -> bool:
-    return structure.n_irregularities == len(structure.irregularities)
-
-
 def _fault(kind: Irregularity, row: int, field: int, n_fields: int, header: list[str]) -> Fault:
     code = f"csv_{kind.name.lower()}"
-    place = {"row": row or None}
     if kind is Irregularity.FIELD_COUNT:
-        return Fault(code=code, message=f"the row has {n_fields} fields, the header {len(header)}", **place)
+        return Fault(code, f"the row has {n_fields} fields, the header {len(header)}", row or None)
     column = header[field] if field < len(header) and kind is not Irregularity.BLANK else None
-    return Fault(code=code, message=_SENTENCES[kind], column=column, **place)
+    return Fault(code, _SENTENCES[kind], row or None, column)

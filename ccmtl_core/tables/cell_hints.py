@@ -1,0 +1,115 @@
+"""What to do about a cell that is no number or no date as it stands; nothing is guessed silently."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
+
+from ccmtl_core.base.display import counted
+from ccmtl_core.tables.timestamps import FIRST_YEAR
+
+_DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}([. ]\d{3})+),\d+")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
+_DATE = re.compile(
+    r"([0-9]{1,4})([./-])([0-9]{1,2})\2([0-9]{4}|[0-9]{2})(?:([ T])[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?)?"
+)
+_COMPACT_DATE = re.compile(r"[0-9]{8}")
+
+
+def number_hint(text: str) -> str:
+    """Say what a comma or a space in a number is about.
+
+    Examples
+    --------
+    >>> number_hint("6,5")
+    '; the decimal sign must be a point, not a comma: 6.5'
+    >>> number_hint("1,234,567.5")
+    '; leave the commas between thousands out: 1234567.5'
+    >>> number_hint(" 1.5")
+    '; leave out the spaces around it'
+    >>> number_hint("many")
+    ''
+    """
+    spaces = space_hint(text)
+    text = text.strip()
+    if re.fullmatch(r"[+-]?\d{1,3},\d{3}", text):
+        return "; the decimal sign must be a point, and nothing may stand between thousands"
+    if _DECIMAL_COMMA.fullmatch(text):
+        point = re.sub(r"[. ]", "", text).replace(",", ".")
+        return f"; the decimal sign must be a point, not a comma: {point}"
+    if _THOUSANDS.fullmatch(text):
+        return f"; leave the commas between thousands out: {text.replace(',', '')}"
+    return spaces
+
+
+def space_hint(text: str) -> str:
+    """Say that spaces stand around a cell, such as after a comma of the file."""
+    return "; leave out the spaces around it" if text.strip() and text != text.strip() else ""
+
+
+def date_hint(text: str) -> str:
+    """Name the ``ds_format`` that reads a date as it stands, or the two that might.
+
+    Examples
+    --------
+    >>> date_hint("31.01.2024")
+    "; to read it, create the dataset with `ds_format` '%d.%m.%Y'"
+    >>> date_hint("01/02/2024")
+    "; to read it, create the dataset with `ds_format` '%m/%d/%Y' or '%d/%m/%Y' (which is first?)"
+    >>> date_hint("soon")
+    ''
+    """
+    formats = list(_formats(text))
+    if not formats:
+        return space_hint(text)
+    which = " (which is first?)" if len(formats) > 1 else ""
+    return f"; to read it, create the dataset with `ds_format` {' or '.join(map(repr, formats))}{which}"
+
+
+def _formats(text: str) -> Iterator[str]:
+    for ds_format in _candidates(text):
+        with suppress(ValueError):  # there is no such day
+            if datetime.strptime(text, ds_format).year >= FIRST_YEAR:
+                yield ds_format
+
+
+def _candidates(text: str) -> list[str]:
+    if _COMPACT_DATE.fullmatch(text):
+        return ["%Y%m%d"]
+    match = _DATE.fullmatch(text)
+    if match is None:
+        return []
+    first, sign, _, last, gap, seconds = match.groups()
+    time = "" if gap is None else f"{gap}%H:%M{':%S' if seconds else ''}"
+    if len(first) == 4:
+        return [] if sign == "-" else [f"%Y{sign}%m{sign}%d{time}"]
+    year = "%Y" if len(last) == 4 else "%y"
+    day_first, month_first = (f"{a}{sign}{b}{sign}{year}{time}" for a, b in (("%d", "%m"), ("%m", "%d")))
+    # Nobody writes the month first with dots.
+    return [day_first] if sign == "." else [month_first, day_first]
+
+
+_SHOWN_BY_SPREADSHEETS = re.compile(r"[0-9](\.[0-9]+)?[eE]\+[0-9]+")
+
+
+def spreadsheet_ids(ids: Iterable[str]) -> list[str]:
+    """Return the ids that look as spreadsheets show long numbers, of which they keep few digits.
+
+    Examples
+    --------
+    >>> spreadsheet_ids(["4006381333931", "4.00638E+12"])
+    ['4.00638E+12']
+    """
+    return [text for text in ids if "+" in text and _SHOWN_BY_SPREADSHEETS.fullmatch(text)]
+
+
+def spreadsheet_warning(ids: Sequence[str]) -> str:
+    """Say what is lost with ids such as those of :func:`spreadsheet_ids`, which are some."""
+    examples = ", ".join(map(repr, ids[:3]))
+    verb = "looks" if len(ids) == 1 else "look"
+    return (
+        f"{counted(len(ids), 'id')} {verb} as a spreadsheet shows long numbers ({examples}): digits are "
+        "lost, and different ids may have become one. Export the column as text."
+    )

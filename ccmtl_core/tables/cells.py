@@ -1,0 +1,334 @@
+"""Read the cells of a table as ids, times and finite numbers; every bad cell is named.
+
+The happy path reads the table once. Only when a cell is bad the table is read again, for the offending text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import cast
+
+import numpy as np
+import polars as pl
+
+from ccmtl_core.base.arrays import EXACT_BELOW
+from ccmtl_core.tables.cell_hints import date_hint, number_hint
+from ccmtl_core.tables.faults import MAX_LISTED, MAX_VALUE_CHARACTERS, Fault, FaultList
+from ccmtl_core.tables.header import Kind, Role, check_header
+from ccmtl_core.tables.table import Table, refusing_unreadable
+from ccmtl_core.tables.timestamps import FIRST_YEAR, LAST_YEAR, TimeFormat, time_format
+
+MAX_ID_BYTES = 512
+ROW = "row"
+REPORT_ROWS = 2**17
+
+_FAULTY, _ZONE = "faulty", "zone"
+_WHOLE = re.compile("[+-]?[0-9]+")
+_FIXED_OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What was read.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Columns ``row`` (in the file, from 1) and each role's name; rows with a bad cell are absent.
+    time_zone : str, optional
+        "UTC" where times with a zone were converted, "local" where they are what the local clock shows; None
+        where they named no zone.
+    """
+
+    frame: pl.DataFrame
+    time_zone: str | None = None
+
+
+@dataclass(frozen=True)
+class _Check:
+    code: str
+    role: Role
+    is_bad: pl.Expr
+    message: str
+    hint: Callable[[str], str] = lambda text: ""
+
+
+def read_cells(
+    table: Table, roles: Sequence[Role], faults: FaultList, formats: TimeFormat | None = None
+) -> Cells:
+    """Read and check the columns of ``roles``.
+
+    Parameters
+    ----------
+    table : Table
+        An open one.
+    roles : sequence of Role
+        What to read.
+    faults : FaultList
+        Takes the faults of cells, for the caller to raise with those that it finds itself.
+    formats : TimeFormat, optional
+        How times are read: those that are text, and those with a zone. Default: ISO 8601, zones to UTC.
+
+    Returns
+    -------
+    Cells
+        The rows without a fault, which are some.
+
+    Raises
+    ------
+    TableError
+        If columns are missing or of a wrong type, the reader cannot make out the rows, or no row is left.
+    """
+    reader = _Reader(table, roles, faults, formats or time_format(None))
+    with refusing_unreadable(table.unreadable, faults):
+        frame = reader.judged.collect()
+        reader.check_height(frame.height)
+        if frame[_FAULTY].any():
+            reader.report()
+            frame = frame.filter(~pl.col(_FAULTY))
+    has_zone = _one_kind_of_time(frame, roles, faults)
+    if not frame.height:
+        raise faults.refusal()
+    zoned = "UTC" if reader.formats.in_utc else "local"
+    return Cells(frame.drop(_FAULTY, _ZONE), zoned if has_zone else None)
+
+
+def cell_batches(
+    table: Table, roles: Sequence[Role], faults: FaultList, batch_rows: int
+) -> Iterator[pl.DataFrame]:
+    """Read and check columns as :func:`read_cells`, in pieces of at most ``batch_rows`` rows.
+
+    Yields
+    ------
+    DataFrame
+        As `Cells.frame`, in the order of the rows.
+
+    Raises
+    ------
+    TableError
+        As :func:`read_cells`, and at the first piece with a bad cell, for all bad cells of the table.
+    """
+    reader = _Reader(table, roles, faults, time_format(None))
+    n_rows = 0
+    with refusing_unreadable(table.unreadable, faults):
+        if faults:
+            reader.report()
+            raise faults.refusal()
+        for batch in _batches(reader.judged, batch_rows):
+            if batch[_FAULTY].any():
+                reader.report()
+                raise faults.refusal()
+            n_rows += batch.height
+            yield from batch.drop(_FAULTY, _ZONE).iter_slices(batch_rows)
+        reader.check_height(n_rows)
+
+
+def _batches(rows: pl.LazyFrame, batch_rows: int) -> Iterator[pl.DataFrame]:
+    return rows.collect_batches(chunk_size=batch_rows, lazy=True, engine="streaming")
+
+
+class _Reader:
+    """The rows of a table with what their cells mean, and whether they are faulty; nothing is read yet."""
+
+    def __init__(self, table: Table, roles: Sequence[Role], faults: FaultList, formats: TimeFormat) -> None:
+        has_columns = check_header(table.columns, [role.column for role in roles], faults)
+        if not (faults or table.n_rows):
+            faults.add("no_rows", "the file names its columns and has no rows")
+        if not (has_columns and table.n_rows) or table.rows is None:
+            raise faults.refusal()
+        self.formats = formats
+        self._table, self._faults = table, faults
+        name_of = dict(zip(table.columns, table.names, strict=True))
+        raw = table.rows.select(pl.col(name_of[role.column]).alias(_raw(role)) for role in roles)
+        raw = raw.with_row_index(ROW, offset=1)
+        if table.malformed_rows:
+            raw = raw.filter(~pl.col(ROW).is_in(table.malformed_rows))
+        with refusing_unreadable(table.unreadable, faults):
+            types = raw.collect_schema()
+        if not _check_types(roles, types, formats, faults):
+            raise faults.refusal()
+        parsed = raw.with_columns(_parse(role, types[_raw(role)], formats) for role in roles)
+        self._checks = [check for role in roles for check in _checks(role, types[_raw(role)], formats)]
+        self._with_raw = parsed.with_columns(
+            pl.any_horizontal(check.is_bad for check in self._checks).alias(_FAULTY),
+            _names_zone(roles, types, formats).alias(_ZONE),
+        )
+        self.judged = self._with_raw.select(ROW, *(role.name for role in roles), _FAULTY, _ZONE)
+
+    def check_height(self, n_rows: int) -> None:
+        """Refuse a table of which the reader made other rows than the scan."""
+        n_expected = self._table.n_rows - len(set(self._table.malformed_rows))
+        if n_rows != n_expected:
+            raise pl.exceptions.ShapeError(f"{n_rows} rows were read, {n_expected} are in the file")
+
+    def report(self) -> None:
+        """Name the bad cells of the whole table."""
+        for bad in _batches(self._with_raw.filter(_FAULTY), REPORT_ROWS):
+            for check in self._checks:
+                found = bad.filter(check.is_bad)
+                if found.height:
+                    self._faults.add_all(check.code, found.height, _samples(found, check))
+
+
+def _raw(role: Role) -> str:
+    return f"raw_{role.name}"
+
+
+def _is_text(dtype: pl.DataType) -> bool:
+    return isinstance(dtype, pl.String | pl.Categorical | pl.Enum)
+
+
+def _check_types(roles: Sequence[Role], types: pl.Schema, formats: TimeFormat, faults: FaultList) -> bool:
+    fitting = True
+    for role in roles:
+        dtype = types[_raw(role)]
+        is_number = dtype.is_numeric() or dtype == pl.Boolean
+        fits, wanted = {
+            Kind.ID: (dtype.is_integer(), "text or whole numbers"),
+            Kind.TIME: (isinstance(dtype, pl.Date | pl.Datetime), "times"),
+            Kind.NUMBER: (is_number, "numbers"),
+            Kind.SUM: (is_number, "numbers"),
+        }[role.kind]
+        if not (fits or _is_text(dtype)):
+            fitting = False
+            message = f"the column {role.column!r} is of type {dtype}; {wanted} are needed"
+            faults.add("wrong_type", message, column=role.column)
+        elif role.kind is Kind.TIME and not (formats.in_utc or _is_known(_zone(dtype))):
+            fitting = False
+            message = (
+                f"the times of the column {role.column!r} are in the zone {_zone(dtype)!r}, which the IANA "
+                "database does not have: convert them to one that it has, or to an offset such as +05:30"
+            )
+            faults.add("unknown_time_zone", message, column=role.column)
+    return fitting
+
+
+def _zone(dtype: pl.DataType) -> str | None:
+    return dtype.time_zone if isinstance(dtype, pl.Datetime) else None
+
+
+def _is_known(zone: str | None) -> bool:
+    if zone is None or _FIXED_OFFSET.fullmatch(zone):
+        return True
+    try:
+        pl.Series([datetime(2000, 1, 1)]).dt.replace_time_zone(zone)
+    except pl.exceptions.ComputeError:
+        return False
+    return True
+
+
+def _parse(role: Role, dtype: pl.DataType, formats: TimeFormat) -> pl.Expr:
+    raw = pl.col(_raw(role))
+    if role.kind is Kind.ID:
+        return raw.cast(pl.String).alias(role.name)
+    if role.kind in (Kind.NUMBER, Kind.SUM):
+        number = raw.cast(pl.String) if _is_text(dtype) else raw
+        return number.cast(pl.Float64, strict=False).alias(role.name)
+    if _is_text(dtype):
+        moment = formats.parse(raw.cast(pl.String))
+    elif (zone := _zone(dtype)) and not formats.in_utc:
+        moment = _local_moment(raw, zone)
+    else:
+        moment = _moment(raw)
+    in_range = moment.dt.year().is_between(FIRST_YEAR, LAST_YEAR)
+    return pl.when(in_range).then(moment).alias(role.name)
+
+
+def _moment(raw: pl.Expr) -> pl.Expr:
+    """Dates or times, those with a zone in UTC; null where they are beyond what has a calendar date."""
+    return raw.cast(pl.Datetime("us"), strict=False)
+
+
+def _local_moment(raw: pl.Expr, zone: str) -> pl.Expr:
+    """What the clock of the times' zone shows; null far beyond the calendar, where polars has no clock."""
+    if offset := _FIXED_OFFSET.fullmatch(zone):
+        minutes = int(offset[2]) * 60 + int(offset[3])
+        return _moment(raw) + pl.duration(minutes=-minutes if offset[1] == "-" else minutes)
+    has_clock = _moment(raw).dt.year().is_between(FIRST_YEAR - 1, LAST_YEAR + 1)
+    return _moment(pl.when(has_clock).then(raw).dt.replace_time_zone(None))
+
+
+def _checks(role: Role, dtype: pl.DataType, formats: TimeFormat) -> Iterator[_Check]:
+    raw, parsed = pl.col(_raw(role)), pl.col(role.name)
+    empty = raw.is_null() | (raw.cast(pl.String) == "") if _is_text(dtype) else raw.is_null()
+    if role.kind is Kind.ID:
+        yield _Check("empty_id", role, empty, "the id is empty")
+        yield _Check("id_has_nul", role, parsed.str.contains("\0", literal=True), "the id contains a NUL")
+        too_long = parsed.str.len_bytes() > MAX_ID_BYTES
+        yield _Check("id_too_long", role, too_long, f"the id is longer than {MAX_ID_BYTES} bytes")
+        return
+    unparsed = parsed.is_null() & ~empty
+    if role.kind is Kind.TIME:
+        yield _Check("empty_date", role, empty, "the date is empty")
+        if _is_text(dtype):
+            message = f"not a date in the format {formats.name} in the years {FIRST_YEAR} to {LAST_YEAR}"
+            yield _Check("unparseable_date", role, unparsed, message, date_hint)
+        else:
+            message = f"the year is not in {FIRST_YEAR} to {LAST_YEAR}"
+            yield _Check("unparseable_date", role, unparsed, message)
+        return
+    yield _Check("empty_number", role, empty, "the number is empty")
+    message = "not a number such as -1234.5 or 1e-3"
+    yield _Check("unparseable_number", role, unparsed, message, number_hint)
+    yield _Check("not_finite", role, parsed.is_not_null() & ~parsed.is_finite(), "not a finite number")
+    if role.kind is Kind.NUMBER and not dtype.is_float() and dtype != pl.Boolean:
+        message = "a whole number beyond 2**53 that float64 cannot hold: round it, or subtract from all"
+        changed = pl.map_batches([raw, parsed], _is_inexact, pl.Boolean, is_elementwise=True)
+        yield _Check("inexact_number", role, changed, message)
+
+
+def _is_inexact(columns: Sequence[pl.Series]) -> pl.Series:
+    """Whether each whole number, as it stands and as float64, became another one."""
+    raw, parsed = columns
+    ends = cast("list[float]", [parsed.min() or 0.0, parsed.max() or 0.0])
+    if max(map(abs, ends)) < EXACT_BELOW:  # as nearly always
+        return pl.repeat(False, len(raw), eager=True)
+    at = ((parsed.abs() >= EXACT_BELOW) & parsed.is_finite()).arg_true()
+    texts = raw.gather(at).cast(pl.String).to_list()
+    bad = np.zeros(len(raw), dtype=np.bool_)
+    for i, text, number in zip(at.to_list(), texts, parsed.gather(at).to_list(), strict=True):
+        bad[i] = bool(_WHOLE.fullmatch(text)) and int(text) != int(number)
+    return pl.Series(bad)
+
+
+def _samples(found: pl.DataFrame, check: _Check) -> Iterator[Fault]:
+    raw = pl.col(_raw(check.role))
+    dtype = found.schema[_raw(check.role)]
+    if dtype.is_temporal():  # of which those beyond the calendar have no text, nor those with an odd offset
+        moment = _moment(raw)
+        raw = pl.when(moment.dt.year().is_not_null()).then(moment if _zone(dtype) else raw)
+    shown = found.head(MAX_LISTED).select(ROW, raw.cast(pl.String))
+    for row, value in shown.iter_rows():
+        cut = None if value is None else value[:MAX_VALUE_CHARACTERS]
+        message = check.message + check.hint(cut or "")
+        yield Fault(check.code, message, row, check.role.column, cut)
+
+
+def _names_zone(roles: Sequence[Role], types: pl.Schema, formats: TimeFormat) -> pl.Expr:
+    for role in roles:
+        if role.kind is Kind.TIME:
+            dtype, raw = types[_raw(role)], pl.col(_raw(role))
+            if _is_text(dtype):
+                return formats.has_zone(raw.cast(pl.String))
+            return pl.lit(_zone(dtype) is not None)
+    return pl.lit(False)
+
+
+def _one_kind_of_time(frame: pl.DataFrame, roles: Sequence[Role], faults: FaultList) -> bool:
+    n_zoned = int(frame[_ZONE].sum())
+    n_local = frame.height - n_zoned
+    if not (n_zoned and n_local):
+        return n_zoned > 0
+    rare_is_zoned = n_zoned <= n_local
+    rare = frame.filter(pl.col(_ZONE) == rare_is_zoned)
+    column = next(role.column for role in roles if role.kind is Kind.TIME)
+    has, others = ("has a zone", "have none") if rare_is_zoned else ("has no zone", "have one")
+    message = f"the time {has}, {max(n_zoned, n_local)} others {others}"
+    samples = (
+        Fault("mixed_time_zones", message, row, column) for row in rare[ROW].head(MAX_LISTED).to_list()
+    )
+    faults.add_all("mixed_time_zones", rare.height, samples)
+    return True

@@ -1,0 +1,127 @@
+"""What is wrong with a table: each fault with its code, place and sentence, so that all are told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ccmtl_core.base.arrays import MAX_FAULTS
+from ccmtl_core.base.display import quoted
+from ccmtl_core.base.exceptions import DataError
+
+MAX_LISTED = 100
+"""Faults that are written out; all are counted."""
+MAX_VALUE_CHARACTERS = 200
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault of a table.
+
+    Parameters
+    ----------
+    code : str
+        Stable name of its kind.
+    message : str
+        What is wrong and, where it is known, what to do.
+    row : int, optional
+        Counted from 1, the header not included.
+    column : str, optional
+        Name of the column.
+    value : str, optional
+        The offending text, cut at 200 characters.
+
+    Examples
+    --------
+    >>> str(Fault("empty_id", "the id is empty", 3, "store"))
+    "row 3, column 'store': the id is empty"
+    """
+
+    code: str
+    message: str
+    row: int | None = None
+    column: str | None = None
+    value: str | None = None
+
+    def __str__(self) -> str:
+        if self.row is None:
+            return self.message
+        column = "" if self.column is None else f", column {quoted(self.column)}"
+        value = "" if not self.value else f", {quoted(self.value)}"
+        return f"row {self.row}{column}{value}: {self.message}"
+
+
+class TableError(DataError):
+    """A table that cannot be used.
+
+    Parameters
+    ----------
+    listed : sequence of Fault
+        The first faults of each kind, by row.
+    counts : dict
+        How many there are of each code.
+    table : str
+        What the table is called in messages; nothing where it has no name.
+    """
+
+    def __init__(self, listed: Sequence[Fault], counts: Mapping[str, int], table: str = "") -> None:
+        self.listed, self.counts, self.table = tuple(listed), dict(counts), table
+        sentences = [_sentence(fault, table) for fault in listed[:MAX_FAULTS]]
+        super().__init__(sentences, n_faults=sum(counts.values()))
+
+    def __reduce__(self) -> tuple[type[TableError], tuple[object, ...]]:  # type: ignore[override]
+        """Keep every fault on the way from another process."""
+        return type(self), (self.listed, self.counts, self.table)
+
+
+class FaultList:
+    """Samples of each kind of fault of one table, and how many there are of each."""
+
+    def __init__(self, table: str = "") -> None:
+        self.table = table
+        self._samples: dict[str, list[Fault]] = {}
+        self._counts: dict[str, int] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._counts)
+
+    def add(
+        self,
+        code: str,
+        message: str,
+        *,
+        row: int | None = None,
+        column: str | None = None,
+        value: str | None = None,
+    ) -> None:
+        """Note one fault."""
+        shown = None if value is None else value[:MAX_VALUE_CHARACTERS]
+        self.add_all(code, 1, [Fault(code, message, row, column, shown)])
+
+    def add_all(self, code: str, count: int, samples: Iterable[Fault]) -> None:
+        """Note ``count`` faults of one kind, of which ``samples`` are the first."""
+        self._counts[code] = self._counts.get(code, 0) + count
+        kept = self._samples.setdefault(code, [])
+        kept.extend(sample for sample, _ in zip(samples, range(MAX_LISTED - len(kept)), strict=False))
+
+    def refusal(self) -> TableError:
+        """Return the error that lists the faults by row, every kind of them represented."""
+        return TableError(self._listed(), self._counts, self.table)
+
+    def refusal_for(self, code: str, message: str) -> TableError:
+        """Return the error that says one thing of the whole table."""
+        self.add(code, message)
+        return self.refusal()
+
+    def _listed(self) -> list[Fault]:
+        quota = MAX_LISTED // max(1, len(self._samples))
+        listed = [fault for samples in self._samples.values() for fault in samples[:quota]]
+        spare = [fault for samples in self._samples.values() for fault in samples[quota:]]
+        listed += spare[: MAX_LISTED - len(listed)]
+        return sorted(listed, key=lambda fault: (fault.row or 0, fault.column or ""))
+
+
+def _sentence(fault: Fault, table: str) -> str:
+    if not table:
+        return str(fault)
+    return f"{table}: {fault}" if fault.row is None else f"{table}, {fault}"

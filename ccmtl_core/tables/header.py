@@ -1,0 +1,160 @@
+"""Compare the columns that a caller asks for with a table's header; missing ones are named with near matches.
+
+A first line of another format shows that no row below can be read as it stands. That is one fault of the
+whole table: each row would have its own otherwise, and none would tell the cause.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from ccmtl_core.base.arguments import check_kind
+from ccmtl_core.base.exceptions import ParameterError
+from ccmtl_core.tables.faults import FaultList
+
+MAX_COLUMNS = 10_000
+MAX_HINTS = 10
+
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+_REWRITE = (
+    'python3 -c "import csv, sys; csv.writer(sys.stdout).writerows(csv.reader(sys.stdin, {}))" < FILE > NEW'
+)
+
+
+class Kind(Enum):
+    """What a column holds."""
+
+    ID = auto()
+    TIME = auto()
+    NUMBER = auto()
+    SUM = auto()
+    """A number that was computed as float64: a whole one may be a rounded one."""
+
+
+@dataclass(frozen=True)
+class Role:
+    """A column to read: ``name`` in what is read, ``column`` in the table."""
+
+    name: str
+    column: str
+    kind: Kind
+
+
+def sample_roles(task: str, target: str, features: Sequence[str]) -> list[Role]:
+    """Return the columns of a table of samples; features become ``x_0``, ``x_1``, ….
+
+    Raises
+    ------
+    ParameterError
+        No features, or a column used twice.
+    """
+    if not features:
+        raise ParameterError("at least one feature column is needed")
+    for column in (used := [task, target, *features]):
+        check_kind(column, "the name of a column", str)
+    repeated = sorted(column for column, n in Counter(used).items() if n > 1)
+    if repeated:
+        raise ParameterError(f"column {repeated[0]!r} is used twice")
+    numbers = [Role(f"x_{i}", column, Kind.NUMBER) for i, column in enumerate(features)]
+    return [Role("unique_id", task, Kind.ID), Role("y", target, Kind.NUMBER), *numbers]
+
+
+def check_header(columns: Sequence[str], wanted: Sequence[str], faults: FaultList) -> bool:
+    """Note missing and repeated columns; return whether there are none."""
+    counts = Counter(columns)
+    repeated = sorted(name for name, count in counts.items() if count > 1)
+    for name in repeated:
+        faults.add("repeated_column", f"the header names {name!r} {counts[name]} times", column=name)
+    missing = [name for name in wanted if name not in counts]
+    for i, name in enumerate(missing):
+        hint = _alternatives(name, columns) if i < MAX_HINTS else "see the first of these faults"
+        faults.add("missing_column", f"the column {name!r} is missing; {hint}", column=name)
+    return not (repeated or missing)
+
+
+def _alternatives(column: str, columns: Sequence[str]) -> str:
+    if not columns:
+        return "the file has no columns"
+    lowered = {name.strip().casefold(): name for name in columns}
+    near = [lowered[name] for name in difflib.get_close_matches(column.strip().casefold(), lowered, n=3)]
+    if near:
+        return f"did you mean {' or '.join(map(repr, near))}?"
+    shown = ", ".join(repr(name[:50]) for name in columns[:20])
+    return f"there are {shown}" + (" and more" if len(columns) > 20 else "")
+
+
+def refuse_too_many(columns: Sequence[str], faults: FaultList) -> None:
+    """Refuse a table of more than ``MAX_COLUMNS`` columns."""
+    if len(columns) > MAX_COLUMNS:
+        message = f"the file has {len(columns)} columns, more than {MAX_COLUMNS}"
+        raise faults.refusal_for("too_many_columns", message)
+
+
+def refuse_other_formats(
+    head: str, names: Sequence[str], wanted: Collection[str], n_bytes: int, faults: FaultList
+) -> None:
+    """Refuse a CSV file whose first line is that of another format, with the one fault and what to do.
+
+    Parameters
+    ----------
+    head : str
+        The file's beginning, its first line included unless that is very long.
+    names : sequence of str
+        The columns that it names, read as CSV.
+    wanted : collection of str
+        Columns that are asked for, which are three at least.
+    n_bytes : int
+        Size of the file.
+    faults : FaultList
+        Names the table.
+
+    Raises
+    ------
+    TableError
+        If it is another format.
+    """
+    if "\r" in head and "\n" not in head:
+        raise faults.refusal_for(
+            "csv_lone_cr",
+            "the lines end in carriage returns alone, and must in LF or CRLF. To convert the file: "
+            "tr '\\r' '\\n' < FILE > NEW",
+        )
+    if set(wanted) <= set(names):
+        return
+    if set(wanted) <= {name.lstrip(" ") for name in names}:
+        raise faults.refusal_for(
+            "spaces_after_commas",
+            "spaces stand after the commas of the header, and belong to the names: only commas separate "
+            f"columns here. To convert the file: {_REWRITE.format('skipinitialspace=True')}",
+        )
+    _refuse_separators(head, names, wanted, faults)
+    if not set(wanted) & set(names) and names[0].lstrip()[:1] in ("{", "[", "<"):
+        raise faults.refusal_for("not_csv", "the file looks like JSON or HTML, not CSV")
+    refuse_without_line_breaks(head, n_bytes, faults)
+
+
+def _refuse_separators(head: str, names: Sequence[str], wanted: Collection[str], faults: FaultList) -> None:
+    line = head.partition("\n")[0].rstrip("\r")
+    for separator, word in _SEPARATORS.items():
+        others = {name.strip('"') for name in line.split(separator)}
+        is_other = others & set(wanted) and not set(names) & set(wanted)
+        if is_other or (len(names) == 1 and separator in names[0]):
+            raise faults.refusal_for(
+                "wrong_separator",
+                f"the header looks separated by {word}: only commas separate columns here. To convert the "
+                f"file: {_REWRITE.format(f'delimiter={separator!r}')}",
+            )
+
+
+def refuse_without_line_breaks(head: str, n_bytes: int, faults: FaultList) -> None:
+    """Refuse a file of ``n_bytes`` that begins with ``head``, if there is text in it and no line break."""
+    if head and "\n" not in head:
+        raise faults.refusal_for(
+            "no_line_breaks",
+            f"the first {len(head.encode())} of the file's {n_bytes} bytes have no line break, and so no row "
+            "below the header. `curl -d @FILE` takes them out: send the file with `--data-binary @FILE`",
+        )
