@@ -39,7 +39,7 @@ from ccmtl_core.statistics.quadratic import Quadratic, Rounding
 _SHARE = 0.2  # of the tolerated gap that residuals may cost
 _UNEVEN = 1e4  # ratio of a task's longest column to its shortest, from which they are scaled
 _MOST_REPAIRS = 8
-_REPAIR_TOLERANCE = 5e-2
+_REPAIR_TOLERANCE = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
