@@ -37,6 +37,12 @@ COMMANDS = {
         "fit_command",
         "Fit one linear model per task from a file, similar tasks pulled together; needs no server.",
     ),
+    "predict": Place(
+        "app.commands.use_model", "predict_command", "Predict the rows of a file with a model of ccmtl fit."
+    ),
+    "forecast": Place(
+        "app.commands.use_model", "forecast_command", "Forecast series with a model of ccmtl fit --lags."
+    ),
     "statistics-sql": Place(
         "app.commands.statistics_sql_command",
         "statistics_sql_command",

@@ -10,6 +10,7 @@ from ccmtl_core.forecasting.lags import (
 )
 from ccmtl_core.forecasting.panel import MAX_DENSE_ROWS, SeriesPanel
 from ccmtl_core.forecasting.recursion import recursive_forecast
+from ccmtl_core.forecasting.series_file import read_series
 
 __all__ = [
     "MAX_DENSE_ROWS",
@@ -19,6 +20,7 @@ __all__ = [
     "lag_dataset",
     "latest_lags",
     "n_periods_held_out",
+    "read_series",
     "recursive_forecast",
     "split_by_time",
 ]

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 
+import polars as pl
 from joblib import Parallel, delayed
 
 from ccmtl_core.base.arrays import as_sequence, checked_names, is_whole
@@ -24,6 +25,7 @@ from ccmtl_core.tables.cells import cell_batches, read_cells
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.header import Role, sample_roles
 from ccmtl_core.tables.table_file import open_table
+from ccmtl_core.tables.timestamps import TimeFormat
 
 BATCH_ROWS = 2**17
 
@@ -59,14 +61,33 @@ def read_task_dataset(path: str | Path, *, task: str, target: str, features: Seq
     """
     names = checked_names(features, "feature")
     roles = sample_roles(task, target, names)
-    faults = FaultList(str(path))
-    with open_table(checked_path(path), [role.column for role in roles], faults) as table:
-        frame = read_cells(table, roles, faults).frame
-    if faults:
-        raise faults.refusal()
+    frame = read_columns(path, roles)
     task_ids, codes = id_codes(frame["unique_id"], ordered=False)
     X = frame.select(role.name for role in roles[2:]).to_numpy()
     return TaskDataset.from_codes(X, frame["y"].to_numpy(), codes, task_ids, feature_names=names)
+
+
+def read_columns(path: str | Path, roles: Sequence[Role], formats: TimeFormat | None = None) -> pl.DataFrame:
+    """Read the columns of ``roles`` from a file, under the names of the roles.
+
+    Returns
+    -------
+    DataFrame
+        All rows of the file, in its order.
+
+    Raises
+    ------
+    DataError
+        Names the file, and the row and column of each cell that cannot be used.
+    OSError
+        The file cannot be read.
+    """
+    faults = FaultList(str(path))
+    with open_table(checked_path(path), [role.column for role in roles], faults) as table:
+        frame = read_cells(table, roles, faults, formats).frame
+    if faults:
+        raise faults.refusal()
+    return frame
 
 
 def statistics_from_files(

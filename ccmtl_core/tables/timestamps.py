@@ -18,6 +18,8 @@ from functools import reduce
 
 import polars as pl
 
+from ccmtl_core.base.exceptions import ParameterError
+
 FIRST_YEAR, LAST_YEAR = 1000, 9999
 """Of the dates that are read."""
 ISO_8601 = "YYYY-MM-DD (ISO 8601; a time may follow, as in 2024-01-31T23:59:00)"
@@ -104,7 +106,7 @@ def time_format(ds_format: str | None, *, in_utc: bool = True) -> TimeFormat:
 
     Raises
     ------
-    ValueError
+    ParameterError
         If the pattern has a directive that is not read here, or does not name one moment.
     """
     if ds_format is None:
@@ -113,10 +115,10 @@ def time_format(ds_format: str | None, *, in_utc: bool = True) -> TimeFormat:
     unknown = [f"%{letter}" for letter in named if letter not in _KNOWN]
     if unknown:
         known = ", ".join(f"%{letter}" for letter in _KNOWN)
-        raise ValueError(f"{', '.join(unknown)} cannot be used in ds_format; there are {known}")
+        raise ParameterError(f"{', '.join(unknown)} cannot be used in ds_format; there are {known}")
     for is_met, rule in _rules(named):
         if not is_met:
-            raise ValueError(f"ds_format needs {rule}")
+            raise ParameterError(f"ds_format needs {rule}")
     return TimeFormat(ds_format, (_Pattern(_guard(ds_format), ds_format, "z" in named),), in_utc)
 
 

@@ -1,0 +1,109 @@
+"""``ccmtl predict`` and ``ccmtl forecast`` as a user runs them, on models from files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from ccmtl_core import CCMTLModel
+
+SERIES = {"frequency": "D", "fill": "none", "ds_format": None}
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "app.commands.cli", *map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env={**os.environ, "NO_COLOR": "1"}
+    )
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Path:
+    CCMTLModel([[2.0, 1.0], [3.0, 0.0]], ("001", "002"), ("price", "promotion")).save(tmp_path / "m.npz")
+    return tmp_path
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    weights = [[1.0, 1.0], [0.0, 1.0]]
+    CCMTLModel(weights, ("a", "b"), ("lag_1", "lag_2"), {"series": SERIES}).save(tmp_path / "m.npz")
+    return tmp_path
+
+
+def test_rows_are_predicted_in_the_order_of_the_file(stores: Path) -> None:
+    (stores / "rows.csv").write_text("promotion,store,price\n1,002,5\n0,001,2\n")
+    done = run("predict", stores / "m.npz", stores / "rows.csv", "--task", "store")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "task,yhat\n002,15.0\n001,4.0\n", "")
+
+
+def test_predictions_may_go_to_a_file(stores: Path) -> None:
+    (stores / "rows.csv").write_text("promotion,store,price\n1,002,5\n")
+    out = stores / "out.csv"
+    done = run("predict", stores / "m.npz", stores / "rows.csv", "--task", "store", "--output", out)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert out.read_text() == "task,yhat\n002,15.0\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("store,price,promotion\n001,5,x\n", "row 1, column 'promotion'"),
+        ("store,price\n001,5\n", "'promotion'"),
+        ("store,price,promotion\n01,5,1\n", "'001'"),
+    ],
+)
+def test_rows_that_cannot_be_predicted_write_nothing(stores: Path, rows: str, said: str) -> None:
+    (stores / "rows.csv").write_text(rows)
+    done = run("predict", stores / "m.npz", stores / "rows.csv", "--task", "store")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert said in done.stderr
+
+
+def test_each_series_is_forecast_from_its_end(shop: Path) -> None:
+    history = "unique_id,ds,y\na,2024-01-01,1\na,2024-01-02,2\nb,2024-01-02,5\nb,2024-01-03,7\n"
+    (shop / "sold.csv").write_text(history)
+    done = run("forecast", shop / "m.npz", shop / "sold.csv", "--horizon", 2, "--output", shop / "out.csv")
+    assert (done.returncode, done.stderr) == (0, "")
+    table = pl.read_csv(shop / "out.csv", try_parse_dates=True)
+    assert table["yhat"].to_list() == [3.0, 5.0, 5.0, 7.0]
+    assert table["ds"].dt.date().cast(pl.String).to_list() == [
+        "2024-01-03",
+        "2024-01-04",
+        "2024-01-04",
+        "2024-01-05",
+    ]
+
+
+def test_series_without_a_forecast_are_counted_and_named(shop: Path) -> None:
+    history = "unique_id,ds,y\na,2024-01-01,1\na,2024-01-02,2\nb,2024-01-02,5\nnew,2024-01-03,7\n"
+    (shop / "sold.csv").write_text(history)
+    done = run("forecast", shop / "m.npz", shop / "sold.csv", "--horizon", 1)
+    assert done.returncode == 0
+    assert "1 series unknown to the model: 'new'" in done.stderr
+    assert "1 series without values in each of their last 2 periods: 'b'" in done.stderr
+    assert done.stdout.count("\n") == 2
+
+
+def test_no_forecast_at_all_is_an_error(shop: Path) -> None:
+    (shop / "sold.csv").write_text("unique_id,ds,y\nnew,2024-01-03,7\nnew,2024-01-04,7\n")
+    done = run("forecast", shop / "m.npz", shop / "sold.csv", "--horizon", 1)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no series of the file can be forecast" in done.stderr
+
+
+def test_a_model_of_samples_forecasts_no_series(stores: Path) -> None:
+    (stores / "sold.csv").write_text("unique_id,ds,y\n001,2024-01-03,7\n")
+    done = run("forecast", stores / "m.npz", stores / "sold.csv", "--horizon", 1)
+    assert done.returncode == 1
+    assert "ccmtl fit --lags" in done.stderr
+
+
+def test_a_file_that_is_not_there_is_named(stores: Path) -> None:
+    done = run("predict", stores / "absent.npz", stores / "rows.csv", "--task", "store")
+    assert done.returncode == 1
+    assert "absent.npz" in done.stderr
