@@ -38,10 +38,14 @@ COMMANDS = {
         "Fit one linear model per task from a file, similar tasks pulled together; needs no server.",
     ),
     "predict": Place(
-        "app.commands.use_model", "predict_command", "Predict the rows of a file with a model of ccmtl fit."
+        "app.commands.use_model",
+        "predict_command",
+        "Predict each row of a file with a model that ccmtl fit wrote.",
     ),
     "forecast": Place(
-        "app.commands.use_model", "forecast_command", "Forecast series with a model of ccmtl fit --lags."
+        "app.commands.use_model",
+        "forecast_command",
+        "Forecast each series of a file with a model that ccmtl fit --lags wrote.",
     ),
     "statistics-sql": Place(
         "app.commands.statistics_sql_command",

@@ -1,6 +1,7 @@
 """``ccmtl fit``: train a model from a file, without a server, and write it with its report.
 
-The file holds samples, one a row, or with ``--statistics`` what a database made of them.
+The file holds samples, one a row; with ``--lags`` the values of series; or with ``--statistics`` what a
+database made of samples.
 
 Standard output carries the report alone (a table, or one JSON object with ``--json``); progress and
 messages go to standard error.
@@ -21,21 +22,16 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBar
 
-from app.commands.name_list import listed
+from app.commands.fit_data import Every, Fill, FitData, Source
 from app.commands.strength_option import Strength
+from app.commands.unusable import UNUSABLE, explaining
 from app.reports.rival_notes import rival_notes
 from app.reports.selection_report import described, in_words
 from ccmtl_core import (
-    CCMTLError,
     FitResult,
     ModelChoices,
     Progress,
     SolveStatus,
-    SufficientStatistics,
-    TaskDataset,
-    read_statistics,
-    read_statistics_folds,
-    statistics_from_files,
 )
 from ccmtl_core.base.file_path import checked_output
 from ccmtl_core.choices.model_choices import LossScaling, Metric, choice_texts
@@ -44,7 +40,6 @@ from ccmtl_core.fitting.selection import DEFAULT_FOLDS, Folds
 from ccmtl_core.kernels.compiled import compilation_told
 from ccmtl_core.solver.fusion_solver import SOLVERS
 from ccmtl_core.tables.cell_hints import spreadsheet_ids, spreadsheet_warning
-from ccmtl_core.tables.sample_files import read_task_dataset
 
 _DEFAULT, _TEXTS = ModelChoices(), choice_texts()
 
@@ -53,18 +48,52 @@ class ExitCode(IntEnum):
     """What the command's exit code means; 2 is a wrong command line."""
 
     REACHED = 0
-    UNUSABLE = 1
+    UNUSABLE = UNUSABLE
     NOT_REACHED = 3
 
 
 File = Annotated[
-    Path | None, typer.Argument(metavar="FILE", help="CSV, Parquet or Arrow, one sample per row.")
+    Path | None, typer.Argument(metavar="FILE", help="CSV, Parquet or Arrow, one sample or value per row.")
 ]
-Task = Annotated[str | None, typer.Option(metavar="COL", help="Column with the id of each row's task.")]
-Target = Annotated[str | None, typer.Option(metavar="COL", help="Column to predict.")]
+Task = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL", help="Column with the id of each row's task; of series, unique_id by default."
+    ),
+]
+Target = Annotated[
+    str | None, typer.Option(metavar="COL", help="Column to predict; of series, y by default.")
+]
 Features = Annotated[
     str | None,
     typer.Option(metavar="COL,COL,…", help="Columns to predict from; quote a name that has a comma."),
+]
+Lags = Annotated[
+    int | None,
+    typer.Option(
+        help="FILE holds series: predict each value from so many before it, in place of --features."
+    ),
+]
+Time = Annotated[
+    str | None,
+    typer.Option(metavar="COL", help="Of series: column with the time of each value; ds by default."),
+]
+Period = Annotated[
+    Every | None, typer.Option("--frequency", help="Of series: an hour, a day, a week or a month.")
+]
+TimeFormat = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATTERN", help="Of series: how times are written, as %d/%m/%Y; ISO 8601 by default."
+    ),
+]
+Gaps = Annotated[
+    Fill | None,
+    typer.Option(
+        "--fill",
+        show_default="none",
+        help="Of series: what stands for a period without a row, once it has begun.",
+    ),
 ]
 Statistics = Annotated[
     Path | None,
@@ -81,8 +110,9 @@ FusionStrength = Annotated[
 How = Annotated[
     Folds | None,
     typer.Option(
-        show_default="random",
-        help="How one of several strengths is chosen; contiguous and rolling go by the order of rows.",
+        show_default="random; of series, rolling",
+        help="How one of several strengths is chosen; contiguous and rolling go by time, or by the order of "
+        "rows where none is known.",
     ),
 ]
 FoldCount = Annotated[
@@ -116,6 +146,11 @@ def fit_command(
     task: Task = None,
     target: Target = None,
     features: Features = None,
+    lags: Lags = None,
+    time: Time = None,
+    frequency: Period = None,
+    ds_format: TimeFormat = None,
+    fill: Gaps = None,
     statistics: Statistics = None,
     folds: How = None,
     n_folds: FoldCount = None,
@@ -131,44 +166,38 @@ def fit_command(
 ) -> None:
     """Fit one linear model per task from a file, similar tasks pulled together; needs no server.
 
-    FILE is read in pieces and may be larger than memory, unless a strength is to be chosen: its rows then
-    must fit. (A database can make the statistics of the folds instead: ccmtl statistics-sql --folds.)
+    Of series (--lags, --frequency) it learns to predict a period from those before it; ccmtl forecast goes
+    on from there, as ccmtl predict does with models of samples.
+
+    FILE is read in pieces and may be larger than memory, unless it holds series or a strength is to be
+    chosen: its rows then must fit. (A database can make the statistics of the folds instead: ccmtl
+    statistics-sql --folds.)
 
     Exit codes: 0 the certified gap is within the tolerance; 1 the file, its data or an argument cannot
     be used, or the model cannot be written; 2 wrong command line; 3 a model was fitted (and written),
     but its gap is above the tolerance.
     """
     messages = Console(stderr=True, highlight=False)
-    _refuse_contradictions(file, statistics, [task, target, features])
+    source = Source(file, statistics, task, target, features, lags, time, frequency, ds_format, fill)
+    source.refuse_contradictions()
     strength = Strength.parsed(fusion_strength, folds, n_folds, rule)
-    try:
+    with explaining(messages):
         choices = ModelChoices(fit_intercept, loss_scaling, metric, n_neighbors)
         if output is not None:
             checked_output(output)  # before the fit, not after it
         with _progress_bar(messages, tolerance) as show, compilation_told(_once(messages)):
             show(Progress("reading", 0, None, None, 0.0))
-            data = _read(file, statistics, task or "", target or "", features or "", strength.is_chosen)
+            data = source.read(by_fold=strength.is_chosen)
             result, selection = strength.fit(data, show, choices, tolerance=tolerance, solver=solver)
         if output is not None:
-            result.model.save(output)
-    except FileNotFoundError as error:
-        fault = f"There is no file {error.filename}; this runs in {Path.cwd()}: give the file's full path"
-        messages.print(fault, style="red", markup=False, soft_wrap=True)
-        raise typer.Exit(ExitCode.UNUSABLE) from None
-    except IsADirectoryError as error:
-        fault = f"{error.filename} is a folder; give one file, with the rows of all files in it"
-        messages.print(fault, style="red", markup=False, soft_wrap=True)
-        raise typer.Exit(ExitCode.UNUSABLE) from None
-    except (CCMTLError, OSError) as error:
-        messages.print(str(error), style="red", markup=False, soft_wrap=True)
-        raise typer.Exit(ExitCode.UNUSABLE) from None
+            data.with_origin(result.model).save(output)
     report = None if selection is None else described(selection)
     summary = {
         **_summary(data, result, output),
         "fusion_strength": result.fusion_strength,
         "selection": report,
     }
-    rivals = rival_notes(choices, {}, report, of_series=False)
+    rivals = rival_notes(choices, {}, report, of_series=source.lags is not None)
     summary["notes"] = [*_of_ids(result), *rivals, *summary["notes"]]
     if as_json:
         typer.echo(json.dumps(summary, ensure_ascii=False, allow_nan=False))
@@ -177,27 +206,6 @@ def fit_command(
     if result.report.status is not SolveStatus.CONVERGED:
         messages.print(result.report.advice, style="yellow", markup=False, soft_wrap=True)
         raise typer.Exit(ExitCode.NOT_REACHED)
-
-
-def _refuse_contradictions(file: Path | None, statistics: Path | None, columns: list[str | None]) -> None:
-    """Samples need their columns named; statistics name their own."""
-    if (file is None) == (statistics is None):
-        raise typer.BadParameter("give either FILE or --statistics FILE")
-    if file is not None and None in columns:
-        raise typer.BadParameter("FILE needs --task, --target and --features")
-    if statistics is not None and columns != [None, None, None]:
-        raise typer.BadParameter("--statistics needs no --task, --target or --features")
-
-
-def _read(
-    file: Path | None, statistics: Path | None, task: str, target: str, features: str, by_fold: bool
-) -> TaskDataset | list[SufficientStatistics]:
-    if statistics is not None:
-        return read_statistics_folds(statistics) if by_fold else [read_statistics(statistics)]
-    assert file is not None
-    if by_fold:
-        return read_task_dataset(file, task=task, target=target, features=listed(features))
-    return [statistics_from_files(file, task=task, target=target, features=listed(features))]
 
 
 def _once(console: Console) -> Callable[[bool], None]:
@@ -248,18 +256,16 @@ def _state(progress: Progress) -> str:
     return f"round {progress.round}, objective {progress.objective:.6g}{gap}"
 
 
-def _summary(
-    data: TaskDataset | list[SufficientStatistics], result: FitResult, output: Path | None
-) -> dict[str, Any]:
-    report, parts = result.report, data if isinstance(data, list) else [data]
+def _summary(data: FitData, result: FitResult, output: Path | None) -> dict[str, Any]:
+    report = result.report
     return {
         "tasks": len(result.model.task_ids),
         "features": list(result.model.feature_names),
-        "samples": sum(int(part.n_samples.sum()) for part in parts),
+        "samples": data.n_samples,
         "edges": len(result.graph.edges),
         "status": report.status.value,
         "advice": report.advice,
-        "notes": list(report.notes),
+        "notes": [*data.notes, *report.notes],
         "solver": report.solver,
         "objective": _finite(report.objective),
         "gap": _finite(report.gap),

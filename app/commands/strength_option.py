@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import typer
 
+from app.commands.fit_data import FitData
 from ccmtl_core import (
     FitResult,
     ModelChoices,
@@ -14,8 +15,6 @@ from ccmtl_core import (
     Progress,
     Selection,
     SelectionProgress,
-    SufficientStatistics,
-    TaskDataset,
     fit,
     select,
 )
@@ -71,7 +70,7 @@ class Strength:
 
     def fit(
         self,
-        data: TaskDataset | Sequence[SufficientStatistics],
+        data: FitData,
         show: Show,
         choices: ModelChoices,
         *,
@@ -86,21 +85,22 @@ class Strength:
             Statistics that hold no folds, and a strength is to be chosen.
         """
         if isinstance(self.value, float):
-            one = data if isinstance(data, TaskDataset) else data[0]
+            one = data.rows[0] if isinstance(data.rows, list) else data.rows
             result = fit(
                 one, self.value, choices=choices, tolerance=tolerance, solver=solver, on_progress=show
             )
             return result, None
-        if not isinstance(data, TaskDataset) and len(data) < 2:
+        if isinstance(data.rows, list) and len(data.rows) < 2:
             raise ParameterError("the statistics hold no folds, by which a strength is chosen; name one")
 
         def told(step: SelectionProgress) -> None:
             show(Progress(f"fit {step.done} of {step.total}", 0, None, None, 0.0))
 
         selection = select(
-            data,
+            data.rows,
             self.value,
-            folds=self.folds or "random",
+            folds=self.folds or ("random" if data.series is None else "rolling"),
+            time=None if self.folds == "random" else data.time,
             n_folds=self.n_folds,
             rule=self.rule or "best",
             choices=choices,

@@ -1,4 +1,4 @@
-"""What a command does with a file, data or arguments that it cannot use: say why in red, and end with code 1."""
+"""End a command that cannot use a file, its data or an argument: say why, and exit with code 1."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from app.commands.unusable import explaining
 from ccmtl_core import CCMTLModel, DataError, ParameterError
 from ccmtl_core.base.display import quoted
 from ccmtl_core.base.file_path import whole_file
-from ccmtl_core.forecasting import SeriesPanel, latest_lags, read_series, recursive_forecast
+from ccmtl_core.forecasting import Frequency, SeriesPanel, latest_lags, read_series, recursive_forecast
 from ccmtl_core.tables.header import Kind, Role
 from ccmtl_core.tables.sample_files import read_columns
 
@@ -41,7 +41,7 @@ MAX_NAMED = 5
 
 
 def predict_command(model: Model, file: Samples, task: Task, output: Output = None) -> None:
-    """Predict each row of FILE with the model of its task.
+    """Predict each row of a file with a model that ccmtl fit wrote.
 
     FILE has the columns that the model was fitted with, in any order. The answer is CSV, in the order of
     FILE's rows: the task and yhat.
@@ -65,7 +65,7 @@ def forecast_command(
     target: Value = "y",
     output: Output = None,
 ) -> None:
-    """Forecast each series of FILE, with a model that ccmtl fit --lags wrote.
+    """Forecast each series of a file with a model that ccmtl fit --lags wrote.
 
     Frequency and filling are those of the fit. The answer is CSV: unique_id, ds, yhat. Series without a
     forecast are counted on standard error: the model does not know them, or their last periods are not
@@ -105,10 +105,11 @@ def _forecasts(
     rows = model.rows(ids[chosen].tolist())
     yhat = recursive_forecast(model.weights[rows], lags[chosen], horizon, model.intercept[rows])
     periods = last_period[chosen, None] + np.arange(1, horizon + 1)
+    starts = pl.Series(panel.frequency.to_datetime(periods.ravel()))
     table = pl.DataFrame(
         {
             "unique_id": pl.Series(np.repeat(ids[chosen], horizon), dtype=pl.String),
-            "ds": panel.frequency.to_datetime(periods.ravel()),
+            "ds": starts if panel.frequency is Frequency.HOUR else starts.cast(pl.Date),
             "yhat": yhat.ravel(),
         }
     )

@@ -60,6 +60,7 @@ FORECASTING = [
     "lag_dataset",
     "latest_lags",
     "n_periods_held_out",
+    "read_series",
     "recursive_forecast",
     "split_by_time",
 ]

@@ -19,7 +19,7 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 import ccmtl_core
-from app.commands import fit_command, strength_option
+from app.commands import fit_data, strength_option
 from app.commands.cli import NamedCommand, cli
 from app.commands.fit_command import _once, _share_done
 from ccmtl_core import (
@@ -337,7 +337,7 @@ def test_a_file_is_read_in_pieces_unless_a_strength_is_to_be_chosen(
     def whole(*arguments: object, **named: object) -> TaskDataset:
         raise DataError("read as a whole")
 
-    monkeypatch.setattr(fit_command, "read_task_dataset", whole)
+    monkeypatch.setattr(fit_data, "read_task_dataset", whole)
     assert run(csv, *COLUMNS, "--fusion-strength", "0.5").exit_code == 0
     chosen = run(csv, *COLUMNS, "--fusion-strength", "0.5,1")
     assert (chosen.exit_code, chosen.stderr) == (1, "read as a whole\n")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from ccmtl_core import CCMTLModel
@@ -69,13 +69,12 @@ def test_each_series_is_forecast_from_its_end(shop: Path) -> None:
     (shop / "sold.csv").write_text(history)
     done = run("forecast", shop / "m.npz", shop / "sold.csv", "--horizon", 2, "--output", shop / "out.csv")
     assert (done.returncode, done.stderr) == (0, "")
-    table = pl.read_csv(shop / "out.csv", try_parse_dates=True)
-    assert table["yhat"].to_list() == [3.0, 5.0, 5.0, 7.0]
-    assert table["ds"].dt.date().cast(pl.String).to_list() == [
-        "2024-01-03",
-        "2024-01-04",
-        "2024-01-04",
-        "2024-01-05",
+    assert (shop / "out.csv").read_text().splitlines() == [
+        "unique_id,ds,yhat",
+        "a,2024-01-03,3.0",
+        "a,2024-01-04,5.0",
+        "b,2024-01-04,5.0",
+        "b,2024-01-05,7.0",
     ]
 
 
@@ -107,3 +106,58 @@ def test_a_file_that_is_not_there_is_named(stores: Path) -> None:
     done = run("predict", stores / "absent.npz", stores / "rows.csv", "--task", "store")
     assert done.returncode == 1
     assert "absent.npz" in done.stderr
+
+
+def test_series_are_fitted_and_forecast_with_two_commands(tmp_path: Path) -> None:
+    days = [f"2024-01-{day:02}" for day in range(1, 31)]
+    rows = [f"{name},{day},{(i * k) % 5}" for k, name in enumerate("abcd", 1) for i, day in enumerate(days)]
+    (tmp_path / "sold.csv").write_text("\n".join(["sku,day,sold", *rows]))
+    columns = ("--task", "sku", "--time", "day", "--target", "sold")
+    fitted = run(
+        *("fit", tmp_path / "sold.csv", *columns, "--lags", 5, "--frequency", "D", "--fusion-strength", 0),
+        *("--n-neighbors", 2, "--json", "--output", tmp_path / "m.npz"),
+    )
+    assert fitted.returncode == 0, fitted.stderr
+    assert json.loads(fitted.stdout)["samples"] == 4 * 25
+    done = run("forecast", tmp_path / "m.npz", tmp_path / "sold.csv", *columns, "--horizon", 3)
+    assert done.returncode == 0, done.stderr
+    *_, last = done.stdout.splitlines()
+    name, day, yhat = last.split(",")
+    assert (name, day) == ("d", "2024-02-02")
+    assert float(yhat) == pytest.approx(32 * 4 % 5, abs=1e-6)  # the pattern repeats every five days
+
+
+def test_what_series_leave_out_is_noted(tmp_path: Path) -> None:
+    rows = [f"a,2024-01-{day:02},{day}" for day in (1, 2, 3, 5, 6, 7)] + ["b,2024-01-01,1"]
+    (tmp_path / "sold.csv").write_text("\n".join(["unique_id,ds,y", *rows]))
+    options = (
+        "fit",
+        tmp_path / "sold.csv",
+        "--lags",
+        2,
+        "--frequency",
+        "D",
+        "--fusion-strength",
+        0,
+        "--json",
+    )
+    notes = json.loads(run(*options).stdout)["notes"]
+    assert "5 values of 7 could not be learned from: not all 2 periods before them are there." in notes
+    assert any(note.startswith("1 series has no sample") for note in notes)
+    filled = json.loads(run(*options, "--fill", "zero").stdout)["notes"]
+    assert "7 periods without a row counted as 0." in filled
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--lags", "2"], "--frequency"),
+        (["--lags", "2", "--frequency", "D", "--features", "x"], "--features"),
+        (["--task", "a", "--target", "b", "--features", "c", "--time", "d"], "--lags"),
+        (["--frequency", "D"], "--lags"),
+    ],
+)
+def test_options_of_series_and_of_samples_are_not_mixed(options: list[str], said: str) -> None:
+    done = run("fit", "sold.csv", *options, "--fusion-strength", "1")
+    assert done.returncode == 2
+    assert said in done.stderr
