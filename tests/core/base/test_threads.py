@@ -12,7 +12,7 @@ from ccmtl_core import SufficientStatistics
 from ccmtl_core.base.threads import sharing, slices
 from ccmtl_core.solver import dual_ascent
 from ccmtl_core.solver.dual_ascent import DualAscent, Inverse
-from ccmtl_core.statistics import sufficient_statistics as statistics
+from ccmtl_core.statistics import task_statistics
 from tests.core.fusion_problems import random_graph, regular
 
 
@@ -59,7 +59,7 @@ def test_shared_steps_do_not_depend_on_the_number_of_threads(monkeypatch: pytest
 def test_shared_passes_over_rows_give_the_same_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = regular(np.random.default_rng(0), random_graph(np.random.default_rng(1), 9, 0.3), 3).dataset
     alone = SufficientStatistics.from_dataset(dataset)
-    monkeypatch.setattr(statistics, "WORTH_SHARING", 1)
+    monkeypatch.setattr(task_statistics, "WORTH_SHARING", 1)
     monkeypatch.setattr(config, "NUMBA_NUM_THREADS", 2)
     shared = SufficientStatistics.from_dataset(dataset)
     for name in ("gram", "xty", "yty", "x_sum", "y_sum"):
