@@ -51,13 +51,14 @@ def script(page: str, service: LocalService) -> str:
     return program.replace(".venv/bin/", f"{Path(sys.executable).parent}/")
 
 
-def python_of(page: str, folder: Path) -> str:
+def python_of(page: str, folder: Path, url: str = "") -> str:
     """What the Python of a page prints, run as one program in a folder with the examples."""
     (folder / "examples").symlink_to(ROOT / "examples")
     found = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
     examples = [example for example in found if "scheduler:" not in example]  # a cluster of machines
+    program = "\n".join(examples).replace("http://127.0.0.1:8000", url)
     run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", "\n".join(examples)],
+        [sys.executable, "-W", "error", "-c", program],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -71,6 +72,15 @@ def python_of(page: str, folder: Path) -> str:
 
 def test_the_python_example_runs_as_it_stands(tmp_path: Path) -> None:
     assert float(python_of("README.md", tmp_path).split()[0]) <= 1e-4, "the gap"
+
+
+def test_the_guide_s_program_runs_as_it_stands(tmp_path: Path, service: LocalService) -> None:
+    forecasts = python_of("docs/http.md", tmp_path, service.url).splitlines()
+    assert [line.split()[0] for line in forecasts] == [
+        *(f"2025-10-{day}" for day in range(27, 32)),
+        "2025-11-01",
+        "2025-11-02",
+    ]
 
 
 def test_the_python_page_runs_as_it_stands(tmp_path: Path) -> None:
