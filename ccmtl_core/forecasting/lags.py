@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ccmtl_core.base.arguments import check_integer
-from ccmtl_core.base.arrays import is_real
+from ccmtl_core.base.arrays import is_real, read_only
 from ccmtl_core.base.display import counted, shown
 from ccmtl_core.base.exceptions import ParameterError
+from ccmtl_core.base.frozen_value import FrozenValue
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.forecasting.panel import SeriesPanel
@@ -23,7 +24,7 @@ NO_PERIOD = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True, eq=False)
-class LaggedPanel:
+class LaggedPanel(FrozenValue):
     """Regression rows made from a panel.
 
     Parameters
@@ -87,7 +88,7 @@ def lag_dataset(panel: SeriesPanel, n_lags: int) -> LaggedPanel:
         X = np.empty((0, n_lags))
     rows_before = np.concatenate([[0], np.cumsum(is_row)])
     dataset = TaskDataset(X, panel.values[target], rows_before[panel.offsets], panel.unique_ids, names)
-    return LaggedPanel(dataset, panel.period[target], n - len(target))
+    return LaggedPanel(dataset, read_only(panel.period[target]), n - len(target))
 
 
 def latest_lags(panel: SeriesPanel, n_lags: int) -> tuple[FloatArray, IntArray]:

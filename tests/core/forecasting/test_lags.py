@@ -155,3 +155,9 @@ def test_what_is_no_panel_is_refused() -> None:
         latest_lags(other, 1)
     with pytest.raises(ParameterError, match="lagged must be a LaggedPanel, as lag_dataset returns it"):
         split_by_time(other, 0.5)
+
+
+def test_the_periods_of_rows_cannot_be_changed() -> None:
+    panel = SeriesPanel(("a",), [0, 3], [1, 2, 3], [1.0, 2.0, 3.0], "D")
+    with pytest.raises(ValueError, match="read-only"):
+        lag_dataset(panel, 1).target_period[0] = 7
