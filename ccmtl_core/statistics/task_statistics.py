@@ -6,6 +6,7 @@ rows (He et al., AAAI 2019, equation 2 depends on the data through them alone), 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -31,7 +32,7 @@ Sums = Sequence[FloatArray]
 """All that a form adds up, an entry for each task along the first axis."""
 
 
-class TaskStatistics(FrozenValue):
+class TaskStatistics(FrozenValue, ABC):
     """Statistics of T tasks with P features, in either form.
 
     Nobody can change them: arrays are copied, unless they and what they are views of are read-only.
@@ -202,23 +203,24 @@ class TaskStatistics(FrozenValue):
         ]
 
     @classmethod
+    @abstractmethod
     def _zeros(cls, n_tasks: int, n_features: int) -> Sums:
         """Sums of no rows."""
-        raise NotImplementedError
 
     @classmethod
+    @abstractmethod
     def _add_rows(
         cls, sums: Sums, X: FloatArray, y: FloatArray, order: IntArray, offsets: IntArray, slot: IntArray
     ) -> bool:
         """Add groups of rows as ``accumulate_gram`` takes them; whether the sums need no check."""
-        raise NotImplementedError
 
     @classmethod
+    @abstractmethod
     def _weighted_sums(cls, rows: WeightedRows, order: IntArray, offsets: IntArray, slot: IntArray) -> Sums:
         """Sums of groups of weighted rows."""
-        raise NotImplementedError
 
     @classmethod
+    @abstractmethod
     def _of_sums(
         cls,
         sums: Sums,
@@ -229,7 +231,6 @@ class TaskStatistics(FrozenValue):
         beyond_doubt: bool = False,
     ) -> Self:
         """From new arrays that nobody else holds."""
-        raise NotImplementedError
 
     @classmethod
     def _of_checked(cls, **values: Any) -> Self:
@@ -307,21 +308,21 @@ class TaskStatistics(FrozenValue):
     def _like(self, sums: Sums, n_samples: IntArray, task_ids: tuple[str, ...] | None = None) -> Self:
         return self._of_sums(sums, n_samples, task_ids or self.task_ids, self.feature_names)
 
-    def _added(self, other: Self) -> Sums:
-        raise NotImplementedError
+    @abstractmethod
+    def _added(self, other: Self) -> Sums: ...
 
-    def _multiplied(self, factors: FloatArray) -> Sums:
-        raise NotImplementedError
+    @abstractmethod
+    def _multiplied(self, factors: FloatArray) -> Sums: ...
 
-    def _total(self) -> Sums:
-        raise NotImplementedError
+    @abstractmethod
+    def _total(self) -> Sums: ...
 
+    @abstractmethod
     def _centred(self, freedom: IntArray) -> tuple[Sums, LeastSquares]:
         """Sums of the centred rows, and their least squares, which leave so many rows to tell (T,)."""
-        raise NotImplementedError
 
-    def _least_squares(self) -> LeastSquares:
-        raise NotImplementedError
+    @abstractmethod
+    def _least_squares(self) -> LeastSquares: ...
 
     @property
     def n_tasks(self) -> int:
