@@ -17,7 +17,7 @@ CORE_MAY_USE = {
 }  # fmt: skip
 CORE_FOLDERS = (
     "base", "kernels", "model", "data", "graph", "statistics",
-    "tables", "choices", "solver", "forecasting", "fitting",
+    "tables", "choices", "solver", "series", "fitting", "forecasting",
 )  # fmt: skip
 """From the ground up: each uses only those before it."""
 COMPILE_TOO = {"ccmtl_core.graph.leaf_order", "ccmtl_core.graph.leaf_search"}

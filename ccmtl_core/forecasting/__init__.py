@@ -1,16 +1,16 @@
-"""Time series: their calendar and panel, lags as features, and forecasts over several periods."""
+"""Forecasts of many series: what users import for them, with the series' own calendar, panel and lags."""
 
-from ccmtl_core.forecasting.calendar import Frequency
-from ccmtl_core.forecasting.lags import (
+from ccmtl_core.series.calendar import Frequency
+from ccmtl_core.series.lags import (
     LaggedPanel,
     lag_dataset,
     latest_lags,
     n_periods_held_out,
     split_by_time,
 )
-from ccmtl_core.forecasting.panel import MAX_DENSE_ROWS, SeriesPanel
-from ccmtl_core.forecasting.recursion import recursive_forecast
-from ccmtl_core.forecasting.series_file import read_series
+from ccmtl_core.series.panel import MAX_DENSE_ROWS, SeriesPanel
+from ccmtl_core.series.recursion import recursive_forecast
+from ccmtl_core.series.series_file import read_series
 
 __all__ = [
     "MAX_DENSE_ROWS",

@@ -27,7 +27,7 @@ from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.frozen_value import FrozenValue
 from ccmtl_core.base.id_codes import id_codes
 from ccmtl_core.base.types import FloatArray, IntArray
-from ccmtl_core.forecasting.calendar import Frequency
+from ccmtl_core.series.calendar import Frequency
 
 _COLUMNS = ("unique_id", "ds", "y")
 MAX_DENSE_ROWS = 2**28

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ccmtl_core.forecasting.calendar import Frequency
-from ccmtl_core.forecasting.panel import SeriesPanel
+from ccmtl_core.series.calendar import Frequency
+from ccmtl_core.series.panel import SeriesPanel
 from ccmtl_core.tables.header import Kind, Role
 from ccmtl_core.tables.sample_files import read_columns
 from ccmtl_core.tables.timestamps import time_format

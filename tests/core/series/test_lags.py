@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ccmtl_core import ParameterError
 from ccmtl_core.forecasting import SeriesPanel, lag_dataset, latest_lags, split_by_time
-from ccmtl_core.forecasting.lags import NO_PERIOD
+from ccmtl_core.series.lags import NO_PERIOD
 
 
 @st.composite

@@ -17,7 +17,7 @@ from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.frozen_value import FrozenValue
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.data.task_dataset import TaskDataset
-from ccmtl_core.forecasting.panel import SeriesPanel
+from ccmtl_core.series.panel import SeriesPanel
 
 NO_PERIOD = np.iinfo(np.int64).min
 """Last period of a series that has no entries."""
