@@ -52,6 +52,7 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=_lifespan,
         docs_url=None,
         redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,
     )
     app.state.settings = settings
     app.state.database = Database(settings)

@@ -27,42 +27,34 @@ from app.datasets.schemas import (
 )
 from app.datasets.upload.upload import Upload, add_version
 from app.http.dependencies import DatabaseDep, SettingsDep, StorageDep, read_form
-from app.http.errors import Fault, InvalidContent, Problem, UnsupportedMediaType, faults_of
+from app.http.errors import Fault, InvalidContent, UnsupportedMediaType, faults_of, refusals
 from app.http.parameters import Limit, NameCursor, NumberCursor, VersionNumber
 from app.http.patterns import NO_NUL
-from app.http.request_body import documented_body, parse_json_object, refusal_of
+from app.http.request_body import BODY_REFUSALS, documented_body, parse_json_object, refusal_of
 from app.persistence.database import Database
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
 
 DatasetName = Annotated[str, Path(max_length=200, pattern=NO_NUL, description="The dataset's name.")]
 
-Responses = dict[int | str, dict[str, Any]]
-UNKNOWN: Responses = {
-    404: {"model": Problem, "description": "No such dataset or version; near matches are suggested."}
-}
-FORM_REFUSALS: Responses = {
-    400: {"model": Problem, "description": "The body is not a JSON object."},
-    409: {"model": Problem, "description": "The name is taken."},
-    413: {"model": Problem, "description": "The body is over the limit."},
-    415: {"model": Problem, "description": "The body is not declared as JSON."},
-    422: {"model": Problem, "description": "The definition has faults; each is listed with its place."},
-}
-UPLOAD_REFUSALS: Responses = {
-    200: {
-        "model": UploadOutcome,
-        "description": "The answer to a dry run: the file is acceptable.",
-    },
-    400: {"model": Problem, "description": "The body was cut off, or is not encoded as it says."},
+UNKNOWN = refusals({404: "No such dataset or version; near matches are suggested."})
+IN_USE = refusals({409: "An unfinished job or a model version uses it."})
+FORM_REFUSALS = BODY_REFUSALS | refusals(
+    {409: "The name is taken.", 422: "The definition has faults; each is listed with its place."}
+)
+UPLOAD_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {"model": UploadOutcome, "description": "The answer to a dry run: the file is acceptable."},
     **UNKNOWN,
-    409: {
-        "model": Problem,
-        "description": "Rows of the file were appended before, or may have been (see `overlap`); or "
-        "another upload came first.",
-    },
-    413: {"model": Problem, "description": "The body is over the limit, after decompression."},
-    415: {"model": Problem, "description": "A content type or encoding that is not read here."},
-    422: {"model": Problem, "description": "The file has faults; each is listed with its row and column."},
+    **refusals(
+        {
+            400: "The body was cut off, or is not encoded as it says.",
+            409: "Rows of the file were appended before, or may have been (see `overlap`); or another upload "
+            "came first.",
+            413: "The body is over the limit, after decompression.",
+            415: "A content type or encoding that is not read here.",
+            422: "The file has faults; each is listed with its row and column.",
+        }
+    ),
 }
 EXAMPLES: dict[str, Any] = {
     "Daily sales, nothing sold where there is no row": {
@@ -120,7 +112,6 @@ def _no_such_kind(document: dict[str, Any]) -> InvalidContent:
 
 @router.post(
     "",
-    operation_id="create_dataset",
     status_code=201,
     responses=FORM_REFUSALS,
     openapi_extra=documented_body(SeriesForm, RegressionForm, examples=EXAMPLES),
@@ -135,46 +126,28 @@ def create_dataset(
     return created
 
 
-@router.get("", operation_id="list_datasets")
-def list_datasets(
-    database: DatabaseDep,
-    limit: Limit = 50,
-    cursor: NameCursor = None,
-) -> DatasetPage:
+@router.get("")
+def list_datasets(database: DatabaseDep, limit: Limit = 50, cursor: NameCursor = None) -> DatasetPage:
     """List the datasets by name."""
     with database.read() as session:
         return service.list_datasets(session, limit, cursor)
 
 
-@router.get("/{name}", operation_id="read_dataset", responses=UNKNOWN)
+@router.get("/{name}", responses=UNKNOWN)
 def read_dataset(name: DatasetName, database: DatabaseDep) -> DatasetDetail:
     """Read a dataset's definition and the number of its newest version."""
     with database.read() as session:
         return service.read(session, name)
 
 
-@router.delete(
-    "/{name}",
-    operation_id="delete_dataset",
-    status_code=204,
-    responses={
-        **UNKNOWN,
-        409: {"model": Problem, "description": "An unfinished job or a model version uses it."},
-    },
-)
+@router.delete("/{name}", status_code=204, responses=UNKNOWN | IN_USE)
 def delete_dataset(name: DatasetName, database: DatabaseDep, storage: StorageDep) -> None:
     """Delete a dataset with its versions, and the finished jobs on it that left no model."""
     service.remove(database, storage, name)
 
 
-@router.post(
-    "/{name}/versions",
-    operation_id="upload_dataset_version",
-    status_code=201,
-    responses=UPLOAD_REFUSALS,
-    openapi_extra=UPLOAD_BODY,
-)
-async def upload_version(
+@router.post("/{name}/versions", status_code=201, responses=UPLOAD_ANSWERS, openapi_extra=UPLOAD_BODY)
+async def upload_dataset_version(
     name: DatasetName,
     request: Request,
     response: Response,
@@ -212,20 +185,17 @@ async def upload_version(
     return outcome
 
 
-@router.get("/{name}/versions", operation_id="list_dataset_versions", responses=UNKNOWN)
-def list_versions(
-    name: DatasetName,
-    database: DatabaseDep,
-    limit: Limit = 50,
-    cursor: NumberCursor = None,
+@router.get("/{name}/versions", responses=UNKNOWN)
+def list_dataset_versions(
+    name: DatasetName, database: DatabaseDep, limit: Limit = 50, cursor: NumberCursor = None
 ) -> VersionPage:
     """List a dataset's versions, newest first."""
     with database.read() as session:
         return service.list_versions(session, name, limit, cursor)
 
 
-@router.get("/{name}/versions/{version}", operation_id="read_dataset_version", responses=UNKNOWN)
-def read_version(name: DatasetName, version: VersionNumber, database: DatabaseDep) -> VersionDetail:
+@router.get("/{name}/versions/{version}", responses=UNKNOWN)
+def read_dataset_version(name: DatasetName, version: VersionNumber, database: DatabaseDep) -> VersionDetail:
     """Read one version and the report of its upload."""
     with database.read() as session:
         return service.read_version(session, name, version)

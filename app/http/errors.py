@@ -154,6 +154,11 @@ def _respond(problem: Problem, headers: dict[str, str] | None = None) -> Respons
     return Response(body, problem.status, {**retry, **(headers or {})}, MEDIA_TYPE)
 
 
+def refusals(descriptions: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
+    """Return an endpoint's ``responses`` for the statuses that it answers with a problem document."""
+    return {status: {"model": Problem, "description": text} for status, text in descriptions.items()}
+
+
 def faults_of(errors: Iterable[Mapping[str, Any]], *prefix: str) -> list[Fault]:
     """Turn pydantic's ``errors()`` into faults, located below ``prefix``."""
     return [

@@ -19,13 +19,13 @@ class Health(BaseModel):
     status: str
 
 
-@router.get("/healthz", operation_id="get_liveness")
+@router.get("/healthz")
 def get_liveness() -> Health:
     """Answer as long as the process runs; touches nothing else."""
     return Health(status="ok")
 
 
-@router.get("/readyz", operation_id="get_readiness", responses={503: {"model": Problem}})
+@router.get("/readyz", responses={503: {"model": Problem}})
 def get_readiness(database: DatabaseDep) -> Health:
     """Answer 200 when the database is reached and its schema is current, 503 when not."""
     try:

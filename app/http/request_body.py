@@ -24,10 +24,19 @@ from app.http.errors import (
     PayloadTooLarge,
     UnsupportedMediaType,
     faults_of,
+    refusals,
 )
 from app.http.unknown_names import hint
 from ccmtl_core.base.display import counted
 
+BODY_REFUSALS = refusals(
+    {
+        400: "The body is not a JSON object.",
+        413: "The body is over the limit.",
+        415: "The body is not declared as JSON.",
+    }
+)
+"""The answers of every endpoint that reads a JSON body."""
 MAX_FORM_BYTES = 1024**2
 """The longest body of a request that brings no data, such as a definition or a training request."""
 EXPLAINED_BYTES = 256 * 1024

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from app.http.errors import Problem
+from app.http.errors import refusals
 from app.http.parameters import PLAIN_DIGITS, ModelName, VersionNumber
-from app.http.request_body import documented_body, read_json_body
+from app.http.request_body import BODY_REFUSALS, documented_body, read_json_body
 from app.predictions import service
 from app.predictions.cache import ModelCache, ServedModel
 from app.predictions.schemas import (
@@ -35,25 +35,14 @@ SMALL_BODY_BYTES = 16 * 1024
 UniqueId = Annotated[str, Query(min_length=1, description="The product, exactly as it was uploaded.")]
 Horizon = Annotated[int, PLAIN_DIGITS, Query(ge=1, le=MAX_HORIZON, description="Periods ahead.")]
 
-REFUSALS: dict[int | str, dict[str, Any]] = {
-    404: {
-        "model": Problem,
-        "description": "No such model or version, or the one product asked for is unknown; near matches are "
-        "suggested. Of several products each has a `status` of its own.",
-    },
-    422: {"model": Problem, "description": "The request has faults; each is listed with its position."},
-}
-BODY_REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"model": Problem, "description": "The body is not JSON."},
-    413: {"model": Problem, "description": "The body is over the limit."},
-    415: {"model": Problem, "description": "The body is not declared as JSON."},
-}
-NO_FORECAST: dict[int | str, dict[str, Any]] = {
-    409: {
-        "model": Problem,
-        "description": "The model, or the one product asked for, has no history to forecast from.",
+REFUSALS = refusals(
+    {
+        404: "No such model or version, or the one product asked for is unknown; near matches are suggested. "
+        "Of several products each has a `status` of its own.",
+        422: "The request has faults; each is listed with its position.",
     }
-}
+)
+NO_FORECAST = refusals({409: "The model, or the one product asked for, has no history to forecast from."})
 _LAGS = {f"lag_{p}": value for p, value in enumerate([3, 0, 1, 0, 2, 1, 4], start=1)}
 PREDICT_EXAMPLES: dict[str, Any] = {
     "Rows, of a model with 7 lags": {"rows": [{"unique_id": "0001", "features": _LAGS}]},
@@ -77,25 +66,25 @@ FORECAST_BATCH: dict[str, Any] = {
 }
 
 
-@router.post("/predict", operation_id="predict", **PREDICT)
+@router.post("/predict", **PREDICT)
 async def predict(name: ModelName, request: Request) -> Response:
     """Predict rows of features with the newest version of the model."""
     return await _answer_body(request, name, None, service.predict, SMALL_BODY_BYTES)
 
 
-@router.post("/versions/{version}/predict", operation_id="predict_version", **PREDICT)
+@router.post("/versions/{version}/predict", **PREDICT)
 async def predict_version(name: ModelName, version: VersionNumber, request: Request) -> Response:
     """Predict rows of features with one version of the model."""
     return await _answer_body(request, name, version, service.predict, SMALL_BODY_BYTES)
 
 
-@router.get("/forecast", operation_id="forecast", **FORECAST)
+@router.get("/forecast", **FORECAST)
 async def forecast(name: ModelName, request: Request, unique_id: UniqueId, h: Horizon = 1) -> Response:
     """Forecast one product from its stored history, with the newest version of the model."""
     return await _forecast_one(request, name, None, unique_id, h)
 
 
-@router.get("/versions/{version}/forecast", operation_id="forecast_version", **FORECAST)
+@router.get("/versions/{version}/forecast", **FORECAST)
 async def forecast_version(
     name: ModelName, version: VersionNumber, request: Request, unique_id: UniqueId, h: Horizon = 1
 ) -> Response:
@@ -103,13 +92,13 @@ async def forecast_version(
     return await _forecast_one(request, name, version, unique_id, h)
 
 
-@router.post("/forecast", operation_id="forecast_batch", **FORECAST_BATCH)
+@router.post("/forecast", **FORECAST_BATCH)
 async def forecast_batch(name: ModelName, request: Request) -> Response:
     """Forecast many products from their stored history, with the newest version of the model."""
     return await _answer_body(request, name, None, service.forecast)
 
 
-@router.post("/versions/{version}/forecast", operation_id="forecast_batch_version", **FORECAST_BATCH)
+@router.post("/versions/{version}/forecast", **FORECAST_BATCH)
 async def forecast_batch_version(name: ModelName, version: VersionNumber, request: Request) -> Response:
     """Forecast many products from their stored history, with one version of the model."""
     return await _answer_body(request, name, version, service.forecast)

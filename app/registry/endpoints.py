@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter
 
 from app.http.dependencies import DatabaseDep, ModelsDep
-from app.http.errors import Problem
+from app.http.errors import refusals
 from app.http.parameters import Limit, ModelName, NameCursor, NumberCursor, VersionNumber
 from app.registry import service
 from app.registry.schemas import ModelDetail, ModelPage, ModelVersionDetail, ModelVersionPage
 
 router = APIRouter(prefix="/v1/models", tags=["models"])
 
-UNKNOWN: dict[int | str, dict[str, Any]] = {
-    404: {"model": Problem, "description": "No such model or version; near matches are suggested."}
-}
+UNKNOWN = refusals({404: "No such model or version; near matches are suggested."})
 
 
-@router.get("", operation_id="list_models")
+@router.get("")
 def list_models(database: DatabaseDep, limit: Limit = 50, cursor: NameCursor = None) -> ModelPage:
     """List the models by name."""
     with database.read() as session:
         return service.list_models(session, limit, cursor)
 
 
-@router.get("/{name}", operation_id="read_model", responses=UNKNOWN)
+@router.get("/{name}", responses=UNKNOWN)
 def read_model(name: ModelName, database: DatabaseDep) -> ModelDetail:
     """Read a model and its newest version."""
     with database.read() as session:
@@ -34,10 +30,7 @@ def read_model(name: ModelName, database: DatabaseDep) -> ModelDetail:
 
 
 @router.delete(
-    "/{name}",
-    operation_id="delete_model",
-    status_code=204,
-    responses={**UNKNOWN, 409: {"model": Problem, "description": "An unfinished job trains it."}},
+    "/{name}", status_code=204, responses=UNKNOWN | refusals({409: "An unfinished job trains it."})
 )
 def delete_model(name: ModelName, database: DatabaseDep, models: ModelsDep) -> None:
     """Delete a model with all its versions; later versions of the name count on from the last."""
@@ -46,29 +39,26 @@ def delete_model(name: ModelName, database: DatabaseDep, models: ModelsDep) -> N
     models.forget(name)
 
 
-@router.get("/{name}/versions", operation_id="list_model_versions", responses=UNKNOWN)
-def list_versions(
-    name: ModelName,
-    database: DatabaseDep,
-    limit: Limit = 50,
-    cursor: NumberCursor = None,
+@router.get("/{name}/versions", responses=UNKNOWN)
+def list_model_versions(
+    name: ModelName, database: DatabaseDep, limit: Limit = 50, cursor: NumberCursor = None
 ) -> ModelVersionPage:
     """List a model's versions, newest first."""
     with database.read() as session:
         return service.list_versions(session, name, limit, cursor)
 
 
-@router.get("/{name}/versions/{version}", operation_id="read_model_version", responses=UNKNOWN)
-def read_version(name: ModelName, version: VersionNumber, database: DatabaseDep) -> ModelVersionDetail:
+@router.get("/{name}/versions/{version}", responses=UNKNOWN)
+def read_model_version(name: ModelName, version: VersionNumber, database: DatabaseDep) -> ModelVersionDetail:
     """Read one version: its metrics, configuration, solver report and the data that it was trained on."""
     with database.read() as session:
         return service.read_version(session, name, version)
 
 
-@router.delete(
-    "/{name}/versions/{version}", operation_id="delete_model_version", status_code=204, responses=UNKNOWN
-)
-def delete_version(name: ModelName, version: VersionNumber, database: DatabaseDep, models: ModelsDep) -> None:
+@router.delete("/{name}/versions/{version}", status_code=204, responses=UNKNOWN)
+def delete_model_version(
+    name: ModelName, version: VersionNumber, database: DatabaseDep, models: ModelsDep
+) -> None:
     """Delete one version; after the newest, the one before it is the newest; no number is given again."""
     with database.write() as session:
         service.remove_version(session, name, version)

@@ -11,10 +11,10 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import EventSourceResponse
 
 from app.http.dependencies import DatabaseDep, read_form
-from app.http.errors import Problem
+from app.http.errors import refusals
 from app.http.parameters import JobCursor, Limit
 from app.http.patterns import NO_NUL
-from app.http.request_body import documented_body, parse_json_object
+from app.http.request_body import BODY_REFUSALS, documented_body, parse_json_object
 from app.persistence.database import Database
 from app.persistence.models import JobState
 from app.training import service
@@ -32,29 +32,25 @@ EVENT_SECONDS = 0.25
 
 JobId = Annotated[str, Path(max_length=200, pattern=NO_NUL, description="The job's id.")]
 
-Responses = dict[int | str, dict[str, Any]]
-UNKNOWN: Responses = {404: {"model": Problem, "description": "No such training job."}}
-CREATED: Responses = {
+UNKNOWN = refusals({404: "No such training job."})
+CREATED: dict[int | str, dict[str, Any]] = {
     202: {
         "description": "The job is queued, or was queued before with the same Idempotency-Key.",
         "headers": {"Location": {"description": "Path of the job.", "schema": {"type": "string"}}},
     },
-    400: {"model": Problem, "description": "The body is not JSON."},
-    404: {"model": Problem, "description": "No such dataset or version; near matches are suggested."},
-    409: {
-        "model": Problem,
-        "description": "The Idempotency-Key belongs to another request, or to a job whose model was deleted.",
-    },
-    413: {"model": Problem, "description": "The body is over the limit."},
-    415: {"model": Problem, "description": "The body is not declared as JSON."},
-    422: {"model": Problem, "description": "The training cannot work; every reason is listed."},
+    **BODY_REFUSALS,
+    **refusals(
+        {
+            404: "No such dataset or version; near matches are suggested.",
+            409: "The Idempotency-Key belongs to another request, or to a job whose model was deleted.",
+            422: "The training cannot work; every reason is listed.",
+        }
+    ),
 }
-ENDED: Responses = {
+CANCELLED: dict[int | str, dict[str, Any]] = {
     202: {"model": TrainingJobDetail, "description": "The job's worker was asked to stop."},
-    409: {"model": Problem, "description": "The job has ended."},
+    **refusals({404: "No such training job.", 409: "The job has ended."}),
 }
-
-
 EXAMPLES: dict[str, Any] = {
     "Series; the strength is chosen": {
         "dataset": "shop",
@@ -84,12 +80,11 @@ def _known_job_id(job_id: JobId, database: DatabaseDep) -> str:
 
 @router.post(
     "",
-    operation_id="create_training_job",
     status_code=202,
     responses=CREATED,
     openapi_extra=documented_body(TrainingJobRequest, examples=EXAMPLES),
 )
-def create(
+def create_training_job(
     body: Annotated[bytes, Depends(read_form)],
     request: Request,
     response: Response,
@@ -109,8 +104,8 @@ def create(
     return job
 
 
-@router.get("", operation_id="list_training_jobs")
-def list_jobs(
+@router.get("")
+def list_training_jobs(
     database: DatabaseDep,
     limit: Limit = 50,
     cursor: JobCursor = None,
@@ -125,20 +120,15 @@ def list_jobs(
         return service.list_jobs(session, limit, cursor, state, model)
 
 
-@router.get("/{job_id}", operation_id="read_training_job", name="read_training_job", responses=UNKNOWN)
-def read(job_id: JobId, database: DatabaseDep) -> TrainingJobDetail:
+@router.get("/{job_id}", responses=UNKNOWN)
+def read_training_job(job_id: JobId, database: DatabaseDep) -> TrainingJobDetail:
     """Read a training job: its state, how far it has come, and what came of it."""
     with database.read() as session:
         return service.read_job(session, job_id)
 
 
-@router.get(
-    "/{job_id}/events",
-    operation_id="watch_training_job",
-    response_class=EventSourceResponse,
-    responses=UNKNOWN,
-)
-async def watch(
+@router.get("/{job_id}/events", response_class=EventSourceResponse, responses=UNKNOWN)
+async def watch_training_job(
     job_id: Annotated[str, Depends(_known_job_id)], database: DatabaseDep
 ) -> AsyncIterator[TrainingJobStatus]:
     """Follow a training job by server-sent events: its status now and after each change, until it ends."""
@@ -153,8 +143,8 @@ async def watch(
         await asyncio.sleep(EVENT_SECONDS)
 
 
-@router.post("/{job_id}/cancel", operation_id="cancel_training_job", responses={**UNKNOWN, **ENDED})
-def cancel(job_id: JobId, response: Response, database: DatabaseDep) -> TrainingJobDetail:
+@router.post("/{job_id}/cancel", responses=CANCELLED)
+def cancel_training_job(job_id: JobId, response: Response, database: DatabaseDep) -> TrainingJobDetail:
     """Cancel a training job: 200 when it is cancelled, 202 when its worker was asked to stop."""
     with database.write() as session:
         job = service.cancel(session, job_id)
