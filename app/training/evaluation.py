@@ -25,23 +25,11 @@ def evaluate(
     choices: ModelChoices | None = None,
     shrinkages: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
-    """Compare ``model``, fitted to ``training`` with ``choices``, with its rivals and with always zero.
+    """Compare ``model``, fitted to ``training``, with simple rivals and with always zero.
 
-    Parameters
-    ----------
-    model : CCMTLModel
-        Of the tasks of both statistics.
-    training, held_out : SufficientStatistics
-        What model and rivals are fitted to, and scored on.
-    choices : ModelChoices, optional
-        Rivals are fitted plain, and with these.
-    shrinkages : mapping, optional
-        Of a selection; without them there are no shrunk rivals.
-
-    Returns
-    -------
-    dict
-        ``rmse_mean_of_tasks`` and ``rmse_over_rows`` by method, and the counts behind them.
+    The rivals are fitted plain and with ``choices``; there are shrunk ones only with the ``shrinkages`` of a
+    selection. The answer has ``rmse_mean_of_tasks`` and ``rmse_over_rows`` by method, and the counts behind
+    them.
 
     Raises
     ------

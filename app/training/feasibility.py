@@ -1,6 +1,6 @@
 """Find every reason why a training cannot work, from the request and the coverage of the data that it names.
 
-No row is read here: a coverage says how many there are for whom, and in which periods.
+No row is read here: a coverage says how many rows there are for whom, and in which periods.
 """
 
 from __future__ import annotations
@@ -13,35 +13,36 @@ from numpy.typing import NDArray
 from app.datasets.stored.coverage import Coverage
 from app.datasets.stored.runs import blocks
 from app.http.errors import Fault
-from app.training.schemas import MIN_FOLDS, TrainingJobRequest
-from app.training.strength_choice import ROW_FOLDS, SERIES_FOLDS, chooses, folds_of, n_blocks
-from app.training.task_data import held_out_sizes, n_lags
+from app.training.schemas import MIN_FOLDS, ROW_FOLDS, SERIES_FOLDS, TrainingJobRequest
+from app.training.task_data import held_out_sizes
 from ccmtl_core.forecasting import n_periods_held_out
 
 
 def find_faults(coverage: Coverage, request: TrainingJobRequest, unsound: Set[str]) -> list[Fault]:
     """Return why ``request`` cannot work on data of this coverage; its ``unsound`` fields are not judged."""
-    holdout = None if "holdout" in unsound else request.holdout
     of_series = coverage.runs is not None
-    faults, parts = [], 0
-    if not unsound & {"fusion_strength", "folds", "n_folds"} and chooses(request):
-        faults = list(_faults_of_folds(request, of_series=of_series))
-        parts = 0 if faults else n_blocks(request, of_series=of_series)
+    request = request.model_copy(update=dict.fromkeys(unsound & {"holdout", "lags"}))
+    faults, n_parts = [], 0
+    if not unsound & {"fusion_strength", "folds", "n_folds"} and request.chooses_strength:
+        kind, allowed = ("series", SERIES_FOLDS) if of_series else ("regression data", ROW_FOLDS)
+        if request.folds_of(of_series=of_series) in allowed:
+            n_parts = request.n_parts(of_series=of_series)
+        else:
+            message = f"the folds of {kind} must be {' or '.join(allowed)}"
+            faults.append(Fault(message=message, location="body.folds", value=request.folds))
     if coverage.runs is None:
-        lags = None if "lags" in unsound else request.lags
-        return faults + _naming_default(_faults_of_rows(coverage.sizes, lags, holdout, parts), request)
+        return faults + list(_faults_of_rows(coverage.sizes, request, n_parts))
     if "lags" in unsound:
         return faults
-    lags = n_lags(request)
-    of_data = _naming_default(_faults_of_series(coverage.runs, lags, holdout, parts), request)
+    of_data = list(_faults_of_series(coverage.runs, request, n_parts))
     if not (of_data or request.accept_gaps or "accept_gaps" in unsound):
-        of_data = list(_faults_of_gaps(coverage, lags))
+        of_data = list(_faults_of_gaps(coverage, request.n_lags))
     return faults + of_data
 
 
 def faults_of_one_strength(request: TrainingJobRequest, unsound: Set[str]) -> list[Fault]:
     """Refuse what says how a strength is chosen of several, where ``request`` names a single one."""
-    if "fusion_strength" in unsound or chooses(request):
+    if "fusion_strength" in unsound or request.chooses_strength:
         return []
     given = {name: getattr(request, name) for name in ("folds", "n_folds", "rule") if name not in unsound}
     message = (
@@ -55,30 +56,8 @@ def faults_of_one_strength(request: TrainingJobRequest, unsound: Set[str]) -> li
     ]
 
 
-def _naming_default(found: Iterator[Fault], request: TrainingJobRequest) -> list[Fault]:
-    """Say of ``n_folds`` whether it was asked for, and that it can be smaller."""
-    whose = "" if "n_folds" in request.model_fields_set else ", the default"
-    smaller = f"; `n_folds` is {request.n_folds}{whose}, and can be as small as {MIN_FOLDS}"
-    return [
-        fault.model_copy(update={"message": fault.message + smaller, "value": str(request.n_folds)})
-        if fault.location == "body.n_folds"
-        else fault
-        for fault in found
-    ]
-
-
-def _faults_of_folds(request: TrainingJobRequest, *, of_series: bool) -> Iterator[Fault]:
-    allowed = SERIES_FOLDS if of_series else ROW_FOLDS
-    if folds_of(request, of_series=of_series) not in allowed:
-        kind = "series" if of_series else "regression data"
-        message = f"the folds of {kind} must be {' or '.join(allowed)}"
-        yield Fault(message=message, location="body.folds", value=request.folds)
-
-
-def _faults_of_series(
-    runs: NDArray[np.int64], lags: int, holdout: float | None, parts: int
-) -> Iterator[Fault]:
-    first, length, _ = runs.T
+def _faults_of_series(runs: NDArray[np.int64], request: TrainingJobRequest, n_parts: int) -> Iterator[Fault]:
+    lags, (first, length, _) = request.n_lags, runs.T
     enough = length > lags
     if not enough.any():
         message = (
@@ -89,19 +68,20 @@ def _faults_of_series(
         return
     # The rows' targets are the periods of each run that have all their lags before them.
     starts, ends = blocks((first + lags)[enough], (length - lags)[enough])
-    n_periods = int(ends[-1] - starts[0])
-    if holdout is not None and n_periods < 2:
-        message = f"with {lags} lags the rows span {n_periods} period, too few to hold any out"
-        yield Fault(message=message, location="body.holdout", value=str(holdout))
-        return
-    n_kept = n_periods if holdout is None else n_periods - n_periods_held_out(n_periods, holdout)
+    n_kept = n_periods = int(ends[-1] - starts[0])
+    if request.holdout is not None:
+        if n_periods < 2:
+            message = f"with {lags} lags the rows span {n_periods} period, too few to hold any out"
+            yield Fault(message=message, location="body.holdout", value=str(request.holdout))
+            return
+        n_kept -= n_periods_held_out(n_periods, request.holdout)
     n_distinct = int(np.maximum(np.minimum(ends, starts[0] + n_kept) - starts, 0).sum())
-    if n_distinct < parts:
-        message = (
+    if n_distinct < n_parts:
+        yield _too_few_for_folds(
+            request,
             f"with {lags} lags the rows for training have {n_distinct} different periods; "
-            f"to choose a strength, {parts} are needed"
+            f"to choose a strength, {n_parts} are needed",
         )
-        yield Fault(message=message, location="body.n_folds", value=str(parts))
 
 
 def _faults_of_gaps(coverage: Coverage, lags: int) -> Iterator[Fault]:
@@ -124,25 +104,32 @@ def _half_is_used(coverage: Coverage, lags: int) -> bool:
     return 2 * used >= possible
 
 
-def _faults_of_rows(
-    sizes: NDArray[np.int64], lags: int | None, holdout: float | None, parts: int
-) -> Iterator[Fault]:
-    if lags is not None:
+def _faults_of_rows(sizes: NDArray[np.int64], request: TrainingJobRequest, n_parts: int) -> Iterator[Fault]:
+    if request.lags is not None:
         message = "regression data has its own features; lags are for series"
-        yield Fault(message=message, location="body.lags", value=str(lags))
+        yield Fault(message=message, location="body.lags", value=str(request.lags))
     largest = int(sizes[:, 0].max(initial=0))
+    n_held_out = 0 if request.holdout is None else int(held_out_sizes(np.array(largest), request.holdout))
     if not largest:
         yield Fault(message="the dataset version has no rows", location="body.dataset")
-    elif holdout is not None and not held_out_sizes(np.array([largest]), holdout).any():
+    elif request.holdout is not None and not n_held_out:
         message = (
-            f"{holdout} of the largest task's {largest} rows is less than one: nothing would be held out"
+            f"{request.holdout} of the largest task's {largest} rows is less than one: nothing would be held "
+            "out"
         )
-        yield Fault(message=message, location="body.holdout", value=str(holdout))
-        return
-    kept = largest - (0 if holdout is None else int(held_out_sizes(np.array([largest]), holdout)[0]))
-    if largest > 0 and kept < parts:
-        message = (
-            f"the largest task has {kept} rows for training; to choose a strength, {parts} are needed, "
-            "one for each fold"
+        yield Fault(message=message, location="body.holdout", value=str(request.holdout))
+    elif largest - n_held_out < n_parts:
+        yield _too_few_for_folds(
+            request,
+            f"the largest task has {largest - n_held_out} rows for training; to choose a strength, {n_parts} "
+            "are needed, one for each fold",
         )
-        yield Fault(message=message, location="body.n_folds", value=str(parts))
+
+
+def _too_few_for_folds(request: TrainingJobRequest, reason: str) -> Fault:
+    whose = "" if "n_folds" in request.model_fields_set else ", the default"
+    return Fault(
+        message=f"{reason}; `n_folds` is {request.n_folds}{whose}, and can be as small as {MIN_FOLDS}",
+        location="body.n_folds",
+        value=str(request.n_folds),
+    )

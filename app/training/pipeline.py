@@ -6,14 +6,12 @@ published and the job's success stand in one transaction, which the job's attemp
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
 from contextlib import suppress
-from enum import Enum
 from functools import reduce
 from operator import add
 from typing import Any
 
+from pydantic_core import from_json, to_json
 from sqlalchemy.exc import IntegrityError
 
 from app.datasets.stored.coverage import coverage_of, find_coverage, save_coverage
@@ -27,28 +25,18 @@ from app.persistence.storage import Storage
 from app.registry.publication import TrainedModel, publish
 from app.reports.rival_notes import rival_notes
 from app.reports.selection_report import described
-from app.training import repository, strength_choice
+from app.training import repository
 from app.training.evaluation import evaluate
 from app.training.feasibility import find_faults
-from app.training.left_out import left_out
-from app.training.progress import ProgressLog, Send, finite
+from app.training.progress import ProgressLog, Send
 from app.training.schemas import TrainingJobRequest
-from app.training.task_data import TrainingData, n_lags, prepare
-from ccmtl_core import FitResult, SolveReport, SufficientStatistics, TaskDataset, fit
+from app.training.task_data import TrainingData, left_out, prepare, statistics
+from ccmtl_core import FitResult, SufficientStatistics, TaskDataset, fit, select
 from ccmtl_core.kernels.compiled import compilation_told
 
 
 def run(database: Database, storage: Storage, job: ClaimedJob, on_progress: Send) -> None:
-    """Train and publish.
-
-    Parameters
-    ----------
-    database, storage
-        Where the data stands and the model is put.
-    job : ClaimedJob
-        The attempt that this process owns.
-    on_progress : callable
-        Takes a progress record now and then; what it raises ends the run.
+    """Train and publish; ``on_progress`` gets a record now and then, and ends the run by raising.
 
     Raises
     ------
@@ -74,7 +62,7 @@ def run(database: Database, storage: Storage, job: ClaimedJob, on_progress: Send
 def _check(
     database: Database, job: ClaimedJob, stored: LoadedPanel | TaskDataset, request: TrainingJobRequest
 ) -> None:
-    """Judge the request if nobody could before, for want of a coverage; store that for the next request."""
+    """Check a request that had no coverage to be checked against, and store the coverage for later ones."""
     with database.read() as session:
         if find_coverage(session, job.dataset_version_id) is not None:
             return
@@ -91,20 +79,29 @@ def _train(
     data: TrainingData, request: TrainingJobRequest, configuration: dict[str, Any], log: ProgressLog
 ) -> TrainedModel:
     with log.phase("statistics"):
-        folds, held_out = _statistics(data, request)
+        folds, held_out = statistics(data, request)
         training = reduce(add, folds)
     result: FitResult | None = None
     report, notes = left_out(data)
     metrics: dict[str, Any] = {}
-    shrinkages: dict[str, float] | None = None
+    shrinkages = None
     of_series = data.period is not None
     if isinstance(request.fusion_strength, float):
         strength = request.fusion_strength
     else:
         with log.phase("selection"):
-            selection = strength_choice.choose(folds, request, log, of_series=of_series)
-        result, strength = selection.fit, selection.fusion_strength
-        report["selection"], shrinkages = described(selection), selection.shrinkages
+            selection = select(
+                folds,
+                None if request.fusion_strength == "auto" else request.fusion_strength,
+                folds=request.folds_of(of_series=of_series),
+                rule=request.rule,
+                choices=request.choices,
+                tolerance=request.tolerance,
+                n_jobs=-1,
+                on_progress=log.selection,
+            )
+        result, strength, shrinkages = selection.fit, selection.fusion_strength, selection.shrinkages
+        report["selection"] = {**described(selection), "order": "time" if of_series else None}
     report["fusion_strength"] = strength
     if held_out is not None:
         if result is None:
@@ -117,6 +114,11 @@ def _train(
     if result is None:
         result = _fit(training, strength, request, log, "")
     notes += rival_notes(request.choices, metrics, report.get("selection"), of_series=of_series)
+    solve = plain(result.report)
+    solve["advice"] = f"The solve: {result.report.advice}"
+    if notes:
+        solve["advice"] += " On the model itself, see `notes`."
+    solve["notes"] = [*notes, *solve["notes"]]
     return TrainedModel(
         weights=result.model.weights,
         intercept=result.model.intercept,
@@ -125,40 +127,19 @@ def _train(
         history=data.history,
         configuration=configuration,
         metrics=metrics,
-        report={**_of_the_solve(result.report, notes), **plain(report)},
+        report={**solve, **plain(report)},
     )
 
 
-def _of_the_solve(report: SolveReport, notes: list[str]) -> dict[str, Any]:
-    """The solver's report; its advice says what it is about, and the notes on the model come first."""
-    advice = f"The solve: {report.advice}"
-    if notes:
-        advice += " On the model itself, see `notes`."
-    return {"advice": advice, **plain(report), "notes": [*notes, *report.notes]}
-
-
-def _statistics(
-    data: TrainingData, request: TrainingJobRequest
-) -> tuple[list[SufficientStatistics], SufficientStatistics | None]:
-    """Statistics of the rows for training, by fold where a strength is chosen, and of those held out."""
-    if strength_choice.chooses(request):
-        parts = strength_choice.parts(data, request)
-    elif data.fold is None:
-        parts = [SufficientStatistics.from_dataset(data.dataset)]
-    else:
-        parts = SufficientStatistics.by_fold(data.dataset, data.fold, 2)
-    return (parts, None) if data.fold is None else (parts[:-1], parts[-1])
-
-
 def _fit(
-    statistics: SufficientStatistics,
+    rows: SufficientStatistics,
     fusion_strength: float,
     request: TrainingJobRequest,
     log: ProgressLog,
     prefix: str,
 ) -> FitResult:
     return fit(
-        statistics,
+        rows,
         fusion_strength,
         choices=request.choices,
         tolerance=request.tolerance,
@@ -171,7 +152,7 @@ def _configuration(stored: LoadedPanel | TaskDataset, request: TrainingJobReques
     if isinstance(stored, TaskDataset):
         return {"kind": "regression", **asked}
     series = stored.definition.model_dump(mode="json", include={"kind", "frequency", "aggregation", "fill"})
-    return {**series, "lags": n_lags(request), **asked}
+    return {**series, "lags": request.n_lags, **asked}
 
 
 def _publish(database: Database, job: ClaimedJob, trained: TrainedModel, log: ProgressLog) -> None:
@@ -192,12 +173,4 @@ def _publish(database: Database, job: ClaimedJob, trained: TrainedModel, log: Pr
 
 def plain(value: Any) -> Any:
     """Return ``value`` in JSON's own types: records as objects, NaN and infinities as null."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, Enum):
-        return value.value
-    return finite(value) if isinstance(value, float) else value
+    return from_json(to_json(value, inf_nan_mode="null"))

@@ -28,7 +28,7 @@ class ProgressLog:
         self._sent_at = -math.inf
         self._seconds: dict[str, float] = {}
         self._phase = self._interrupted = "claimed"
-        self._solver: Progress | None = None
+        self._solver = Progress("claimed", 0, None, None, 0.0)
         self._selection: SelectionProgress | None = None
 
     @contextmanager
@@ -69,13 +69,20 @@ class ProgressLog:
         seconds = dict(self._seconds)
         now = self._clock()
         seconds[self._phase] = seconds.get(self._phase, 0.0) + now - self._phase_began
-        step = self._solver
+        selection = None
+        if self._selection is not None:
+            selection = {
+                "fits_done": self._selection.done,
+                "fits": self._selection.total,
+                "fusion_strengths": list(map(float, self._selection.fusion_strengths)),
+                "errors": list(map(float, self._selection.errors)),
+            }
         return {
             "phase": self._phase,
-            "round": 0 if step is None else step.round,
-            "objective": finite(None if step is None else step.objective),
-            "gap": finite(None if step is None else step.gap),
-            "selection": None if self._selection is None else _selection(self._selection),
+            "round": self._solver.round,
+            "objective": _finite(self._solver.objective),
+            "gap": _finite(self._solver.gap),
+            "selection": selection,
             "elapsed_seconds": round(now - self._started, 3),
             "phases": {name: round(value, 3) for name, value in seconds.items()},
         }
@@ -99,15 +106,6 @@ class ProgressLog:
             self._send(self.record())
 
 
-def _selection(step: SelectionProgress) -> dict[str, Any]:
-    return {
-        "fits_done": step.done,
-        "fits": step.total,
-        "fusion_strengths": list(map(float, step.fusion_strengths)),
-        "errors": list(map(float, step.errors)),
-    }
-
-
-def finite(value: float | None) -> float | None:
-    """Return ``value``, None for NaN and infinities, which JSON does not have."""
+def _finite(value: float | None) -> float | None:
+    """Return None for NaN and infinities, which JSON does not have."""
     return None if value is None or not math.isfinite(value) else float(value)

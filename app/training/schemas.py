@@ -25,6 +25,9 @@ DEFAULT_LAGS = 5
 MAX_LAGS = 366
 MAX_STRENGTHS = 100
 MIN_FOLDS = 2
+SERIES_FOLDS: tuple[Folds, ...] = ("rolling", "contiguous")
+ROW_FOLDS: tuple[Folds, ...] = ("random",)
+"""Ways of folding series and regression data, the default first."""
 _DEFAULT = ModelChoices()
 _TEXTS = choice_texts()
 
@@ -159,6 +162,24 @@ class TrainingJobRequest(BaseModel):
     def choices(self) -> ModelChoices:
         """What is fitted, as the library takes it."""
         return ModelChoices(**{name: getattr(self, name) for name in _TEXTS})
+
+    @property
+    def chooses_strength(self) -> bool:
+        """Whether cross-validation chooses the strength."""
+        return not isinstance(self.fusion_strength, int | float)
+
+    @property
+    def n_lags(self) -> int:
+        """Lags of a request that is about series."""
+        return DEFAULT_LAGS if self.lags is None else self.lags
+
+    def folds_of(self, *, of_series: bool) -> Folds:
+        """Return the way of folding that is asked for, or the default."""
+        return self.folds or (SERIES_FOLDS if of_series else ROW_FOLDS)[0]
+
+    def n_parts(self, *, of_series: bool) -> int:
+        """Return how many parts the rows are cut into; the first of rolling folds is never forecast."""
+        return self.n_folds + (self.folds_of(of_series=of_series) == "rolling")
 
 
 class SelectionSoFar(BaseModel):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -45,9 +44,8 @@ def submit(database: Database, document: dict[str, Any], idempotency_key: str | 
     Conflict
         If the key belongs to another request, or to a job whose model was deleted.
     """
-    request, unsound, faults, n_faults = _read(document)
-    of_strength = faults_of_one_strength(request, unsound)
-    faults, n_faults = faults + of_strength, n_faults + len(of_strength)
+    request, unsound, faults, n_unlisted = _read(document)
+    faults += faults_of_one_strength(request, unsound)
     if idempotency_key is not None and not faults:
         with database.read() as session:
             earlier = repository.find_by_key(session, idempotency_key)
@@ -56,11 +54,16 @@ def submit(database: Database, document: dict[str, Any], idempotency_key: str | 
     version_id = ""
     if "dataset" not in unsound:
         with database.read() as session:
-            version_id = _version_id(session, request, unsound, faults, n_faults)
+            try:
+                version_id = _version_id(session, request.dataset, request.version)
+            except NotFound as refusal:
+                refusal.problem.errors, refusal.problem.error_count = faults, len(faults) + n_unlisted
+                raise
             coverage = find_coverage(session, version_id)
-        of_data = [] if coverage is None else find_faults(coverage, request, unsound)
-        faults, n_faults = faults + of_data, n_faults + len(of_data)
+        if coverage is not None:
+            faults += find_faults(coverage, request, unsound)
     if faults:
+        n_faults = len(faults) + n_unlisted
         raise InvalidContent(
             "invalid_training_request",
             f"The training cannot work: {counted(n_faults, 'fault')}; see `errors`.",
@@ -124,7 +127,7 @@ def cancel(session: Session, job_id: str) -> TrainingJobDetail:
 
 
 def _read(document: dict[str, Any]) -> tuple[TrainingJobRequest, set[str], list[Fault], int]:
-    """The request, the names of its fields that are not sound, the first of their faults, and how many."""
+    """Return the request, the names of its unsound fields, their faults, and how many more are not listed."""
     try:
         return TrainingJobRequest.model_validate(document), set(), [], 0
     except ValidationError as error:
@@ -134,31 +137,19 @@ def _read(document: dict[str, Any]) -> tuple[TrainingJobRequest, set[str], list[
         unsound = {str(e["loc"][0]) for e in errors} if placed else set(TrainingJobRequest.model_fields)
         sound = {name: value for name, value in document.items() if name not in unsound}
         faults = faults_in_body(TrainingJobRequest, error)
-        return TrainingJobRequest.model_construct(**sound), unsound, faults, len(errors)
+        return TrainingJobRequest.model_construct(**sound), unsound, faults, len(errors) - len(faults)
 
 
-def _version_id(
-    session: Session,
-    request: TrainingJobRequest,
-    unsound: Collection[str],
-    faults: Sequence[Fault],
-    n_faults: int,
-) -> str:
-    """Id of the dataset version that is asked for; if there is none, the other faults are told with it."""
-    number = None if "version" in unsound else request.version
-    try:
-        if number is None:
-            number = datasets.read(session, request.dataset).newest_version
-        if number is None:
+def _version_id(session: Session, dataset: str, version: int | None) -> str:
+    """Return the id of the dataset version that is asked for; by default that of the newest."""
+    if version is None:
+        version = datasets.read(session, dataset).newest_version
+        if version is None:
             raise NotFound(
                 "dataset_version_not_found",
-                f"Nothing was uploaded yet to the dataset {request.dataset!r}; there is nothing to train on.",
+                f"Nothing was uploaded yet to the dataset {dataset!r}; there is nothing to train on.",
             )
-        return datasets.read_version(session, request.dataset, number).id
-    except NotFound as refusal:
-        refusal.problem.errors = list(faults)
-        refusal.problem.error_count = n_faults
-        raise
+    return datasets.read_version(session, dataset, version).id
 
 
 def _queue(
@@ -207,19 +198,11 @@ def _detail(row: JobRow) -> TrainingJobDetail:
 
 
 def _status(row: JobRow) -> dict[str, Any]:
-    """The fields that a job and its events have in common."""
-    job = row.job
-    published = None if row.model_version is None else {"name": job.model_name, "version": row.model_version}
+    """Return the fields that a job and its events have in common."""
+    stored = TrainingJobStatus.model_fields.keys() - {"jobs_ahead", "model"}
+    model = None if row.model_version is None else {"name": row.job.model_name, "version": row.model_version}
     return {
-        "id": job.id,
-        "state": job.state,
-        "cancel_requested": job.cancel_requested,
-        "attempt": job.attempt,
+        **{name: getattr(row.job, name) for name in stored},
         "jobs_ahead": row.jobs_ahead,
-        "progress": job.progress,
-        "error": job.error,
-        "model": published,
-        "created_at": job.created_at,
-        "started_at": job.started_at,
-        "finished_at": job.finished_at,
+        "model": model,
     }

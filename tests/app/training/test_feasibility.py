@@ -8,13 +8,17 @@ from hypothesis import strategies as st
 
 from app.datasets.stored.coverage import coverage_of
 from app.datasets.stored.frames import LoadedPanel
-from app.training import strength_choice
 from app.training.feasibility import find_faults
 from app.training.schemas import TrainingJobRequest
-from app.training.task_data import prepare
-from ccmtl_core import DataError, ParameterError, TaskDataset
+from app.training.task_data import prepare, statistics
+from ccmtl_core import DataError, ParameterError, SufficientStatistics, TaskDataset
 from ccmtl_core.forecasting import lag_dataset, split_by_time
 from tests.app.training.test_task_data import loaded, request
+
+
+def parts(data: LoadedPanel | TaskDataset, request: TrainingJobRequest) -> list[SufficientStatistics]:
+    folds, held_out = statistics(prepare(data, request), request)
+    return [*folds, *([] if held_out is None else [held_out])]
 
 
 def locations(
@@ -63,8 +67,7 @@ def test_a_choice_is_refused_exactly_when_its_folds_cannot_be_made(
     if locations(data, one_strength, set()):
         return
     try:
-        parts = strength_choice.parts(prepare(data, request), request)
-        assert all(part.n_samples.any() for part in parts)
+        assert all(part.n_samples.any() for part in parts(data, request))
         expected = []
     except DataError:
         expected = ["body.n_folds"]
@@ -84,8 +87,7 @@ def test_random_folds_are_refused_where_one_could_be_empty(
     request = TrainingJobRequest(dataset="d", model="m", **asked)  # type: ignore[arg-type]
     found = locations(data, request, set())
     if not found:
-        parts = strength_choice.parts(prepare(data, request), request)
-        assert all(part.n_samples.any() for part in parts)
+        assert all(part.n_samples.any() for part in parts(data, request))
     elif found == ["body.n_folds"]:
         kept = max(sizes) - int(max(sizes) * (holdout or 0.0))
         assert kept < n_folds
