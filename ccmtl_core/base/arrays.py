@@ -1,7 +1,6 @@
-"""Checks of the arrays, ids and names that callers pass, shared by datasets, statistics, panels and models.
+"""Check the arrays, ids and names that callers pass: return them in one type, or raise an error.
 
-Each returns one kind of array or name, or raises an error that lists the faults. Rows count from 1 in every
-message, as in files.
+Each error lists all faults. Rows count from 1 in it, as in files.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from ccmtl_core.base.types import FloatArray, IntArray
 MAX_FAULTS = 20
 """Faults that are written out; the rest are counted."""
 EXACT_BELOW = 2**53
-"""Whole numbers of at most this size are the same as float64."""
+"""Whole numbers up to this size are exact as float64."""
 
 _NO_NUMBERS = (str, bytes, bytearray, complex, np.complexfloating, np.datetime64, np.timedelta64)
 
@@ -54,13 +53,15 @@ def _refuse_no_numbers(array: NDArray[Any], what: str) -> None:
 
 def _refuse_cells(values: object, array: NDArray[Any], what: str) -> None:
     """Name each value that float() does not take, such as the missing values of pandas."""
-    faults = Faults()
+    bad = []
     for position, value in enumerate(array.ravel().tolist()):
         try:
             float(value)
         except (TypeError, ValueError, OverflowError):
-            faults.add(f"{_place(values, array, position, what)}: {quoted(value)} is not a real number")
-    faults.refuse()
+            bad.append(position)
+    refuse_each(
+        bad, lambda i: f"{_place(values, array, i, what)}: {quoted(array.flat[i])} is not a real number"
+    )
 
 
 def _refuse_inexact(values: object, array: NDArray[Any], numbers: FloatArray, what: str) -> None:
@@ -91,7 +92,7 @@ def _place(values: object, array: NDArray[Any], position: int, what: str) -> str
 
 
 def all_finite(array: FloatArray) -> bool:
-    """Return whether no entry is NaN or infinite; fast, since the sum alone mostly tells."""
+    """Return whether no entry is NaN or infinite; a finite sum, which is quick to compute, proves it."""
     with np.errstate(all="ignore"):
         return bool(np.isfinite(array.sum()) or np.isfinite(array).all())
 
@@ -140,34 +141,11 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     return array if part is None or isinstance(part, bytes) else locked(array.copy())
 
 
-def as_shape(values: ArrayLike, shape: tuple[int, ...], what: str) -> FloatArray:
-    """Return numbers as a :func:`frozen` float64 array of this shape; any other shape is a DataError."""
-    array = as_float64(values, what)
-    if array.shape != shape:
-        raise DataError(f"{what} must be {shape}; got {array.shape}")
-    return frozen(array)
-
-
 def as_integers(values: ArrayLike, what: str, *, also: str = "") -> IntArray:
-    """Integers as a C-ordered int64 array; an empty one may be of any type.
+    """Return integers as a C-ordered int64 array; all else, or a number beyond 64 bits, is a DataError.
 
-    Parameters
-    ----------
-    values : array-like
-        The integers.
-    what : str
-        What they are called in errors.
-    also : str
-        Kinds that are taken as well: "b" truth values, "f" floats, where they are whole.
-
-    Returns
-    -------
-    int64 array of the same shape
-
-    Raises
-    ------
-    DataError
-        Anything else (text included), ragged values, or numbers beyond 64 bits.
+    An empty array may be of any type. ``also`` names kinds of NumPy that are taken as well: "b" for truth
+    values, "f" for floats that are whole.
     """
     array = as_array(values, what)
     if array.size and array.dtype.kind not in "iu" + also:
@@ -179,6 +157,14 @@ def as_integers(values: ArrayLike, what: str, *, also: str = "") -> IntArray:
     if array.dtype.kind == "f" and (integers != array).any():
         raise DataError(f"{what} must hold integers, not {array[integers != array].flat[0]}")
     return integers
+
+
+def as_shape(values: ArrayLike, shape: tuple[int, ...], what: str) -> FloatArray:
+    """Return numbers as a :func:`frozen` float64 array of this shape; any other shape is a DataError."""
+    array = as_float64(values, what)
+    if array.shape != shape:
+        raise DataError(f"{what} must be {shape}; got {array.shape}")
+    return frozen(array)
 
 
 def as_array(values: ArrayLike, what: str) -> NDArray[Any]:
@@ -240,16 +226,14 @@ def checked_names(names: object, what: str) -> tuple[str, ...]:
 def checked_index(values: ArrayLike, size: int, what: str) -> IntArray:
     """Return positions as int64; a DataError names the rows whose position is not in [0, size)."""
     index = as_integers(values, what)
-    if index.size == 0:
-        return index
-    if index.min() < 0 or index.max() >= size:
+    if index.size and (index.min() < 0 or index.max() >= size):
         bad = np.flatnonzero((index < 0) | (index >= size))
         refuse_each(bad, lambda row: f"{what}, row {row + 1}: {index.flat[row]} is not in [0, {size})")
     return index
 
 
 def distinct_moments(values: ArrayLike, shape: tuple[int, ...], what: str) -> tuple[int, IntArray]:
-    """Return the number of distinct values, and for each row the place of its value in their order, (n,).
+    """Return how many distinct values there are, and for each row the place of its value among them, (n,).
 
     Missing values, values of no order, and another number of values than of rows are a DataError.
     """
@@ -306,32 +290,13 @@ def features_or_default(
     return named_by or tuple(f"x_{p + 1}" for p in range(n_features))
 
 
-class Faults:
-    """Collects faults: the first are written out, all are counted."""
-
-    def __init__(self) -> None:
-        self.n = 0
-        self._written: list[str] = []
-
-    def add(self, fault: str) -> None:
-        """Count one fault, and write it out while there is room."""
-        self.n += 1
-        if len(self._written) < MAX_FAULTS:
-            self._written.append(fault)
-
-    def refuse(self) -> None:
-        """Raise one DataError if there are any."""
-        if self.n:
-            raise DataError(self._written, n_faults=self.n)
-
-
 def refuse(faults: Sequence[str]) -> None:
     """Raise one DataError with the first faults and their number, if there are any."""
     if faults:
         raise DataError(faults[:MAX_FAULTS], n_faults=len(faults))
 
 
-def refuse_each(bad: IntArray, describe: Callable[[int], str]) -> None:
+def refuse_each(bad: IntArray | Sequence[int], describe: Callable[[int], str]) -> None:
     """Raise one DataError that describes the first of the bad positions, if there are any."""
     if len(bad):
         raise DataError([describe(int(i)) for i in bad[:MAX_FAULTS]], n_faults=len(bad))

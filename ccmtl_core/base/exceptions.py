@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from ccmtl_core.base.display import quoted
 
-MAX_FAULTS_IN_MESSAGE = 10
+_MOST_SHOWN = 10
 
 
 class CCMTLError(Exception):
@@ -44,20 +44,16 @@ class DataError(CCMTLError, ValueError):
     def __init__(self, faults: Sequence[str] | str, n_faults: int | None = None) -> None:
         self.faults = [faults] if isinstance(faults, str) else list(faults)
         self.n_faults = max(len(self.faults), n_faults or 0)
-        super().__init__(self._message())
+        lines = self.faults[:_MOST_SHOWN]
+        if self.n_faults > len(lines):
+            lines.append(f"and {self.n_faults - len(lines)} more")
+        if self.n_faults != 1:
+            lines = [f"{self.n_faults} faults in the data:", *(f"- {line}" for line in lines)]
+        super().__init__("\n".join(lines))
 
     def __reduce__(self) -> tuple[type[DataError], tuple[list[str], int]]:
         """Keep every fault on the way from another process."""
         return type(self), (self.faults, self.n_faults)
-
-    def _message(self) -> str:
-        if self.n_faults == 1:
-            return self.faults[0]
-        shown = self.faults[:MAX_FAULTS_IN_MESSAGE]
-        lines = [f"{self.n_faults} faults in the data:", *(f"- {fault}" for fault in shown)]
-        if self.n_faults > len(shown):
-            lines.append(f"- and {self.n_faults - len(shown)} more")
-        return "\n".join(lines)
 
 
 class ParameterError(CCMTLError, ValueError):

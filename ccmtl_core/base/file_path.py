@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+from uuid import uuid4
 
 from ccmtl_core.base.exceptions import ParameterError
 
@@ -47,23 +47,16 @@ def whole_file(path: object) -> Iterator[BinaryIO]:
     An OSError names the path as it was given, and not the temporary file.
     """
     given, target = checked_path(path), checked_output(path)
+    temporary = target.with_name(f".ccmtl-{uuid4().hex}")
     try:
-        handle, temporary = tempfile.mkstemp(prefix=".ccmtl-", dir=target.parent)
         try:
-            with os.fdopen(handle, "wb") as stream:
+            with temporary.open("xb") as stream:
                 yield stream
                 stream.flush()
                 os.fsync(stream.fileno())
-            os.chmod(temporary, 0o666 & ~_umask())
             os.replace(temporary, target)
         except BaseException:
-            Path(temporary).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
         raise OSError(error.errno, error.strerror, os.fspath(given)) from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -1,7 +1,4 @@
-"""The base of values that hold read-only arrays, so that copies of them hold read-only arrays too.
-
-Pickle, ``copy.deepcopy`` and joblib make arrays anew, and new arrays can be written to.
-"""
+"""The base of values that hold read-only arrays, and whose copies do, too."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from ccmtl_core.base.arrays import locked
 
 
 class FrozenValue:
-    """A frozen dataclass whose arrays are read-only, also after it was pickled or copied."""
+    """A frozen dataclass whose arrays stay read-only when pickle, ``copy.deepcopy`` or joblib copies them."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():

@@ -9,21 +9,9 @@ from ccmtl_core.base.types import IntArray
 
 
 def id_codes(ids: pl.Series, *, ordered: bool) -> tuple[tuple[str, ...], IntArray]:
-    """Number the ids of a column without missing values.
+    """Return the T distinct ids of a column without missing values, and the number of each row's, (n,) int64.
 
-    Parameters
-    ----------
-    ids : polars Series of n strings
-        One id per row.
-    ordered : bool
-        Number them in the order of their text; otherwise in order of first appearance.
-
-    Returns
-    -------
-    distinct : tuple of T str
-        The ids.
-    codes : (n,) int64
-        ``distinct[codes[i]]`` is the id of row i.
+    They are numbered in the order of their text, or else of their first appearance.
 
     Examples
     --------

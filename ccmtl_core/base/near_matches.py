@@ -13,9 +13,9 @@ MIN_RATIO = 0.6
 class NearMatches:
     """Finds ids that resemble a text.
 
-    Candidates are the alphabetical neighbours of the text, read forwards and backwards (one wrong
-    letter leaves a long prefix or a long suffix right), and the ids that differ only in case,
-    outer spaces or leading zeros.
+    Candidates are the neighbours of the text in the alphabet, read forwards and backwards, since one wrong
+    letter leaves a long beginning or a long end, and the ids that differ only in case, outer spaces or
+    leading zeros.
 
     Examples
     --------
@@ -31,21 +31,18 @@ class NearMatches:
             self._plain.setdefault(_plain(name), name)
 
     def find(self, text: str, limit: int = 3) -> list[str]:
-        """Up to ``limit`` ids that resemble the text, best first."""
+        """Return up to ``limit`` ids that resemble the text, best first."""
         candidates = set(_around(self._forwards, text))
         candidates.update(name[::-1] for name in _around(self._backwards, text[::-1]))
-        same = self._plain.get(_plain(text))
-        ratios = {name: _ratio(text, name) for name in candidates - {text}}
-        if same is not None and same != text:
+        ratios = {}
+        for name in candidates:
+            matcher = SequenceMatcher(None, text, name)
+            if matcher.real_quick_ratio() >= MIN_RATIO and (ratio := matcher.ratio()) >= MIN_RATIO:
+                ratios[name] = ratio
+        if same := self._plain.get(_plain(text)):
             ratios[same] = 2.0
-        good = [name for name, ratio in ratios.items() if ratio >= MIN_RATIO]
-        return sorted(good, key=lambda name: (-ratios[name], name))[:limit]
-
-
-def _ratio(text: str, name: str) -> float:
-    """How alike they are; 0 without a comparison where their lengths alone make them too different."""
-    matcher = SequenceMatcher(None, text, name)
-    return matcher.ratio() if matcher.real_quick_ratio() >= MIN_RATIO else 0.0
+        ratios.pop(text, None)
+        return sorted(ratios, key=lambda name: (-ratios[name], name))[:limit]
 
 
 def _plain(text: str) -> str:

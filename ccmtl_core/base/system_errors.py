@@ -1,7 +1,6 @@
-"""Tell what the operating system refused from what is wrong with a file, in the failures of polars.
+"""Tell a full disk or a folder that is gone from a faulty file, in the failures of polars.
 
-The reader and the writer wrap such errors (a full disk, a folder that is gone) and keep the number only in
-the text. Without this they would be reported to the caller as faults of the file.
+Polars wraps what the operating system refused, and keeps its number only in the text.
 """
 
 from __future__ import annotations

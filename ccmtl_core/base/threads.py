@@ -1,8 +1,8 @@
 """Share the parts of a pass over data among threads; compiled loops release Python's global lock.
 
-The number of parts follows from the problem alone, so that sums are the same on every machine. The number of
-threads that share them is numba's setting (``NUMBA_NUM_THREADS``, by default all cores), which joblib lowers
-in its worker processes.
+How many parts there are follows from the problem alone, so that sums are the same on every machine. How many
+threads share them is numba's setting (``NUMBA_NUM_THREADS``, by default all cores), which joblib lowers in
+its worker processes.
 """
 
 from __future__ import annotations
