@@ -1,7 +1,4 @@
-"""Check rows that arrive in blocks, and compute the order that groups rows by task or by fold.
-
-Everything that passes over rows uses this: statistics from blocks, and statistics by fold.
-"""
+"""Check rows that arrive in blocks, and compute the order that groups rows by task or by fold."""
 
 from __future__ import annotations
 
@@ -31,40 +28,21 @@ Block = tuple[ArrayLike, ArrayLike, ArrayLike]
 """X (b, P), y (b,), task_index (b,) integers."""
 
 IN_PLACE = np.empty(0, dtype=np.int64)
-"""Given as the order of rows that are grouped already."""
+"""Stands for the order of rows that are grouped already."""
 
-FOLDS_OF_FEW_ROWS = 100
-"""This many folds are accepted however few rows there are."""
+_FOLDS_OF_FEW_ROWS = 100  # are accepted, however few rows there are
 
 
 def check_sizes(n_tasks: int, n_features: int) -> None:
     """Raise an error unless both numbers are integers of at least 1."""
-    for name, value in (("n_tasks", n_tasks), ("n_features", n_features)):
-        check_integer(value, name)
+    check_integer(n_tasks, "n_tasks")
+    check_integer(n_features, "n_features")
     if n_tasks < 1 or n_features < 1:
         raise DataError("statistics need at least one task and one feature")
 
 
-def checked_block(
-    number: int, X: ArrayLike, y: ArrayLike, task_index: ArrayLike, n_tasks: int, n_features: int
-) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return one block of rows as float64 and int64 arrays; a DataError names the block and its bad rows."""
-    what = f"block {number}"
-    features, targets = as_float64(X, f"{what}: X"), as_float64(y, f"{what}: y")
-    index = checked_index(task_index, n_tasks, f"{what}: task_index")
-    if features.shape != (len(index), n_features) or index.ndim != 1 or targets.shape != index.shape:
-        raise DataError(
-            f"{what}: X must be (b, {n_features}), y and task_index (b,); "
-            f"got {features.shape}, {targets.shape}, {index.shape}"
-        )
-    if not (all_finite(features) and all_finite(targets)):
-        bad = np.flatnonzero(~(np.isfinite(features).all(axis=1) & np.isfinite(targets)))
-        refuse_each(bad, lambda row: f"{what}, row {row + 1}: a value is not finite")
-    return features, targets, index
-
-
 class BlockNames:
-    """Names of the features, given or taken from the first block that is a table; all blocks must agree."""
+    """Names of the features: those given, or those of the first block that is a table; others must agree."""
 
     def __init__(self, feature_names: Sequence[str] | None, n_features: int) -> None:
         self._given = None if feature_names is None else features_or_default(feature_names, n_features)
@@ -73,7 +51,7 @@ class BlockNames:
             raise DataError(f"feature_names has {len(self._given)} names for {n_features} features")
 
     def take(self, number: int, X: ArrayLike) -> None:
-        """Raise a DataError if the block has other columns, or has them in another order."""
+        """Take the names of a block's columns; others than known, or in another order, are a DataError."""
         if self._given is None:
             self._given = column_names(X) or None
         else:
@@ -87,27 +65,31 @@ class BlockNames:
 def group_by_task(
     number: int, block: Block, n_tasks: int, n_features: int, names: BlockNames
 ) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
-    """Check one block and return its X, y, order and offsets."""
+    """Return one block's X and y as float64, and the order and offsets that group its rows by task.
+
+    A DataError names the block and its bad rows.
+    """
+    what = f"block {number}"
     try:
         X, y, task_index = block
     except (TypeError, ValueError):
-        raise DataError(f"block {number} must be three arrays, (X, y, task_index)") from None
-    rows, y, index = checked_block(number, X, y, task_index, n_tasks, n_features)
+        raise DataError(f"{what} must be three arrays, (X, y, task_index)") from None
+    features, targets = as_float64(X, f"{what}: X"), as_float64(y, f"{what}: y")
+    index = checked_index(task_index, n_tasks, f"{what}: task_index")
+    if features.shape != (len(index), n_features) or index.ndim != 1 or targets.shape != index.shape:
+        raise DataError(
+            f"{what}: X must be (b, {n_features}), y and task_index (b,); "
+            f"got {features.shape}, {targets.shape}, {index.shape}"
+        )
+    if not (all_finite(features) and all_finite(targets)):
+        bad = np.flatnonzero(~(np.isfinite(features).all(axis=1) & np.isfinite(targets)))
+        refuse_each(bad, lambda row: f"{what}, row {row + 1}: a value is not finite")
     names.take(number, X)
-    return (rows, y, *group_rows(index, n_tasks))
+    return (features, targets, *group_rows(index, n_tasks))
 
 
 def group_by_fold(dataset: TaskDataset, fold: ArrayLike, n_folds: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Group the rows of a dataset by task and fold.
-
-    Parameters
-    ----------
-    dataset : TaskDataset
-        n rows of T tasks.
-    fold : (n,) integers in [0, n_folds), or booleans
-        The fold of each row.
-    n_folds : int
-        K, at least 1; some folds may be empty.
+    """Group the n rows of T tasks by task and fold; some of the K folds may be empty.
 
     Returns
     -------
@@ -117,19 +99,12 @@ def group_by_fold(dataset: TaskDataset, fold: ArrayLike, n_folds: int) -> tuple[
         Bounds of each group in ``order``.
     slot : (T K,) int64
         Where each group goes so that the tasks of one fold lie together: fold · T + task.
-
-    Raises
-    ------
-    DataError
-        A fold out of range, or not one per row.
-    ParameterError
-        ``n_folds`` is not an integer, is below 1, or is far more than there are rows.
     """
     check_kind(dataset, "dataset", TaskDataset)
     if not is_whole(n_folds) or n_folds < 1:
         raise ParameterError(f"n_folds must be an integer of at least 1, not {n_folds!r}")
     n_rows = len(dataset.y)
-    if n_folds > max(n_rows, FOLDS_OF_FEW_ROWS):
+    if n_folds > max(n_rows, _FOLDS_OF_FEW_ROWS):
         raise ParameterError(f"n_folds is {n_folds}: of {n_rows} rows most folds would be empty")
     index = checked_index(as_integers(fold, "fold", also="b"), n_folds, "fold")
     if index.shape != dataset.y.shape:

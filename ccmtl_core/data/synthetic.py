@@ -1,13 +1,13 @@
 """Generate regression tasks in clusters: the synthetic sets Syn and ScaleSyn of the paper.
 
 Tasks of one cluster share a centre (He et al., AAAI 2019, section "Synthetic datasets"):
-centre ~ N(0, spread² I), w_t = centre + N(0, task_spread² I), x ~ N(0, I),
+centre ~ N(0, center_spread² I), w_t = centre + N(0, task_spread² I), x ~ N(0, I),
 y = x · w_t + N(0, noise²).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,19 +17,8 @@ from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.data.task_dataset import TaskDataset
 
 
-@dataclass(frozen=True, eq=False)
-class SyntheticTasks:
-    """Generated tasks with the truth behind them.
-
-    Parameters
-    ----------
-    dataset : TaskDataset
-        The samples.
-    weights : (T, P) float64
-        True weights w_t.
-    cluster : (T,) int64
-        Cluster of each task.
-    """
+class SyntheticTasks(NamedTuple):
+    """Generated tasks with the truth behind them: weights w_t (T, P), and the cluster of each task (T,)."""
 
     dataset: TaskDataset
     weights: FloatArray
@@ -49,25 +38,8 @@ def syn(
 ) -> SyntheticTasks:
     """Generate few tasks in clusters, with few samples each.
 
-    Parameters
-    ----------
-    rng : numpy Generator
-        Seeded by the caller.
-    n_tasks, n_features, n_samples : int
-        T, P, and the rows of each task.
-    n_clusters : int
-        Centres; tasks are dealt to them in turn, so that sizes differ by at most one.
-    center_spread : float
-        Standard deviation of the centres' coordinates; small values let clusters overlap.
-    task_spread : float
-        Standard deviation of a task's coordinates around its centre; 0 makes tasks equal.
-    noise : float
-        Standard deviation of the noise in y.
-
-    Returns
-    -------
-    SyntheticTasks
-        The samples, the true weights and the clusters.
+    Tasks are dealt to the clusters in turn, so that sizes differ by at most one. A small ``center_spread``
+    lets clusters overlap; ``task_spread`` 0 makes the tasks of a cluster equal.
 
     Raises
     ------
@@ -112,28 +84,7 @@ def scale_syn(
 ) -> SyntheticTasks:
     """Generate many tasks in clusters of a fixed size: the set on which run time is measured.
 
-    Parameters
-    ----------
-    rng : numpy Generator
-        Seeded by the caller.
-    n_tasks : int
-        T.
-    n_features, n_samples : int
-        P, and the rows of each task.
-    tasks_per_cluster : int
-        Size of a cluster; their number is ``n_tasks`` over it, rounded up.
-    center_spread, task_spread, noise : float
-        As in :func:`syn`; a ``center_spread`` near ``task_spread`` makes one component of all.
-
-    Returns
-    -------
-    SyntheticTasks
-        The samples, the true weights and the clusters.
-
-    Raises
-    ------
-    ParameterError
-        A count below 1 or a negative spread.
+    As :func:`syn`; a ``center_spread`` near ``task_spread`` joins all tasks in one component of the graph.
 
     Examples
     --------

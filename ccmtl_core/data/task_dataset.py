@@ -1,7 +1,7 @@
 """The samples of many tasks in one value: X and y grouped by task, with where each task begins.
 
-The class checks what every computation relies on (shapes, number types, finite values, distinct ids), so that
-whoever is handed a ``TaskDataset`` need not check these again.
+It checks what every computation relies on (shapes, number types, finite values, distinct ids), so that
+whoever is handed a ``TaskDataset`` need not.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ from ccmtl_core.kernels.grouping import group_rows
 class TaskDataset(FrozenValue):
     """Samples of T tasks that share P features.
 
-    Prefer :meth:`from_arrays`, :meth:`from_long` or :meth:`from_codes`, which copy and group the
-    rows; the constructor takes arrays that are grouped already and keeps read-only views of them.
+    Prefer :meth:`from_arrays`, :meth:`from_long` or :meth:`from_codes`, which copy and group the rows; the
+    constructor keeps read-only views of arrays that are grouped already.
 
     Parameters
     ----------
@@ -91,7 +91,8 @@ class TaskDataset(FrozenValue):
         values = {"X": X, "y": y, "offsets": offsets, "task_ids": task_ids, "feature_names": feature_names}
         for name, value in values.items():
             object.__setattr__(self, name, read_only(value) if isinstance(value, np.ndarray) else value)
-        self._refuse_non_finite()
+        if not (all_finite(X) and all_finite(y)):
+            _refuse_values(X, y, self._place, feature_names)
 
     @classmethod
     def from_arrays(
@@ -171,9 +172,9 @@ class TaskDataset(FrozenValue):
         Parameters
         ----------
         X : (n, P)
-            Features of all tasks, in any order of rows. The dataset groups them by task, each task's in their
-            order. What is given beside its rows later (times, folds, weights) must be in that order, in which
-            a table sorted by task is already, if ``task_ids`` does not order the tasks anew.
+            Features of all tasks, in any order of rows. The dataset groups them by task, and keeps their
+            order within a task. Times, folds or weights of the rows, given later, must be in that new order.
+            A table sorted by task has it already, unless ``task_ids`` orders the tasks anew.
         y : (n,)
             Targets.
         task : (n,)
@@ -181,8 +182,7 @@ class TaskDataset(FrozenValue):
         feature_names : P names, optional
             As in :meth:`from_arrays`.
         task_ids : T ids, optional
-            Fixes the order of the tasks and admits tasks without rows; default: the ids in
-            ``task`` in order of first appearance.
+            Fixes the order of the tasks, some perhaps without rows; by default that of first appearance.
 
         Returns
         -------
@@ -220,20 +220,14 @@ class TaskDataset(FrozenValue):
     ) -> TaskDataset:
         """Build from stacked rows, each with the position of its task in ``task_ids``.
 
-        Rows keep their order within a task.
-
         Parameters
         ----------
-        X : (n, P)
-            Features.
-        y : (n,)
-            Targets.
+        X, y, feature_names
+            As in :meth:`from_long`.
         task_index : (n,) integers in [0, T)
             Row i belongs to ``task_ids[task_index[i]]``.
         task_ids : T ids
             Text or integers.
-        feature_names : P names, optional
-            As in :meth:`from_arrays`.
 
         Returns
         -------
@@ -291,11 +285,6 @@ class TaskDataset(FrozenValue):
         """The task of each row, (n,) int64."""
         return locked(np.repeat(np.arange(self.n_tasks), self.n_samples))
 
-    def _refuse_non_finite(self) -> None:
-        if all_finite(self.X) and all_finite(self.y):
-            return
-        _refuse_values(self.X, self.y, self._place, self.feature_names)
-
     def _place(self, row: int) -> str:
         t = int(np.searchsorted(self.offsets, row, side="right")) - 1
         return f"task {self.task_ids[t]!r}, row {row - self.offsets[t] + 1}"
@@ -332,14 +321,11 @@ def _factorize(task: ArrayLike | Sequence[object]) -> tuple[IntArray, tuple[str,
         codes = np.fromiter((position.setdefault(t, len(position)) for t in each), dtype=np.int64)
     except TypeError as error:  # a list or a dict in place of an id
         raise DataError(f"a task id must be text or an integer: {error}") from error
-    unusable = [
-        code for code, value in enumerate(position) if not (isinstance(value, str) or is_whole(value))
-    ]
-    if unusable:
-        refuse_each(
-            np.flatnonzero(np.isin(codes, unusable)),
-            lambda row: f"row {row + 1}: a task id must be text or an integer, not {quoted(each[row])}",
-        )
+    unusable = [code for code, id_ in enumerate(position) if not (isinstance(id_, str) or is_whole(id_))]
+    refuse_each(
+        np.flatnonzero(np.isin(codes, unusable)) if unusable else [],
+        lambda row: f"row {row + 1}: a task id must be text or an integer, not {quoted(each[row])}",
+    )
     merged: dict[str, int] = {}
     names = [merged.setdefault(as_id(value), len(merged)) for value in position]  # 7 and "7" are one id
     return np.array(names, dtype=np.int64)[codes], tuple(merged)

@@ -6,7 +6,7 @@ column of ones, then plain products of columns are the weighted ones, and the lo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,17 +17,8 @@ from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.data.task_dataset import TaskDataset
 
 
-@dataclass(frozen=True, eq=False)
-class WeightedRows:
-    """Rows multiplied by the root of their weights.
-
-    Parameters
-    ----------
-    X, y : (n, P), (n,) float64
-        √w x and √w y.
-    ones : (n,) float64
-        √w.
-    """
+class WeightedRows(NamedTuple):
+    """Rows multiplied by the root of their weights: √w x (n, P), √w y (n,), and √w itself (n,)."""
 
     X: FloatArray
     y: FloatArray
@@ -38,28 +29,9 @@ class WeightedRows:
         before = np.concatenate([[0], np.cumsum(self.ones[order] > 0.0)])
         return np.diff(before[offsets])
 
-    def with_ones(self) -> FloatArray:
-        """[X 1], (n, P + 1)."""
-        return np.column_stack([self.X, self.ones])
-
-    def with_targets(self) -> FloatArray:
-        """[X y], (n, P + 1)."""
-        return np.column_stack([self.X, self.y])
-
 
 def weighted_rows(dataset: TaskDataset, sample_weight: ArrayLike) -> WeightedRows:
-    """Multiply the rows of a dataset by the roots of their weights.
-
-    Parameters
-    ----------
-    dataset : TaskDataset
-        n rows.
-    sample_weight : (n,) array of numbers
-        Finite and not negative.
-
-    Returns
-    -------
-    WeightedRows
+    """Multiply the n rows of a dataset by the roots of their weights, (n,).
 
     Raises
     ------

@@ -40,7 +40,7 @@ def weighted_totals(rows: WeightedRows, order: IntArray, offsets: IntArray, slot
 
     The sums are the products with the column of roots that stands beside the features.
     """
-    X = rows.with_ones()
+    X = np.column_stack([rows.X, rows.ones])
     P = X.shape[1] - 1
     totals = zeros(len(slot), P + 1)
     add_rows(totals, X, rows.y, order, offsets, slot)

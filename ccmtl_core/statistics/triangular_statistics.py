@@ -96,7 +96,7 @@ class TriangularStatistics(TaskStatistics):
     @classmethod
     def _weighted_sums(cls, rows: WeightedRows, order: IntArray, offsets: IntArray, slot: IntArray) -> Sums:
         sums = cls._zeros(len(slot), rows.X.shape[1])
-        cls._add_rows(sums, rows.with_targets(), rows.ones, order, offsets, slot)
+        cls._add_rows(sums, np.column_stack([rows.X, rows.y]), rows.ones, order, offsets, slot)
         return sums
 
     @classmethod
