@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -31,6 +31,7 @@ from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.model.model_file import read_model_file, write_model_file
 
 ROWS_PER_STEP = 16_384
+ONE_ID = str | int | np.integer
 _NO_INTERCEPT = np.empty(0)
 
 
@@ -43,11 +44,9 @@ class CCMTLModel(FrozenValue):
     Parameters
     ----------
     weights : (T, P) float64
-        Row t predicts for ``task_ids[t]``.
-    task_ids : tuple of T str
+        Row t predicts for ``task_ids[t]``, column p belongs to ``feature_names[p]``.
+    task_ids, feature_names : tuples of T and P str
         Distinct, not empty.
-    feature_names : tuple of P str
-        In the order of the columns of ``weights``.
     metadata : mapping
         Whatever JSON can hold; kept as a copy.
     intercept : (T,) float64, optional
@@ -87,11 +86,9 @@ class CCMTLModel(FrozenValue):
             metadata = json.loads(json.dumps(dict(self.metadata), allow_nan=False))
         except (TypeError, ValueError, RecursionError) as error:
             raise DataError(f"metadata must be JSON: {error}") from error
-        object.__setattr__(self, "weights", frozen(weights))
-        object.__setattr__(self, "intercept", intercept)
-        object.__setattr__(self, "task_ids", task_ids)
-        object.__setattr__(self, "feature_names", feature_names)
-        object.__setattr__(self, "metadata", MappingProxyType(metadata))
+        checked = frozen(weights), task_ids, feature_names, MappingProxyType(metadata), intercept
+        for entry, value in zip(fields(self), checked, strict=True):
+            object.__setattr__(self, entry.name, value)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "metadata": dict(self.metadata)}
@@ -112,7 +109,7 @@ class CCMTLModel(FrozenValue):
         return NearMatches(self.task_ids)
 
     def rows(self, task: str | Sequence[object]) -> IntArray:
-        """Find the rows of ``weights`` that belong to one id or many.
+        """Return the places in ``task_ids`` of one id or many, (n,) int64.
 
         Raises
         ------
@@ -122,7 +119,7 @@ class CCMTLModel(FrozenValue):
             Neither an id nor a list of ids.
         """
         row_of = self._row_of
-        ids = [task] if isinstance(task, str | int | np.integer) else as_sequence(task, "ids of tasks")
+        ids = [task] if isinstance(task, ONE_ID) else as_sequence(task, "ids of tasks")
         names = [name if type(name) is str else as_id(name) for name in ids]
         try:
             return np.array([row_of[name] for name in names], dtype=np.int64)
@@ -136,8 +133,8 @@ class CCMTLModel(FrozenValue):
         Parameters
         ----------
         X : (n, P)
-            Features, in the order of ``feature_names``; the columns of a table of polars, pandas or Arrow
-            must be called so.
+            Features, in the order of ``feature_names``, as which the columns of a table of polars, pandas or
+            Arrow must be called.
         task : (n,) ids, or one id for all rows
             Text or integers, read as text.
 
@@ -162,7 +159,7 @@ class CCMTLModel(FrozenValue):
             name = self.feature_names[column]
             raise DataError(f"row {row + 1}, feature {name!r}: {features[row, column]} is not finite")
         rows = self.rows(task)
-        if isinstance(task, str | int | np.integer):
+        if isinstance(task, ONE_ID):
             rows = np.repeat(rows, len(features))
         if len(rows) != len(features):
             raise DataError(f"{len(rows)} task ids for {len(features)} rows")
@@ -180,12 +177,8 @@ class CCMTLModel(FrozenValue):
         OSError
             The file cannot be written.
         """
-        header = {
-            "task_ids": self.task_ids,
-            "feature_names": self.feature_names,
-            "metadata": dict(self.metadata),
-        }
-        write_model_file(path, self.weights, self.intercept, header)
+        names = {"task_ids": self.task_ids, "feature_names": self.feature_names}
+        write_model_file(path, self.weights, self.intercept, {**names, "metadata": dict(self.metadata)})
 
     @classmethod
     def load(cls, path: str | Path) -> CCMTLModel:
@@ -217,14 +210,12 @@ def predict_rows(
 
     Parameters
     ----------
-    weights : (T, P) float64
-        One model per task.
+    weights, intercept : (T, P), (T,) float64
+        One model per task; no intercept is the same as zeros.
     row : (n,) int64
         The row of ``weights`` for each row of X.
     X : (n, P) float64
         Features.
-    intercept : (T,) float64, optional
-        Added last; none is the same as zeros.
 
     Returns
     -------

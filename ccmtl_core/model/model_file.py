@@ -1,8 +1,8 @@
 """Read and write the file of a model: one ``.npz`` without pickle, protected by a digest.
 
-The archive holds four uncompressed arrays: ``weights`` (T, P) ``<f8``, ``intercept`` (T,) ``<f8``,
-``header`` (JSON as bytes) and ``digest``, the SHA-256 of the others. ``numpy.load`` opens it as well.
-Files of the first format, which had no intercept, are read too.
+It holds four uncompressed arrays, which ``numpy.load`` reads as well: ``weights`` (T, P) ``<f8``,
+``intercept`` (T,) ``<f8``, ``header`` (JSON as bytes) and ``digest``, the SHA-256 of the others. Files of the
+first format, which had no intercept, are read too.
 """
 
 from __future__ import annotations
@@ -26,11 +26,8 @@ from ccmtl_core.base.file_path import checked_path, whole_file
 from ccmtl_core.base.types import FloatArray
 
 FORMAT = "ccmtl-model/2"
-"""First field of the header; files of an unknown format are refused."""
-
-WITHOUT_INTERCEPT = "ccmtl-model/1"
-
-DAMAGE = (zipfile.BadZipFile, struct.error, ValueError, KeyError, EOFError, OSError, RuntimeError)
+_WITHOUT_INTERCEPT = "ccmtl-model/1"
+_DAMAGED = (zipfile.BadZipFile, struct.error, ValueError, KeyError, EOFError, OSError, RuntimeError)
 """The errors that reading a damaged archive can raise."""
 
 
@@ -38,17 +35,11 @@ def write_model_file(
     path: str | Path, weights: FloatArray, intercept: FloatArray, header: Mapping[str, Any]
 ) -> None:
     """Write weights, intercept and header; after a failure there is no partial file."""
-    body = np.ascontiguousarray(weights, dtype="<f8")
-    added = np.ascontiguousarray(intercept, dtype="<f8")
+    body, added = (np.ascontiguousarray(values, dtype="<f8") for values in (weights, intercept))
     text = json.dumps({"format": FORMAT, **header}, allow_nan=False).encode("ascii")
-    arrays: dict[str, NDArray[Any]] = {
-        "weights": body,
-        "intercept": added,
-        "header": np.frombuffer(text, dtype=np.uint8),
-        "digest": np.frombuffer(_digest(text, body, added), dtype=np.uint8),
-    }
+    head, digest = (np.frombuffer(part, dtype=np.uint8) for part in (text, _digest(text, body, added)))
     with whole_file(path) as stream:
-        np.savez(stream, allow_pickle=False, **arrays)
+        np.savez(stream, allow_pickle=False, weights=body, intercept=added, header=head, digest=digest)
 
 
 def read_model_file(path: str | Path) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
@@ -62,15 +53,15 @@ def read_model_file(path: str | Path) -> tuple[FloatArray, FloatArray, dict[str,
             text = _read_array(archive, "header", "|u1", 1).tobytes()
             digest = _read_array(archive, "digest", "|u1", 1).tobytes()
         header = json.loads(text)
-    except DAMAGE as error:
+    except _DAMAGED as error:
         raise ModelFileError(f"{path} is damaged or not a model file: {error}") from error
     if digest != _digest(text, *arrays):
         raise ModelFileError(f"{path} is damaged: its digest does not match")
-    expected = (FORMAT, WITHOUT_INTERCEPT)[2 - len(arrays)]
+    expected = FORMAT if len(arrays) == 2 else _WITHOUT_INTERCEPT
     if not isinstance(header, dict) or header.get("format") != expected:
         raise ModelFileError(f"{path} is not a model file of the format {FORMAT!r}")
-    weights, intercept = arrays if len(arrays) == 2 else (arrays[0], np.zeros(len(arrays[0])))
-    return weights, intercept, header
+    weights, *given = arrays
+    return weights, given[0] if given else np.zeros(len(weights)), header
 
 
 def _read_array(archive: zipfile.ZipFile, name: str, dtype: str, ndim: int) -> NDArray[Any]:
