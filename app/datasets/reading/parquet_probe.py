@@ -6,18 +6,12 @@ made to take any amount of memory or time. Here that ends the probe and nothing 
 
 from __future__ import annotations
 
-import os
-import resource
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
-import polars as pl
-
+from app.datasets.reading.parquet_child import OUT_OF_MEMORY
 from app.http.errors import PayloadTooLarge
 from ccmtl_core.tables.faults import FaultList
 
@@ -25,8 +19,7 @@ MAX_SECONDS = 120.0
 SPARE_BYTES = 512 * 1024**2
 """Memory of the process itself, and of what is decompressed at one time."""
 
-_SECONDS_BETWEEN_LOOKS = 0.01
-_OUT_OF_MEMORY, _KILLED = 3, -9
+_KILLED = -9
 
 
 def survives_decoding(path: Path, columns: Iterable[str], max_bytes: int) -> bool:
@@ -56,7 +49,7 @@ def survives_decoding(path: Path, columns: Iterable[str], max_bytes: int) -> boo
         If it takes longer than ``MAX_SECONDS``.
     """
     limit = 2 * max_bytes + SPARE_BYTES
-    command = [sys.executable, "-m", "app.datasets.reading.parquet_probe", str(limit), str(path), *columns]
+    command = [sys.executable, "-m", "app.datasets.reading.parquet_child", str(limit), str(path), *columns]
     try:
         probe = subprocess.run(
             command,
@@ -71,38 +64,10 @@ def survives_decoding(path: Path, columns: Iterable[str], max_bytes: int) -> boo
             "parquet_takes_too_long",
             f"decoding the Parquet file takes over {MAX_SECONDS:g} seconds; send it in parts, or as CSV",
         ) from None
-    if probe.returncode in (_OUT_OF_MEMORY, _KILLED):
+    if probe.returncode in (OUT_OF_MEMORY, _KILLED):
         raise PayloadTooLarge(
             "upload_too_large",
             f"Decoding the Parquet file takes more than {limit} bytes of memory, the limit for an upload of "
             f"{max_bytes} bytes. Send it in parts (`mode=append`), or as CSV.",
         )
     return probe.returncode >= 0
-
-
-def main() -> None:
-    """Decode the columns named on the command line, as the service will, in the memory named before them."""
-    limit, path, *columns = sys.argv[1:]
-    with suppress(OSError):  # when the machine's memory runs out, the kernel should end this process first
-        Path("/proc/self/oom_score_adj").write_text("1000")
-    threading.Thread(target=_end_above, args=(int(limit),), daemon=True).start()
-    pl.scan_parquet(path, glob=False, hive_partitioning=False).select(columns).collect()
-
-
-def _end_above(limit: int) -> None:
-    # Not by the kernel's limits: where an allocation fails, the decoder may wait for ever instead of ending.
-    while _resident_bytes() <= limit:
-        time.sleep(_SECONDS_BETWEEN_LOOKS)
-    os._exit(_OUT_OF_MEMORY)
-
-
-def _resident_bytes() -> int:
-    try:
-        pages = Path("/proc/self/statm").read_text().split()[1]
-    except OSError:  # macOS, which tells the most there ever was, in bytes
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return int(pages) * resource.getpagesize()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,46 @@
+"""The process that decodes a Parquet file first. It imports polars alone, for every upload waits for it."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import polars as pl
+
+OUT_OF_MEMORY = 3
+"""The exit code of a process that ends itself above its limit of memory."""
+
+_SECONDS_BETWEEN_LOOKS = 0.01
+
+
+def main() -> None:
+    """Decode the columns named on the command line, as the service will, in the memory named before them."""
+    limit, path, *columns = sys.argv[1:]
+    with suppress(OSError):  # when the machine's memory runs out, the kernel should end this process first
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    threading.Thread(target=_end_above, args=(int(limit),), daemon=True).start()
+    pl.scan_parquet(path, glob=False, hive_partitioning=False).select(columns).collect()
+
+
+def _end_above(limit: int) -> None:
+    # Not by the kernel's limits: where an allocation fails, the decoder may wait for ever instead of ending.
+    while _resident_bytes() <= limit:
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
+    os._exit(OUT_OF_MEMORY)
+
+
+def _resident_bytes() -> int:
+    try:
+        pages = Path("/proc/self/statm").read_text().split()[1]
+    except OSError:  # macOS, which tells the most there ever was, in bytes
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(pages) * resource.getpagesize()
+
+
+if __name__ == "__main__":
+    main()

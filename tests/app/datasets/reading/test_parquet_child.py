@@ -1,0 +1,20 @@
+"""The process that decodes a Parquet file before the service does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+
+
+def test_it_starts_without_the_service_and_the_library(tmp_path: Path) -> None:
+    """Their imports take longer than most files, and each upload of Parquet waits for them."""
+    pl.DataFrame({"y": [1.0]}).write_parquet(tmp_path / "file")
+    command = [sys.executable, "-X", "importtime", "-m", "app.datasets.reading.parquet_child", str(2**40)]
+    done = subprocess.run([*command, str(tmp_path / "file"), "y"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
+    assert "polars" in imported
+    assert imported.isdisjoint({"ccmtl_core", "fastapi", "sqlalchemy", "numba"})
