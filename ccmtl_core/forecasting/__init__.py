@@ -1,5 +1,15 @@
 """Forecasts of many series: what users import for them, with the series' own calendar, panel and lags."""
 
+from ccmtl_core.forecasting.direct_rows import (
+    DirectRows,
+    direct_rows,
+    direct_statistics,
+    latest_rows,
+    latest_tails,
+    rolling_origins,
+    series_scale,
+)
+from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.lags import (
     LaggedPanel,
@@ -14,13 +24,21 @@ from ccmtl_core.series.series_file import read_series
 
 __all__ = [
     "MAX_DENSE_ROWS",
+    "DirectRows",
     "Frequency",
     "LaggedPanel",
+    "RowFeatures",
     "SeriesPanel",
+    "direct_rows",
+    "direct_statistics",
     "lag_dataset",
     "latest_lags",
+    "latest_rows",
+    "latest_tails",
     "n_periods_held_out",
     "read_series",
     "recursive_forecast",
+    "rolling_origins",
+    "series_scale",
     "split_by_time",
 ]

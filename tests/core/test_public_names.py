@@ -54,14 +54,22 @@ CORE = [
 
 FORECASTING = [
     "MAX_DENSE_ROWS",
+    "DirectRows",
     "Frequency",
     "LaggedPanel",
+    "RowFeatures",
     "SeriesPanel",
+    "direct_rows",
+    "direct_statistics",
     "lag_dataset",
     "latest_lags",
+    "latest_rows",
+    "latest_tails",
     "n_periods_held_out",
     "read_series",
     "recursive_forecast",
+    "rolling_origins",
+    "series_scale",
     "split_by_time",
 ]
 
