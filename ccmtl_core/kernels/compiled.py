@@ -22,6 +22,7 @@ FAST_MATH = {"reassoc", "contract", "nsz", "arcp"}
 """Sums may be taken in vectors; NaN and infinity keep their meaning."""
 OLD_SECONDS = 30 * 24 * 3600.0
 """Compiled code of a source that is no longer there goes when it is this old."""
+_DIGEST_BYTES = 32
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -132,25 +133,38 @@ class _KernelCache(caching.FunctionCache):
         stamp = _source_stamp(function.__module__)
         self._cache_file = _KernelFiles(self._cache_path, self._impl.filename_base, stamp)
 
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep compiled code, unless the folder became full or read-only since it was found writable."""
+        with suppress(OSError):
+            super().save_overload(sig, data)
+
 
 class _KernelFiles(caching.IndexDataCacheFile):
     """One file for each combination of types, named after them and the source.
 
     numba's own files are numbered by an index without a lock: of two processes that compile one kernel for
-    different types at a time, one later runs the code of the other.
+    different types at a time, one later runs the code of the other. Each file ends with a digest: machine
+    code that was damaged on the disk must not run.
     """
 
     def load(self, key: tuple[Any, ...]) -> Any:
-        with suppress(OSError, EOFError, pickle.UnpicklingError):
-            return self._load_data(self._name(key))
+        with suppress(OSError):
+            content = Path(self._data_path(self._name(key))).read_bytes()
+            code, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
+            if sha256(code).digest() == digest:
+                return pickle.loads(code)
         return None
 
     def save(self, key: tuple[Any, ...], data: Any) -> None:
-        with suppress(OSError):
-            self._save_data(self._name(key), data)
-            for file in Path(self._cache_path).glob(f"{self._base}-*.nbc"):
-                if self._stamp not in file.name and file.stat().st_mtime < time.time() - OLD_SECONDS:
-                    file.unlink()
+        self._save_data(self._name(key), data)
+        for file in Path(self._cache_path).glob(f"{self._base}-*.nbc*"):
+            is_current = self._stamp in file.name and file.suffix == ".nbc"  # others are of a killed process
+            if not is_current and file.stat().st_mtime < time.time() - OLD_SECONDS:
+                file.unlink()
+
+    def _dump(self, data: Any) -> bytes:
+        code = super()._dump(data)
+        return bytes(code + sha256(code).digest())
 
     @property
     def _base(self) -> str:

@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import pytest
 
 import ccmtl_core
 from ccmtl_core import SufficientStatistics, TaskDataset
-from ccmtl_core.kernels.compiled import OLD_SECONDS, _KernelFiles
+from ccmtl_core.kernels.compiled import OLD_SECONDS, _KernelFiles, kernel
 
 PROGRAM = """
 import numpy as np
@@ -102,19 +103,40 @@ def test_code_of_a_source_that_is_gone_is_removed_in_time(tmp_path: Path) -> Non
     old.save(("float64",), "old")
     new.save(("float64",), "new")
     assert old.load(("float64",)) == "old"
+    killed = tmp_path / f"{old._name(('float64',))}.tmp.0123"
+    killed.write_text("half of the co")
     for file in tmp_path.iterdir():
         os.utime(file, (0, time.time() - OLD_SECONDS - 1))
     new.save(("int64",), "new")
     assert old.load(("float64",)) is None
     assert new.load(("float64",)) == "new"
+    assert not killed.exists()
 
 
-def test_a_damaged_file_is_compiled_anew(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "damage", [lambda code: b"", lambda code: code[:-1], lambda code: code.replace(b"co", b"re")]
+)
+def test_a_damaged_file_is_compiled_anew(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    """Also one that still is a pickle: wrong machine code would end the process, or compute wrong numbers."""
     files = _KernelFiles(str(tmp_path), "kernel", "stamp")
     files.save(("float64",), "code")
     (file,) = tmp_path.iterdir()
-    file.write_bytes(b"")
+    file.write_bytes(damage(file.read_bytes()))
     assert files.load(("float64",)) is None
+
+
+def test_a_folder_that_becomes_full_or_read_only_costs_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
+    doubled = kernel(_doubled)
+    shutil.rmtree(tmp_path / "kernels")
+    (tmp_path / "kernels").write_text("no folder any more")
+    assert doubled(2.0) == 4.0
+
+
+def _doubled(number: float) -> float:
+    return 2.0 * number
 
 
 def test_a_pass_over_rows_does_not_hold_the_interpreter() -> None:
