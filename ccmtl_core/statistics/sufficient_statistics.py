@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
-from ccmtl_core.base.arrays import locked
+from ccmtl_core.base.arrays import checked_names, locked, refuse
+from ccmtl_core.base.display import quoted
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.data.weighted_rows import WeightedRows
@@ -82,6 +84,31 @@ class SufficientStatistics(TaskStatistics):
         given = [name for name in ("weight", "x_sum", "y_sum") if getattr(self, name) is not None]
         if given:
             raise DataError(f"weight, x_sum and y_sum go together; got {', '.join(given)} alone")
+
+    def take_features(self, names: Sequence[str]) -> Self:
+        """Statistics of the same rows with some of the features, in the order named.
+
+        Raises
+        ------
+        DataError
+            A name that is not among ``feature_names``, that stands twice, or none.
+
+        Examples
+        --------
+        >>> from ccmtl_core import TaskDataset
+        >>> data = TaskDataset.from_arrays([[[1.0, 2.0]]], [[3.0]], feature_names=["price", "stock"])
+        >>> SufficientStatistics.from_dataset(data).take_features(["stock"]).gram.ravel()
+        array([4.])
+        """
+        wanted = checked_names(names, "feature name")
+        place = {name: p for p, name in enumerate(self.feature_names)}
+        refuse([f"there is no feature {quoted(name)}" for name in wanted if name not in place])
+        if not wanted:
+            raise DataError("names must hold at least one feature")
+        p = np.array([place[name] for name in wanted])
+        x_sum = None if self.x_sum is None else locked(self.x_sum[:, p])
+        taken = {"gram": locked(self.gram[:, p[:, None], p]), "xty": locked(self.xty[:, p]), "x_sum": x_sum}
+        return self._of_checked(**{**self._fields(), **taken, "feature_names": wanted})
 
     @classmethod
     def _zeros(cls, n_tasks: int, n_features: int) -> Sums:

@@ -393,3 +393,31 @@ def test_renumbered_tasks_keep_their_statistics_and_their_fit(
     for name in ("weights", "residual", "residual_error", "rank"):
         fresh = getattr(own.least_squares, name)
         assert np.allclose(getattr(new.least_squares, name), fresh, rtol=1e-12, atol=0)
+
+
+@given(data=datasets(), seed=st.integers(0, 99))
+def test_some_of_the_features_are_those_of_their_columns(data: TaskDataset, seed: int) -> None:
+    P = data.n_features
+    place = np.random.default_rng(seed).permutation(P)[: 1 + seed % P]
+    names = tuple(data.feature_names[p] for p in place)
+    whole = SufficientStatistics.from_dataset(data)
+    columns = TaskDataset(np.ascontiguousarray(data.X[:, place]), data.y, data.offsets, data.task_ids, names)
+    some, expected = whole.take_features(names), SufficientStatistics.from_dataset(columns)
+    assert_same(some, expected)
+    assert_same(some.centred, expected.centred, relative=1e-9)
+
+
+def test_features_that_are_not_there_are_refused() -> None:
+    statistics = SufficientStatistics.from_dataset(TaskDataset.from_arrays([[[1.0, 2.0]]], [[3.0]]))
+    with pytest.raises(DataError, match="there is no feature 'x_3'"):
+        statistics.take_features(["x_1", "x_3"])
+    with pytest.raises(DataError, match="feature name 'x_1' at position 1 is repeated"):
+        statistics.take_features(["x_1", "x_1"])
+    with pytest.raises(DataError, match="at least one feature"):
+        statistics.take_features([])
+
+
+def test_some_features_of_products_alone_need_no_sums() -> None:
+    products = SufficientStatistics(np.eye(2)[None], np.ones((1, 2)), [1.0], [3], ("a",), ("x", "z"))  # type: ignore[arg-type]
+    some = products.take_features(["z"])
+    assert (some.gram.shape, some.x_sum, some.weight) == ((1, 1, 1), None, None)
