@@ -22,8 +22,8 @@ serve: runtime ## Run the service on http://127.0.0.1:8000 (settings: docs/opera
 test: dev ## Run the tests, on SQLite and on PostgreSQL
 	@$(bin)/python -m pytest $(shared) -m "not slow" $(ARGS)
 
-test-all: dev ## Run the tests with the slow ones
-	@$(bin)/python -m pytest $(shared) $(ARGS)
+test-all: dev ## Run the tests with the slow ones, and with more examples
+	@$(bin)/python -m pytest $(shared) --hypothesis-profile thorough $(ARGS)
 
 check: dev ## Lint, check the format and the types
 	@$(bin)/ruff check .

@@ -21,8 +21,9 @@ from tests.support.postgres import postgres_server
 TEMPLATE = "ccmtl_template"
 
 # The same examples in every run. The first may compile a kernel, and the machine may be busy: no clock.
-hypothesis.settings.register_profile("ccmtl", deadline=None, derandomize=True)
-hypothesis.settings.load_profile("ccmtl")
+for profile, examples in (("ccmtl", 100), ("thorough", 400)):
+    hypothesis.settings.register_profile(profile, deadline=None, derandomize=True, max_examples=examples)
+hypothesis.settings.load_profile("ccmtl")  # `make test-all` asks for the other
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

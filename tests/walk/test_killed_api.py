@@ -9,6 +9,9 @@ from pathlib import Path
 
 from tests.support.processes import wait_until
 from tests.support.service import Service, create_daily_dataset, sales_csv, upload_csv
+from tests.walk.conftest import quickly_on
+
+pytestmark = quickly_on("sqlite")
 
 
 def files_in(folder: Path) -> list[Path]:

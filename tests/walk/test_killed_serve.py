@@ -13,7 +13,9 @@ from tests.support.service import (
     wait_for_end,
     wait_for_phase,
 )
-from tests.walk.conftest import StartService
+from tests.walk.conftest import StartService, quickly_on
+
+pytestmark = quickly_on("sqlite")
 
 
 def test_job_outlives_supervisor_service_and_worker(start_service: StartService) -> None:

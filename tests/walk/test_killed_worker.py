@@ -20,6 +20,9 @@ from tests.support.service import (
     wait_for_end,
     wait_for_phase,
 )
+from tests.walk.conftest import quickly_on
+
+pytestmark = quickly_on("postgresql")
 
 Suspend = Callable[[int], None]
 

@@ -10,7 +10,9 @@ from tests.support.service import (
     versions_of,
     wait_for_end,
 )
-from tests.walk.conftest import StartService
+from tests.walk.conftest import StartService, quickly_on
+
+pytestmark = quickly_on("postgresql")
 
 
 def test_each_job_is_run_once_and_each_change_is_seen_by_both(start_service: StartService) -> None:

@@ -1,25 +1,24 @@
-"""``ccmtl predict`` and ``ccmtl forecast`` as a user runs them, on models from files."""
+"""``ccmtl predict`` and ``ccmtl forecast``: answers, messages, exit codes; once as a user runs them."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner, Result
 
+from app.commands.cli import cli
 from ccmtl_core import CCMTLModel
+from tests.support.processes import PATIENCE
 
 SERIES = {"frequency": "D", "fill": "none", "ds_format": None}
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "app.commands.cli", *map(str, arguments)]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=120, env={**os.environ, "NO_COLOR": "1"}
-    )
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, [*map(str, arguments)], env={"NO_COLOR": "1"})
 
 
 @pytest.fixture
@@ -37,7 +36,9 @@ def shop(tmp_path: Path) -> Path:
 
 def test_rows_are_predicted_in_the_order_of_the_file(stores: Path) -> None:
     (stores / "rows.csv").write_text("promotion,store,price\n1,002,5\n0,001,2\n")
-    done = run("predict", stores / "m.npz", stores / "rows.csv", "--task", "store")
+    command = [sys.executable, "-m", "app.commands.cli", "predict", stores / "m.npz", stores / "rows.csv"]
+    command += ["--task", "store"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert (done.returncode, done.stdout, done.stderr) == (0, "task,yhat\n002,15.0\n001,4.0\n", "")
 
 
@@ -45,7 +46,7 @@ def test_predictions_may_go_to_a_file(stores: Path) -> None:
     (stores / "rows.csv").write_text("promotion,store,price\n1,002,5\n")
     out = stores / "out.csv"
     done = run("predict", stores / "m.npz", stores / "rows.csv", "--task", "store", "--output", out)
-    assert (done.returncode, done.stdout) == (0, "")
+    assert (done.exit_code, done.stdout) == (0, "")
     assert out.read_text() == "task,yhat\n002,15.0\n"
 
 
@@ -60,7 +61,7 @@ def test_predictions_may_go_to_a_file(stores: Path) -> None:
 def test_rows_that_cannot_be_predicted_write_nothing(stores: Path, rows: str, said: str) -> None:
     (stores / "rows.csv").write_text(rows)
     done = run("predict", stores / "m.npz", stores / "rows.csv", "--task", "store")
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.exit_code, done.stdout) == (1, "")
     assert said in done.stderr
 
 
@@ -68,7 +69,7 @@ def test_each_series_is_forecast_from_its_end(shop: Path) -> None:
     history = "unique_id,ds,y\na,2024-01-01,1\na,2024-01-02,2\nb,2024-01-02,5\nb,2024-01-03,7\n"
     (shop / "sold.csv").write_text(history)
     done = run("forecast", shop / "m.npz", shop / "sold.csv", "--horizon", 2, "--output", shop / "out.csv")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.exit_code, done.stderr) == (0, "")
     assert (shop / "out.csv").read_text().splitlines() == [
         "unique_id,ds,yhat",
         "a,2024-01-03,3.0",
@@ -82,7 +83,7 @@ def test_series_without_a_forecast_are_counted_and_named(shop: Path) -> None:
     history = "unique_id,ds,y\na,2024-01-01,1\na,2024-01-02,2\nb,2024-01-02,5\nnew,2024-01-03,7\n"
     (shop / "sold.csv").write_text(history)
     done = run("forecast", shop / "m.npz", shop / "sold.csv", "--horizon", 1)
-    assert done.returncode == 0
+    assert done.exit_code == 0
     assert "1 series unknown to the model: 'new'" in done.stderr
     assert "1 series without values in each of their last 2 periods: 'b'" in done.stderr
     assert done.stdout.count("\n") == 2
@@ -91,20 +92,20 @@ def test_series_without_a_forecast_are_counted_and_named(shop: Path) -> None:
 def test_no_forecast_at_all_is_an_error(shop: Path) -> None:
     (shop / "sold.csv").write_text("unique_id,ds,y\nnew,2024-01-03,7\nnew,2024-01-04,7\n")
     done = run("forecast", shop / "m.npz", shop / "sold.csv", "--horizon", 1)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.exit_code, done.stdout) == (1, "")
     assert "no series of the file can be forecast" in done.stderr
 
 
 def test_a_model_of_samples_forecasts_no_series(stores: Path) -> None:
     (stores / "sold.csv").write_text("unique_id,ds,y\n001,2024-01-03,7\n")
     done = run("forecast", stores / "m.npz", stores / "sold.csv", "--horizon", 1)
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert "ccmtl fit --lags" in done.stderr
 
 
 def test_a_file_that_is_not_there_is_named(stores: Path) -> None:
     done = run("predict", stores / "absent.npz", stores / "rows.csv", "--task", "store")
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert "absent.npz" in done.stderr
 
 
@@ -117,10 +118,10 @@ def test_series_are_fitted_and_forecast_with_two_commands(tmp_path: Path) -> Non
         *("fit", tmp_path / "sold.csv", *columns, "--lags", 5, "--frequency", "D", "--fusion-strength", 0),
         *("--n-neighbors", 2, "--json", "--output", tmp_path / "m.npz"),
     )
-    assert fitted.returncode == 0, fitted.stderr
+    assert fitted.exit_code == 0, fitted.stderr
     assert json.loads(fitted.stdout)["samples"] == 4 * 25
     done = run("forecast", tmp_path / "m.npz", tmp_path / "sold.csv", *columns, "--horizon", 3)
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     *_, last = done.stdout.splitlines()
     name, day, yhat = last.split(",")
     assert (name, day) == ("d", "2024-02-02")
@@ -130,17 +131,8 @@ def test_series_are_fitted_and_forecast_with_two_commands(tmp_path: Path) -> Non
 def test_what_series_leave_out_is_noted(tmp_path: Path) -> None:
     rows = [f"a,2024-01-{day:02},{day}" for day in (1, 2, 3, 5, 6, 7)] + ["b,2024-01-01,1"]
     (tmp_path / "sold.csv").write_text("\n".join(["unique_id,ds,y", *rows]))
-    options = (
-        "fit",
-        tmp_path / "sold.csv",
-        "--lags",
-        2,
-        "--frequency",
-        "D",
-        "--fusion-strength",
-        0,
-        "--json",
-    )
+    series = ("--lags", 2, "--frequency", "D", "--fusion-strength", 0)
+    options = ("fit", tmp_path / "sold.csv", *series, "--json")
     notes = json.loads(run(*options).stdout)["notes"]
     assert "5 values of 7 could not be learned from: not all 2 periods before them are there." in notes
     assert any(note.startswith("1 series has no sample") for note in notes)
@@ -159,5 +151,5 @@ def test_what_series_leave_out_is_noted(tmp_path: Path) -> None:
 )
 def test_options_of_series_and_of_samples_are_not_mixed(options: list[str], said: str) -> None:
     done = run("fit", "sold.csv", *options, "--fusion-strength", "1")
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert said in done.stderr

@@ -21,9 +21,8 @@ from ccmtl_core.kernels.compiled import OLD_SECONDS, _KernelFiles, kernel
 
 PROGRAM = """
 import numpy as np
-from ccmtl_core import SufficientStatistics, TaskDataset
-data = TaskDataset.from_arrays([[[2.0]]], [[3.0]])
-print(SufficientStatistics.from_dataset(data).xty.item())
+from ccmtl_core.kernels.block_products import times
+print(times(np.array([[[2.0]]]), np.array([[3.0]])).item())
 """
 
 

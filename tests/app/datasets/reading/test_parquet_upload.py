@@ -9,11 +9,12 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.datasets.reading import parquet_probe
 from tests.app.datasets.conftest import PARQUET, Shop, faults
+from tests.support.examples import FEW
 
 DAY = date(2000, 11, 1)
 
@@ -197,7 +198,7 @@ def test_bytes_that_abort_the_decoder_are_refused(shop: Shop, position: int) -> 
     assert fault["code"] == "not_parquet"
 
 
-@settings(max_examples=40)  # each starts a process that decodes the file first
+@FEW
 @given(
     position=st.integers(4, len(GOOD) - 5),
     byte=st.integers(0, 255),

@@ -20,6 +20,7 @@ from app.persistence.storage import Storage
 from app.settings import Settings
 from tests.app.datasets.conftest import Shop
 from tests.app.datasets.stored.test_frames import newest_id
+from tests.support.examples import FEW
 
 entries = st.sets(st.tuples(st.sampled_from("abc"), st.integers(1, 20)), min_size=1, max_size=20)
 FILLS = [None, {"method": "zero", "start": "dataset"}, {"method": "zero", "start": "series"}]
@@ -56,6 +57,7 @@ def rows_csv(pairs: set[tuple[str, int]]) -> str:
 
 
 @pytest.mark.parametrize("fill", FILLS, ids=["gaps", "from the first of all", "from its own first"])
+@FEW
 @given(first=entries, second=entries)
 def test_the_coverage_of_series_is_what_reading_them_would_say(
     shop: Shop, fill: dict[str, str] | None, first: set[tuple[str, int]], second: set[tuple[str, int]]
@@ -67,6 +69,7 @@ def test_the_coverage_of_series_is_what_reading_them_would_say(
         assert tables(stored(shop, name)) == tables(read_again(shop, name))
 
 
+@FEW
 @given(first=entries, second=entries)
 def test_the_coverage_of_rows_is_what_reading_them_would_say(
     shop: Shop, first: set[tuple[str, int]], second: set[tuple[str, int]]
@@ -77,6 +80,7 @@ def test_the_coverage_of_rows_is_what_reading_them_would_say(
         assert tables(stored(shop, name)) == tables(read_again(shop, name))
 
 
+@FEW
 @given(first=entries, second=entries, kind=st.sampled_from(["series", "regression"]))
 def test_an_append_to_a_version_from_before_there_was_a_coverage_is_the_same(
     shop: Shop, first: set[tuple[str, int]], second: set[tuple[str, int]], kind: str
