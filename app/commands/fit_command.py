@@ -25,8 +25,7 @@ from rich.progress import Progress as ProgressBar
 from app.commands.fit_data import Every, Fill, FitData, Source
 from app.commands.strength_option import Strength
 from app.commands.unusable import UNUSABLE, explaining
-from app.reports.rival_notes import rival_notes
-from app.reports.selection_report import described, in_words
+from app.reports import described, in_words, rival_notes
 from ccmtl_core import (
     FitResult,
     ModelChoices,

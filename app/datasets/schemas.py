@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator, model_validator
 
+from app.http.parameters import Page
 from app.http.patterns import NAME, NO_NUL
 from ccmtl_core.forecasting import Frequency
 from ccmtl_core.tables.timestamps import time_format
@@ -183,11 +184,8 @@ class RegressionDataset(RegressionForm, DatasetState):
 DatasetDetail = Annotated[SeriesDataset | RegressionDataset, Field(discriminator="kind")]
 
 
-class DatasetPage(BaseModel):
+class DatasetPage(Page[DatasetDetail]):
     """A page of datasets in the order of their names."""
-
-    items: list[DatasetDetail]
-    next_cursor: str | None = Field(description="Pass as `cursor` for the next page; null on the last.")
 
 
 class Warned(BaseModel):
@@ -262,8 +260,5 @@ class VersionDetail(BaseModel):
     report: UploadReport
 
 
-class VersionPage(BaseModel):
+class VersionPage(Page[VersionDetail]):
     """A page of a dataset's versions, newest first."""
-
-    items: list[VersionDetail]
-    next_cursor: str | None = Field(description="Pass as `cursor` for the next page; null on the last.")

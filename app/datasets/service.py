@@ -55,8 +55,7 @@ def create(session: Session, form: SeriesForm | RegressionForm) -> DatasetDetail
 def list_datasets(session: Session, limit: int, cursor: str | None) -> DatasetPage:
     """Return one page of datasets."""
     rows = repository.list_datasets(session, limit + 1, name_before(cursor))
-    items = [_detail(row) for row in rows[:limit]]
-    return DatasetPage(items=items, next_cursor=cursor_after(items[-1].name) if len(rows) > limit else None)
+    return DatasetPage.of(list(map(_detail, rows)), limit, lambda dataset: cursor_after(dataset.name))
 
 
 def read(session: Session, name: str) -> DatasetDetail:
@@ -68,8 +67,8 @@ def list_versions(session: Session, name: str, limit: int, cursor: int | None) -
     """Return one page of the versions of ``name``, newest first."""
     dataset = require(session, name).dataset
     versions = repository.list_versions(session, dataset.id, limit + 1, cursor)
-    items = [_version_detail(name, version) for version in versions[:limit]]
-    return VersionPage(items=items, next_cursor=str(items[-1].version) if len(versions) > limit else None)
+    items = [_version_detail(name, version) for version in versions]
+    return VersionPage.of(items, limit, lambda version: str(version.version))
 
 
 def read_version(session: Session, name: str, number: int) -> VersionDetail:

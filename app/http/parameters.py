@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Generic, Self, TypeVar
 
 from fastapi import Path, Query, Request
-from pydantic import BeforeValidator
+from pydantic import BaseModel, BeforeValidator, Field
 
 from app.http.errors import MAX_ERRORS, BadRequest, Fault, InvalidContent
 from app.http.patterns import AFTER, NAME_CURSOR, NO_NUL
@@ -15,6 +16,8 @@ from app.http.unknown_names import hint
 from ccmtl_core.base.display import counted
 
 MAX_QUERY_BYTES = 16 * 1024
+
+Item = TypeVar("Item")
 
 
 def _plain_digits(value: object) -> object:
@@ -40,6 +43,19 @@ NameCursor = Annotated[
 NumberCursor = Annotated[
     int | None, PLAIN_DIGITS, Query(ge=1, le=2**31 - 1, description="`next_cursor` of the page before.")
 ]
+
+
+class Page(BaseModel, Generic[Item]):
+    """One page of a list."""
+
+    items: list[Item]
+    next_cursor: str | None = Field(description="Pass as `cursor` for the next page; null on the last.")
+
+    @classmethod
+    def of(cls, items: list[Item], limit: int, cursor: Callable[[Item], str]) -> Self:
+        """Return the first ``limit`` items, and the cursor of the last of them if there are more."""
+        more = len(items) > limit
+        return cls(items=items[:limit], next_cursor=cursor(items[limit - 1]) if more else None)
 
 
 def cursor_after(name: str) -> str:

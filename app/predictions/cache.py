@@ -4,70 +4,22 @@ from __future__ import annotations
 
 import logging
 import math
-import sys
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy.exc import OperationalError
 
 from app.http.errors import NotFound
 from app.persistence.database import Database
-from app.predictions.wire import ModelRef
 from app.registry import service as registry
-from app.registry.publication import History
 from app.registry.service import StoredModel
-from ccmtl_core.base.near_matches import NearMatches
-from ccmtl_core.forecasting import Frequency
 
 logger = logging.getLogger(__name__)
 
 REFRESH_SECONDS = 0.2
-
-
-@dataclass(frozen=True)
-class ServedModel:
-    """One version in memory: ``weights`` (T, P), ``intercept`` (T,), ``rows`` from ``unique_id`` to row."""
-
-    ref: ModelRef
-    weights: NDArray[np.float64]
-    intercept: NDArray[np.float64]
-    rows: dict[str, int]
-    feature_names: tuple[str, ...]
-    history: History | None
-    frequency: Frequency | None
-    n_bytes: int
-
-    @classmethod
-    def from_stored(cls, stored: StoredModel) -> ServedModel:
-        """Return ``stored`` ready to answer."""
-        detail, history = stored.detail, stored.history
-        frequency = detail.configuration.get("frequency")
-        n_bytes = stored.weights.nbytes + stored.intercept.nbytes + sys.getsizeof(stored.rows)
-        n_bytes += sum(map(sys.getsizeof, stored.rows))
-        if history is not None:
-            n_bytes += history.lags.nbytes + history.last_period.nbytes
-        return cls(
-            ref=ModelRef(detail.model, detail.version),
-            weights=stored.weights,
-            intercept=stored.intercept,
-            rows=stored.rows,
-            feature_names=tuple(detail.feature_names),
-            history=history,
-            frequency=None if frequency is None else Frequency(frequency),
-            n_bytes=n_bytes,
-        )
-
-    @cached_property
-    def near_matches(self) -> NearMatches:
-        """Finds known ids that are like an unknown one; built when first needed."""
-        return NearMatches(self.rows)
 
 
 class ModelCache:
@@ -92,19 +44,19 @@ class ModelCache:
         self._known: dict[
             tuple[str, int | None], tuple[int, float]
         ] = {}  # (name, version asked for) → its number, and when that was looked up
-        self._served: OrderedDict[tuple[str, int], ServedModel] = OrderedDict()
+        self._served: OrderedDict[tuple[str, int], StoredModel] = OrderedDict()
         self._n_forgotten = 0  # rises with each deletion; what was read before may be gone
         self._loading = threading.Lock()
         self._changing = threading.Lock()
 
-    def peek(self, name: str, version: int | None) -> ServedModel | None:
+    def peek(self, name: str, version: int | None) -> StoredModel | None:
         """Return the version if that is possible without asking the database, else None."""
         number, looked_up = self._known.get((name, version), (None, 0.0))
         if number is None or self._clock() - looked_up > self._refresh_seconds:
             return None
         return self._in_memory(name, number)
 
-    def get(self, name: str, version: int | None) -> ServedModel:
+    def get(self, name: str, version: int | None) -> StoredModel:
         """Return a version, the newest if ``version`` is None, loading what is not in memory."""
         number = self._look_up(name, version)
         try:
@@ -162,7 +114,7 @@ class ModelCache:
             if (name, version) in self._known:
                 self._known[name, version] = (self._known[name, version][0], looked_up)
 
-    def _of_number(self, name: str, number: int) -> ServedModel:
+    def _of_number(self, name: str, number: int) -> StoredModel:
         served = self._in_memory(name, number)
         if served is not None:
             return served
@@ -170,17 +122,17 @@ class ModelCache:
             served = self._in_memory(name, number)
             return served if served is not None else self._load(name, number)
 
-    def _in_memory(self, name: str, number: int) -> ServedModel | None:
+    def _in_memory(self, name: str, number: int) -> StoredModel | None:
         with self._changing:
             served = self._served.get((name, number))
             if served is not None:
                 self._served.move_to_end((name, number))
             return served
 
-    def _load(self, name: str, number: int) -> ServedModel:
+    def _load(self, name: str, number: int) -> StoredModel:
         n_forgotten = self._n_forgotten
         with self._database.read() as session:
-            served = ServedModel.from_stored(registry.load(session, name, number))
+            served = registry.load(session, name, number)
         with self._changing:
             if self._n_forgotten != n_forgotten:
                 return served

@@ -17,7 +17,7 @@ from app.http.errors import refusals
 from app.http.parameters import PLAIN_DIGITS, ModelName, VersionNumber
 from app.http.request_body import BODY_REFUSALS, documented_body, read_json_body
 from app.predictions import service
-from app.predictions.cache import ModelCache, ServedModel
+from app.predictions.cache import ModelCache
 from app.predictions.schemas import (
     MAX_HORIZON,
     ForecastBatch,
@@ -27,6 +27,7 @@ from app.predictions.schemas import (
     Predictions,
     PredictRows,
 )
+from app.registry.service import StoredModel
 
 router = APIRouter(prefix="/v1/models/{name}", tags=["predictions"])
 
@@ -108,7 +109,7 @@ async def _answer_body(
     request: Request,
     name: str,
     version: int | None,
-    answer: Callable[[ServedModel, bytes], bytes],
+    answer: Callable[[StoredModel, bytes], bytes],
     small_bytes: int = 0,
 ) -> Response:
     body = await read_json_body(request, request.app.state.settings.max_request_bytes)
@@ -121,7 +122,7 @@ async def _forecast_one(request: Request, name: str, version: int | None, unique
     return await _respond(partial(service.forecast_products, model, [unique_id], h), small=True)
 
 
-async def _model(request: Request, name: str, version: int | None) -> ServedModel:
+async def _model(request: Request, name: str, version: int | None) -> StoredModel:
     models: ModelCache = request.app.state.models
     model = models.peek(name, version)
     return await run_in_threadpool(models.get, name, version) if model is None else model

@@ -7,22 +7,23 @@ that numbers over HTTP are those of the library to the last bit.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, islice
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel
 
 from app.http.errors import MAX_ERRORS, AppError, Conflict, Fault, InvalidContent, NotFound
 from app.http.request_body import EXPLAINED_BYTES, explain, first_fault, parse_json_object
-from app.predictions.cache import ServedModel
 from app.predictions.schemas import MAX_FORECASTS, MAX_HORIZON, ForecastBatch, PredictColumns, PredictRows
 from app.predictions.wire import (
     FeatureRow,
     Forecast,
     Forecasts,
+    ModelRef,
     Prediction,
     PredictionColumns,
     Predictions,
@@ -31,6 +32,7 @@ from app.predictions.wire import (
     decode_predict,
     encode,
 )
+from app.registry.service import StoredModel
 from ccmtl_core.base.display import counted
 from ccmtl_core.forecasting import Frequency, recursive_forecast
 from ccmtl_core.model.ccmtl_model import predict_rows
@@ -40,103 +42,44 @@ MAX_ID_BYTES = 512
 Matrix = NDArray[np.float64]
 
 
-class Refused(ABC, Exception):
-    """The request cannot be answered. :meth:`explain` finds out why, which may take long: use a thread."""
+class Refused(Exception):
+    """The request cannot be answered; ``explain`` finds out why, which may take long: call it in a thread."""
 
-    @abstractmethod
-    def explain(self) -> AppError:
-        """Return the error for the caller."""
-
-
-class UnknownUniqueId(Refused):
-    """The one product that was asked for is not in the model."""
-
-    def __init__(self, model: ServedModel, unique_id: str) -> None:
-        super().__init__(unique_id)
-        self.model, self.unique_id = model, unique_id
-
-    def explain(self) -> AppError:
-        """Name the known ids that look like it."""
-        near: list[str] = []
-        if len(self.unique_id.encode()) <= MAX_ID_BYTES:
-            near = self.model.near_matches.find(self.unique_id)
-        hint = f" Did you mean {', '.join(map(repr, near))}?" if near else ""
-        ref = self.model.ref
-        return NotFound(
-            "unique_id_not_found",
-            f"Version {ref.version} of {ref.name!r} has no unique_id {self.unique_id[:200]!r}.{hint}",
-            suggestions=near,
-        )
+    def __init__(self, explain: Callable[[], AppError]) -> None:
+        super().__init__()
+        self.explain = explain
 
 
-class Undecodable(Refused):
-    """The body does not have the documented form."""
-
-    def __init__(self, body: bytes, reason: Exception | str, *, of_forecast: bool = False) -> None:
-        super().__init__(reason)
-        self.body, self.reason, self.of_forecast = body, str(reason), of_forecast
-        self.malformed = not isinstance(reason, str | msgspec.ValidationError)
-
-    def explain(self) -> AppError:
-        """List every fault of the body with its position; of a long body only the first."""
-        if len(self.body) > EXPLAINED_BYTES:
-            return first_fault(self.reason, malformed=self.malformed)
-        if self.of_forecast:
-            return explain(self.body, ForecastBatch, self.reason)
-        try:
-            form = PredictColumns if "unique_id" in parse_json_object(self.body) else PredictRows
-        except AppError as refusal:
-            return refusal
-        return explain(self.body, form, self.reason)
-
-
-class UnusableFeatures(Refused):
-    """The features are not those of the model."""
-
-    def __init__(self, faults: Iterable[Fault], n_faults: int) -> None:
-        super().__init__(f"{n_faults} faults")
-        self.faults, self.n_faults = list(islice(faults, MAX_ERRORS)), n_faults
-
-    def explain(self) -> AppError:
-        """List the missing and the unknown features."""
-        return InvalidContent(
-            "wrong_features",
-            f"The features have {counted(self.n_faults, 'fault')}; see `errors`.",
-            errors=self.faults,
-            error_count=self.n_faults,
-        )
-
-
-def predict(model: ServedModel, body: bytes) -> bytes:
-    """Answer a predict request in the form, rows or columns, that it came in, or raise Refused."""
+def predict(model: StoredModel, body: bytes) -> bytes:
+    """Answer a predict request in the form, rows or columns, that it came in; raise Refused or AppError."""
     try:
         request = decode_predict(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Undecodable(body, error) from None
+        raise Refused(partial(_explain_predict, body, error)) from None
     match (request.rows, request.unique_id, request.features):
         case ([_, *_] as rows, msgspec.UNSET, msgspec.UNSET):
             _refuse_repeated_keys(body, 1 + sum(2 + len(row.features) for row in rows))
             unique_ids = [row.unique_id for row in rows]
             yhat, status = _predict(model, unique_ids, _features_of_rows(rows, model.feature_names))
             predictions = list(map(Prediction, unique_ids, yhat, status))
-            return encode(Predictions(model.ref, predictions))
+            return encode(Predictions(ModelRef(model.name, model.version), predictions))
         case (msgspec.UNSET, [_, *_] as unique_ids, dict() as features):
             _refuse_repeated_keys(body, 2 + len(features))
             X = _features_of_columns(features, len(unique_ids), model.feature_names)
             yhat, status = _predict(model, unique_ids, X)
-            return encode(PredictionColumns(model.ref, unique_ids, yhat, status))
-    raise Undecodable(body, "give `rows`, or `unique_id` and `features`, not empty")
+            return encode(PredictionColumns(ModelRef(model.name, model.version), unique_ids, yhat, status))
+    raise Refused(partial(_explain_predict, body, "give `rows`, or `unique_id` and `features`, not empty"))
 
 
-def forecast(model: ServedModel, body: bytes) -> bytes:
-    """Answer a batch of forecasts, or raise Refused."""
+def forecast(model: StoredModel, body: bytes) -> bytes:
+    """Answer a batch of forecasts, or raise Refused or AppError."""
     try:
         request = decode_forecast(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Undecodable(body, error, of_forecast=True) from None
+        raise Refused(partial(_explain, body, ForecastBatch, error)) from None
     h = 1 if request.h is msgspec.UNSET else request.h
     if not request.unique_id or not 1 <= h <= MAX_HORIZON:
-        raise Undecodable(body, "`unique_id` or `h` is out of range", of_forecast=True)
+        raise Refused(partial(_explain, body, ForecastBatch, "`unique_id` or `h` is out of range"))
     _refuse_repeated_keys(body, 1 if request.h is msgspec.UNSET else 2)
     if len(request.unique_id) * h > MAX_FORECASTS:
         raise InvalidContent(
@@ -147,7 +90,7 @@ def forecast(model: ServedModel, body: bytes) -> bytes:
     return forecast_products(model, request.unique_id, h)
 
 
-def forecast_products(model: ServedModel, unique_ids: Sequence[str], h: int) -> bytes:
+def forecast_products(model: StoredModel, unique_ids: Sequence[str], h: int) -> bytes:
     """Answer ``h`` periods ahead for each product, from the history stored with the model.
 
     A single product that cannot be forecast is an error; among several it has a status.
@@ -155,7 +98,7 @@ def forecast_products(model: ServedModel, unique_ids: Sequence[str], h: int) -> 
     if model.history is None or model.frequency is None:
         raise Conflict(
             "model_cannot_forecast",
-            f"The model {model.ref.name!r} was trained on regression data, which has no history to forecast "
+            f"The model {model.name!r} was trained on regression data, which has no history to forecast "
             "from; send its features to `predict`.",
         )
     rows = _rows_of(model, unique_ids)
@@ -176,11 +119,29 @@ def forecast_products(model: ServedModel, unique_ids: Sequence[str], h: int) -> 
             forecasts.append(Forecast(unique_id, None, None, RowStatus.HISTORY_TOO_SHORT))
         else:
             forecasts += _periods(unique_id, *next(answers))
-    return encode(Forecasts(model.ref, forecasts))
+    return encode(Forecasts(ModelRef(model.name, model.version), forecasts))
+
+
+def _explain_predict(body: bytes, reason: Exception | str) -> AppError:
+    """List the faults of a body of the form, rows or columns, that it is most like."""
+    form: type[BaseModel] = PredictRows
+    if len(body) <= EXPLAINED_BYTES:
+        try:
+            form = PredictColumns if "unique_id" in parse_json_object(body) else PredictRows
+        except AppError as refusal:
+            return refusal
+    return _explain(body, form, reason)
+
+
+def _explain(body: bytes, form: type[BaseModel], reason: Exception | str) -> AppError:
+    """List every fault of the body with its position; of a long body only the first."""
+    if len(body) > EXPLAINED_BYTES:
+        return first_fault(str(reason), malformed=not isinstance(reason, str | msgspec.ValidationError))
+    return explain(body, form, str(reason))
 
 
 def _predict(
-    model: ServedModel, unique_ids: Sequence[str], X: Matrix
+    model: StoredModel, unique_ids: Sequence[str], X: Matrix
 ) -> tuple[list[float | None], list[RowStatus]]:
     rows = _rows_of(model, unique_ids)
     unknown = rows < 0
@@ -207,13 +168,24 @@ def _refuse_repeated_keys(body: bytes, n_keys: int) -> None:
         parse_json_object(body)
 
 
-def _rows_of(model: ServedModel, unique_ids: Sequence[str]) -> NDArray[np.int64]:
+def _rows_of(model: StoredModel, unique_ids: Sequence[str]) -> NDArray[np.int64]:
     """Return the rows of the products, -1 where unknown; a single unknown product is refused."""
     find = model.rows.get
     rows = np.array([find(unique_id, -1) for unique_id in unique_ids], dtype=np.int64)
     if len(rows) == 1 and rows[0] < 0:
-        raise UnknownUniqueId(model, unique_ids[0])
+        raise Refused(partial(_unknown_product, model, unique_ids[0]))
     return rows
+
+
+def _unknown_product(model: StoredModel, unique_id: str) -> NotFound:
+    """Name the known ids that look like the unknown one."""
+    near = model.near_matches.find(unique_id) if len(unique_id.encode()) <= MAX_ID_BYTES else []
+    hint = f" Did you mean {', '.join(map(repr, near))}?" if near else ""
+    return NotFound(
+        "unique_id_not_found",
+        f"Version {model.version} of {model.name!r} has no unique_id {unique_id[:200]!r}.{hint}",
+        suggestions=near,
+    )
 
 
 def _features_of_rows(rows: Sequence[FeatureRow], names: Sequence[str]) -> Matrix:
@@ -229,7 +201,7 @@ def _features_of_rows(rows: Sequence[FeatureRow], names: Sequence[str]) -> Matri
             for fault in _wrong_names(row.features, names, f"body.rows.{position}.features")
         )
         known = set(names)
-        raise UnusableFeatures(faults, sum(len(known ^ row.features.keys()) for row in rows))
+        raise _wrong_features(faults, sum(len(known ^ row.features.keys()) for row in rows))
     return np.array(table, dtype=np.float64)
 
 
@@ -241,8 +213,17 @@ def _features_of_columns(columns: Mapping[str, list[float]], n_rows: int, names:
             Fault(message=f"{length} values for {n_rows} unique_ids", location=f"body.features.{name}")
             for name, length in wrong_lengths.items()
         )
-        raise UnusableFeatures(chain(_wrong_names(columns, names, "body.features"), of_lengths), n_faults)
+        raise _wrong_features(chain(_wrong_names(columns, names, "body.features"), of_lengths), n_faults)
     return np.array([columns[name] for name in names], dtype=np.float64).T.copy()
+
+
+def _wrong_features(faults: Iterable[Fault], n_faults: int) -> InvalidContent:
+    return InvalidContent(
+        "wrong_features",
+        f"The features have {counted(n_faults, 'fault')}; see `errors`.",
+        errors=list(islice(faults, MAX_ERRORS)),
+        error_count=n_faults,
+    )
 
 
 def _wrong_names(given: Mapping[str, object], names: Sequence[str], where: str) -> Iterator[Fault]:
@@ -271,7 +252,7 @@ def _periods(unique_id: str, ds: Sequence[str], yhat: Sequence[float]) -> Iterat
             yield Forecast(unique_id, period, None, RowStatus.NOT_FINITE)
 
 
-def _history_too_short(model: ServedModel, unique_id: str) -> Conflict:
+def _history_too_short(model: StoredModel, unique_id: str) -> Conflict:
     return Conflict(
         "history_too_short",
         f"The model needs the last {len(model.feature_names)} consecutive periods of {unique_id!r}, and they "

@@ -7,6 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.http.parameters import Page
+
 
 class Wire(BaseModel):
     """Frozen, and built by name."""
@@ -131,11 +133,8 @@ class ModelSummary(Wire):
     created_at: datetime
 
 
-class ModelPage(Wire):
+class ModelPage(Page[ModelSummary]):
     """A page of models in the order of their names."""
-
-    items: list[ModelSummary]
-    next_cursor: str | None = Field(description="Pass as `cursor` for the next page; null on the last.")
 
 
 class ModelVersionDetail(Wire):
@@ -160,8 +159,5 @@ class ModelDetail(ModelSummary):
     newest: ModelVersionDetail
 
 
-class ModelVersionPage(Wire):
+class ModelVersionPage(Page[ModelVersionDetail]):
     """A page of a model's versions, newest first."""
-
-    items: list[ModelVersionDetail]
-    next_cursor: str | None = Field(description="Pass as `cursor` for the next page; null on the last.")

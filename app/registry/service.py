@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,24 +27,41 @@ from app.registry.schemas import (
     ModelVersionPage,
     Report,
 )
+from ccmtl_core.base.near_matches import NearMatches
+from ccmtl_core.forecasting import Frequency
 
 
 @dataclass(frozen=True)
 class StoredModel:
-    """A version as published: ``weights`` (T, P), ``intercept`` (T,), ``rows`` from ``unique_id`` to row."""
+    """A version ready to predict: ``weights`` (T, P), ``intercept`` (T,), the row of each ``unique_id``."""
 
+    name: str
+    version: int
     weights: NDArray[np.float64]
     intercept: NDArray[np.float64]
     rows: dict[str, int]
-    history: History | None
-    detail: ModelVersionDetail
+    feature_names: tuple[str, ...]
+    history: History | None = None
+    frequency: Frequency | None = None
+
+    @cached_property
+    def n_bytes(self) -> int:
+        """Memory that it takes."""
+        n_bytes = self.weights.nbytes + self.intercept.nbytes
+        if self.history is not None:
+            n_bytes += self.history.lags.nbytes + self.history.last_period.nbytes
+        return n_bytes + sys.getsizeof(self.rows) + sum(map(sys.getsizeof, self.rows))
+
+    @cached_property
+    def near_matches(self) -> NearMatches:
+        """Finds known ids that are like an unknown one; built when first needed."""
+        return NearMatches(self.rows)
 
 
 def list_models(session: Session, limit: int, cursor: str | None) -> ModelPage:
     """Return one page of models."""
     rows = repository.list_models(session, limit + 1, name_before(cursor))
-    items = [_summary(row) for row in rows[:limit]]
-    return ModelPage(items=items, next_cursor=cursor_after(items[-1].name) if len(rows) > limit else None)
+    return ModelPage.of(list(map(_summary, rows)), limit, lambda model: cursor_after(model.name))
 
 
 def read_model(session: Session, name: str) -> ModelDetail:
@@ -58,8 +77,7 @@ def list_versions(session: Session, name: str, limit: int, cursor: int | None) -
     """Return one page of the versions of ``name``, newest first."""
     newest_number(session, name)
     rows = repository.list_versions(session, name, limit + 1, cursor)
-    items = [_detail(row) for row in rows[:limit]]
-    return ModelVersionPage(items=items, next_cursor=str(items[-1].version) if len(rows) > limit else None)
+    return ModelVersionPage.of(list(map(_detail, rows)), limit, lambda version: str(version.version))
 
 
 def read_version(session: Session, name: str, number: int) -> ModelVersionDetail:
@@ -129,8 +147,17 @@ def _read_matrices(session: Session, detail: ModelVersionDetail) -> StoredModel:
     if detail.configuration["kind"] == "series":
         stored = load_matrix(session, detail.id, MatrixName.HISTORY, n_tasks, 1 + n_features)
         history = History.from_matrix(stored)
-    rows = load_task_rows(session, detail.id, n_tasks)
-    return StoredModel(weights, intercept, rows, history, detail)
+    frequency = detail.configuration.get("frequency")
+    return StoredModel(
+        name=detail.model,
+        version=detail.version,
+        weights=weights,
+        intercept=intercept,
+        rows=load_task_rows(session, detail.id, n_tasks),
+        feature_names=tuple(detail.feature_names),
+        history=history,
+        frequency=None if frequency is None else Frequency(frequency),
+    )
 
 
 def _lock(session: Session, name: str) -> Model:

@@ -23,8 +23,7 @@ from app.persistence.database import Database
 from app.persistence.models import new_id
 from app.persistence.storage import Storage
 from app.registry.publication import TrainedModel, publish
-from app.reports.rival_notes import rival_notes
-from app.reports.selection_report import described
+from app.reports import described, rival_notes
 from app.training import repository
 from app.training.evaluation import evaluate
 from app.training.feasibility import find_faults

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from app.http.parameters import Page
 from app.http.patterns import NAME, NO_NUL
 from app.persistence.models import JobState
 from app.registry.schemas import DataUsed
@@ -242,8 +243,5 @@ class TrainingJobDetail(TrainingJobStatus):
     data: DataUsed
 
 
-class TrainingJobPage(BaseModel):
+class TrainingJobPage(Page[TrainingJobDetail]):
     """A page of jobs, newest first."""
-
-    items: list[TrainingJobDetail]
-    next_cursor: str | None = Field(description="Pass as `cursor` for the next page; null on the last.")

@@ -105,8 +105,7 @@ def list_jobs(
         fault = Fault(message=message, location="query.cursor", value=cursor)
         raise InvalidContent("invalid_request", "The request has 1 fault; see `errors`.", errors=[fault])
     rows = repository.list_jobs(session, limit + 1, cursor, state, model)
-    items = [_detail(row) for row in rows[:limit]]
-    return TrainingJobPage(items=items, next_cursor=items[-1].id if len(rows) > limit else None)
+    return TrainingJobPage.of(list(map(_detail, rows)), limit, lambda job: job.id)
 
 
 def cancel(session: Session, job_id: str) -> TrainingJobDetail:

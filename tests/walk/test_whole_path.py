@@ -99,7 +99,7 @@ def stored_model(settings: Settings) -> CCMTLModel:
     with database.read() as session:
         stored = registry.load(session, "odd", 1)
     database.dispose()
-    return CCMTLModel(stored.weights, tuple(stored.rows), tuple(stored.detail.feature_names))
+    return CCMTLModel(stored.weights, tuple(stored.rows), tuple(stored.feature_names))
 
 
 def answers(client: httpx2.Client, features: Any) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def test_a_version_is_served_as_it_was_published(database: Database, cache: Mode
     history = History(np.array([[1.0, 2.0]]), np.array([7]))
     add_version(database, trained([[3.0, 4.0]], ["0001"], history=history, frequency="W"))
     model = cache.get("sales", None)
-    assert (model.ref.name, model.ref.version) == ("sales", 1)
+    assert (model.name, model.version) == ("sales", 1)
     assert model.weights.tolist() == [[3.0, 4.0]]
     assert model.rows == {"0001": 0}
     assert model.frequency is Frequency.WEEK
@@ -98,15 +98,15 @@ def test_a_new_version_answers_after_the_refresh_interval(
     database: Database, cache: ModelCache, clock: Clock
 ) -> None:
     add_version(database, trained([[1.0]], ["a"]))
-    assert cache.get("sales", None).ref.version == 1
+    assert cache.get("sales", None).version == 1
     add_version(database, trained([[2.0]], ["a"]))
     clock.now += REFRESH_SECONDS * 0.9
     peeked = cache.peek("sales", None)
     assert peeked is not None
-    assert peeked.ref.version == 1
+    assert peeked.version == 1
     clock.now += REFRESH_SECONDS * 0.2
     assert cache.peek("sales", None) is None
-    assert cache.get("sales", None).ref.version == 2
+    assert cache.get("sales", None).version == 2
     assert cache.get("sales", 1).weights.tolist() == [[1.0]]
 
 
@@ -169,7 +169,7 @@ def test_an_unknown_model_is_looked_up_again_each_time(database: Database, cache
         with pytest.raises(NotFound):
             cache.get("sales", unknown)
     add_version(database, trained([[1.0]], ["a"]))
-    assert cache.get("sales", None).ref.version == 1
+    assert cache.get("sales", None).version == 1
     with pytest.raises(NotFound, match="no version 2"):
         cache.get("sales", 2)
 
@@ -237,10 +237,10 @@ def test_a_look_that_fails_is_taken_again(
         monkeypatch.setattr(registry, "require_version", fail)
         clock.now += 2 * REFRESH_SECONDS
         with suppress(ZeroDivisionError):
-            assert cache.get("sales", None).ref.version == 1
+            assert cache.get("sales", None).version == 1
     monkeypatch.setattr(registry, "require_version", require_version)
     clock.now += 2 * REFRESH_SECONDS
-    assert cache.get("sales", None).ref.version == 2
+    assert cache.get("sales", None).version == 2
 
 
 def _delete(database: Database, number: int) -> None:
@@ -254,10 +254,10 @@ def test_who_asks_for_the_newest_gets_one_after_another_process_deleted_it(
     for name in ("sales", "sales", "other"):
         add_version(database, trained([[1.0]], ["a"]), name)
     cache = ModelCache(database, 1, clock=clock)
-    assert cache.get("sales", None).ref.version == 2
+    assert cache.get("sales", None).version == 2
     cache.get("other", None)  # there is room for one: version 2 leaves
     _delete(database, 2)
-    assert cache.get("sales", None).ref.version == 1
+    assert cache.get("sales", None).version == 1
     with pytest.raises(NotFound, match="no version 2"):
         cache.get("sales", 2)
     _delete(database, 1)
@@ -289,6 +289,6 @@ def test_what_is_deleted_while_it_is_read_is_not_kept(
     with suppress(NotFound):  # either answer is right to who asked before the deletion
         cache.get("sales", asked)
     assert cache.peek("sales", 2) is None
-    assert cache.get("sales", None).ref.version == 1
+    assert cache.get("sales", None).version == 1
     with pytest.raises(NotFound, match="no version 2"):
         cache.get("sales", 2)

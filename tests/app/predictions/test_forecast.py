@@ -10,10 +10,9 @@ import pytest
 
 from app.http.errors import AppError, Conflict, InvalidContent
 from app.predictions import service
-from app.predictions.cache import ServedModel
 from app.predictions.schemas import MAX_FORECASTS, Forecasts
-from app.predictions.wire import ModelRef
 from app.registry.publication import History
+from app.registry.service import StoredModel
 from ccmtl_core import CCMTLModel
 from ccmtl_core.forecasting import Frequency
 
@@ -22,17 +21,17 @@ IDS = ("0001", "a/b c", "日本茶")
 
 def served(
     weights: Any, lags: Any, frequency: str = "D", last: str = "2001-02-28", intercept: Any = 0.0
-) -> ServedModel:
+) -> StoredModel:
     W, recent = np.array(weights, dtype=np.float64), np.array(lags, dtype=np.float64)
     rows = {unique_id: row for row, unique_id in enumerate(IDS[: len(W)])}
     names = tuple(f"lag_{p + 1}" for p in range(W.shape[1]))
     period = Frequency(frequency).to_period([last] * len(W))
     history = History(recent, period)
     b = np.broadcast_to(np.asarray(intercept, dtype=np.float64), len(W))
-    return ServedModel(ModelRef("m", 1), W, b, rows, names, history, Frequency(frequency), 0)
+    return StoredModel("m", 1, W, b, rows, names, history, Frequency(frequency))
 
 
-def forecasts(model: ServedModel, ids: list[str], h: int = 1) -> list[tuple[Any, ...]]:
+def forecasts(model: StoredModel, ids: list[str], h: int = 1) -> list[tuple[Any, ...]]:
     answer = service.forecast(model, json.dumps({"unique_id": ids, "h": h}).encode())
     assert answer == service.forecast_products(model, ids, h)
     return [(f.unique_id, f.ds, f.yhat, f.status) for f in Forecasts.model_validate_json(answer).forecasts]
@@ -103,7 +102,7 @@ def test_a_product_without_any_entry_in_the_data_has_no_history() -> None:
     assert [row[3] for row in forecasts(model, ["0001", "a/b c"])] == ["history_too_short", "ok"]
 
 
-def refused(model: ServedModel, document: dict[str, Any]) -> Any:
+def refused(model: StoredModel, document: dict[str, Any]) -> Any:
     with pytest.raises((service.Refused, AppError)) as caught:
         service.forecast(model, json.dumps(document).encode())
     error = caught.value
@@ -122,7 +121,7 @@ def test_one_product_alone_that_has_no_answer_is_an_error() -> None:
 
 
 def test_a_model_of_regression_data_cannot_forecast() -> None:
-    model = ServedModel(ModelRef("m", 1), np.ones((1, 1)), np.zeros(1), {"a": 0}, ("x",), None, None, 0)
+    model = StoredModel("m", 1, np.ones((1, 1)), np.zeros(1), {"a": 0}, ("x",))
     with pytest.raises(Conflict, match="send its features to `predict`"):
         service.forecast_products(model, ["a"], 1)
 

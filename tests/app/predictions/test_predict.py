@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from app.http.errors import MAX_ERRORS, Fault, InvalidContent
+from app.http.errors import MAX_ERRORS, AppError, Fault, InvalidContent
 from app.http.request_body import EXPLAINED_BYTES
 from app.predictions import service
-from app.predictions.cache import ServedModel
 from app.predictions.schemas import PredictColumns, PredictionColumns, Predictions, PredictRows
-from app.predictions.wire import ModelRef, decode_predict
+from app.predictions.wire import decode_predict
+from app.registry.service import StoredModel
 from ccmtl_core import CCMTLModel
 
 NAMES = ("lag_1", "price in €", "a.b")
@@ -28,11 +28,11 @@ moderate = st.floats(-1e150, 1e150)
 
 def served(
     weights: Any, ids: tuple[str, ...] = IDS, names: tuple[str, ...] = NAMES, intercept: Any = None
-) -> ServedModel:
+) -> StoredModel:
     W = np.array(weights, dtype=np.float64)
     b = np.zeros(len(W)) if intercept is None else np.array(intercept, dtype=np.float64)
     rows = {unique_id: row for row, unique_id in enumerate(ids)}
-    return ServedModel(ModelRef("m", 3), W, b, rows, names, None, None, 0)
+    return StoredModel("m", 3, W, b, rows, names)
 
 
 def as_rows(ids: list[str], X: Any) -> bytes:
@@ -48,10 +48,11 @@ def as_columns(ids: list[str], X: Any) -> bytes:
     return json.dumps({"unique_id": ids, "features": columns}).encode()
 
 
-def refusal(model: ServedModel, body: bytes | dict[str, Any]) -> Any:
-    with pytest.raises(service.Refused) as caught:
+def refusal(model: StoredModel, body: bytes | dict[str, Any]) -> Any:
+    with pytest.raises((service.Refused, AppError)) as caught:
         service.predict(model, body if isinstance(body, bytes) else json.dumps(body).encode())
-    return caught.value.explain().problem
+    error = caught.value
+    return (error.explain() if isinstance(error, service.Refused) else error).problem  # type: ignore[union-attr]
 
 
 @given(

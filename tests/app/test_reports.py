@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.reports.rival_notes import rival_notes
+from app.reports import rival_notes
 from ccmtl_core import ModelChoices
 
 
