@@ -1,16 +1,15 @@
 """What a report says of a model, the same in the service and in ``ccmtl fit``.
 
-That is how its strength was chosen, and where a simple rival had a smaller error.
+That is how its strength was chosen, where a simple rival had a smaller error, and what to try then.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ccmtl_core import ModelChoices, Selection
-from ccmtl_core.choices.model_choices import LossScaling, Metric
 from ccmtl_core.fitting.rivals import SAME_CHOICES
 
 ACCURACY = 1e-3
@@ -20,9 +19,14 @@ _IN_WORDS = {
     "pooled": "pooled (one model for all)",
     "single_task": "single-task (each alone)",
     "shrunk": "shrunk (each drawn towards the pooled model)",
-    "zero": "zero (always 0)",
 }
-_CHOICES = {"fit_intercept": (False, True), "loss_scaling": get_args(LossScaling), "metric": get_args(Metric)}
+_HOW = {
+    "pooled": "fusion_strength 1e9",
+    "single_task": "fusion_strength 0",
+    "shrunk": "ccmtl_core.rival_models fits it",
+}
+_CHOICES = {"fit_intercept": True, "loss_scaling": "spread", "metric": "mahalanobis"}
+"""What can be chosen beside the default."""
 
 
 def described(selection: Selection) -> dict[str, Any]:
@@ -53,6 +57,36 @@ def in_words(report: dict[str, Any]) -> str:
     )
 
 
+class _Comparison(NamedTuple):
+    where: str
+    error: float
+    rivals: Mapping[str, float]
+
+    @property
+    def best(self) -> str:
+        return min(self.rivals, key=self.rivals.__getitem__)
+
+    @property
+    def is_lost(self) -> bool:
+        return _is_less(self.rivals[self.best], self.error)
+
+    @property
+    def with_choices(self) -> float | None:
+        """The error of the best rival with the model's choices, if it is larger: they do harm then."""
+        error = self.rivals.get(self.best + SAME_CHOICES)
+        return error if error is not None and _is_less(self.rivals[self.best], error) else None
+
+    def told(self, won: str) -> str:
+        harm = ""
+        if self.with_choices is not None:
+            blamed = "" if _is_less(self.with_choices, self.error) else ", not the fusing"
+            harm = f" (with this model's choices it has {self.with_choices:.6g}: they do the harm{blamed})"
+        return (
+            f"{self.where.capitalize()} the rival {_in_words(self.best)} has a smaller error than this "
+            f"model, {self.rivals[self.best]:.6g} against {self.error:.6g}{harm}{won}."
+        )
+
+
 def rival_notes(
     choices: ModelChoices,
     metrics: Mapping[str, Any],
@@ -60,45 +94,52 @@ def rival_notes(
     *,
     of_series: bool,
 ) -> list[str]:
-    """Return a sentence for each comparison that the model lost to a rival.
+    """Return a sentence for each comparison that the model lost, and one on what to try.
 
     ``metrics`` are those of the held-out rows (see :func:`app.training.evaluation.evaluate`), empty without;
-    ``selection`` is what :func:`described` says where a strength was chosen. Each sentence ends with what to
-    try: other ``choices`` and, of series, other lags.
+    ``selection`` is what :func:`described` says where a strength was chosen.
     """
-    compared = []
+    found, zero = [], None
     if selection is not None:
         error = selection["errors"][selection["chosen"]]
-        compared.append(("on the folds that chose the strength", error, selection["rivals"]))
+        found.append(_Comparison("on the folds that chose the strength", error, selection["rivals"]))
     if metrics:
-        rivals = dict(metrics["rmse_mean_of_tasks"])
-        compared.append(("on the held-out rows", rivals.pop("ccmtl"), rivals))
-    lost, won = [], ""
-    for where, error, rivals in compared:
-        best = min(rivals, key=rivals.__getitem__)
-        if rivals[best] < error * (1 - ACCURACY):
-            lost.append(
-                f"{where.capitalize()} the rival {_name(best)} has a smaller error than this model, "
-                f"{rivals[best]:.6g} against {error:.6g}"
-            )
-        else:
-            won = f"; {where} the model is not behind"
-    advice = _to_try(choices, is_chosen=selection is not None, of_series=of_series)
-    return [f"{sentence}{won}: {advice}." for sentence in lost]
+        errors = dict(metrics["rmse_mean_of_tasks"])
+        error, zero = errors.pop("ccmtl"), errors.pop("zero")
+        found.append(_Comparison("on the held-out rows", error, errors))
+    won = "".join(f"; {c.where} the model is not behind" for c in found if not c.is_lost)
+    lost = [c for c in found if c.is_lost]
+    notes = [comparison.told(won) for comparison in lost]
+    if zero is not None and _is_less(zero, error):
+        notes.append(
+            "On the held-out rows this model is worse than always forecasting 0: "
+            f"{error:.6g} against {zero:.6g}."
+        )
+    if notes:
+        of_strength = [] if selection is not None else ['fusion_strength "auto"']
+        notes.append(_to_try(choices, lost, of_strength + (["more or fewer lags"] if of_series else [])))
+    return notes
 
 
-def _name(rival: str) -> str:
+def _is_less(error: float, other: float) -> bool:
+    return error < other * (1 - ACCURACY)
+
+
+def _in_words(rival: str) -> str:
     name = rival.removesuffix(SAME_CHOICES)
     return _IN_WORDS[name] + (" with the same choices" if name != rival else "")
 
 
-def _to_try(choices: ModelChoices, *, is_chosen: bool, of_series: bool) -> str:
-    others = []
-    for name, (usual, other) in _CHOICES.items():
-        value = other if getattr(choices, name) == usual else usual
-        others.append(f"{name} {str(value).lower()}")
-    if not is_chosen:
-        others.append('fusion_strength "auto"')
-    if of_series:
-        others.append("more or fewer lags")
-    return f"try {', '.join(others)}, or take the rival"
+def _to_try(choices: ModelChoices, lost: Sequence[_Comparison], others: Sequence[str]) -> str:
+    """Advise to leave choices out where they did harm, and else to make those that were not made."""
+    made = [name for name, other in _CHOICES.items() if getattr(choices, name) == other]
+    if any(comparison.with_choices is not None for comparison in lost):
+        steps = [f"no {' and no '.join(made)}", *others]
+    else:
+        steps = [f"{k} {str(v).lower()}" for k, v in _CHOICES.items() if k not in made] + [*others]
+    if lost:
+        rival = lost[-1].best
+        name = rival.removesuffix(SAME_CHOICES)
+        plainly = "" if name != rival or not made else "without the choices, "
+        steps.append(f"the rival itself ({plainly}{_HOW[name]})")
+    return f"What to try: {', or '.join(steps)}."

@@ -114,9 +114,7 @@ def _train(
         result = _fit(training, strength, request, log, "")
     notes += rival_notes(request.choices, metrics, report.get("selection"), of_series=of_series)
     solve = plain(result.report)
-    solve["advice"] = f"The solve: {result.report.advice}"
-    if notes:
-        solve["advice"] += " On the model itself, see `notes`."
+    solve["advice"] = result.report.advice + (" `notes` says what limits the model." if notes else "")
     solve["notes"] = [*notes, *solve["notes"]]
     return TrainedModel(
         weights=result.model.weights,

@@ -23,10 +23,10 @@ class SolveStatus(StrEnum):
 
 
 _ADVICE = {
-    SolveStatus.CONVERGED: "The certified gap is within the tolerance; nothing needs to be done.",
+    SolveStatus.CONVERGED: "The solver reached the tolerance; the solve itself needs nothing more.",
     SolveStatus.PRECISION_LIMIT: (
-        "Rounding stops the certified gap short of the tolerance; bring the features to similar scale, "
-        "use the triangular form of the statistics, or ask for a looser tolerance."
+        "Rounding stops the certified gap short of the tolerance; bring the features to similar scale, or "
+        "ask for a looser tolerance. In Python, TriangularStatistics keep more digits."
     ),
     SolveStatus.ROUND_LIMIT: (
         "The rounds were used up before the tolerance was reached; the weights are the best found and the "

@@ -103,7 +103,7 @@ class LeastSquares:
             "Fewer than six digits are left in the residual sum of squares: "
             f"{self.total_digits:.1f} in the sum over all tasks; {len(few)} of {len(self.digits)} tasks, "
             f"least {self.digits[worst]:.1f} in task {task_ids[worst]!r}. Exact fits look the same. "
-            "Triangular statistics keep more."
+            "In Python, TriangularStatistics keep more."
         )
 
 

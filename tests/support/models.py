@@ -27,7 +27,7 @@ METRICS = {
 }
 REPORT = {
     "status": "converged",
-    "advice": "The solve: nothing to do.",
+    "advice": "The solver reached the tolerance.",
     "solver": "dual",
     "objective": 2.0,
     "gap": 1e-5,
