@@ -13,6 +13,7 @@ from typing import cast
 
 import numpy as np
 import polars as pl
+from polars.selectors import by_name
 
 from ccmtl_core.base.arrays import EXACT_BELOW
 from ccmtl_core.tables.cell_hints import date_hint, number_hint
@@ -142,7 +143,8 @@ class _Reader:
         self.formats = formats
         self._table, self._faults = table, faults
         name_of = dict(zip(table.columns, table.names, strict=True))
-        raw = table.rows.select(pl.col(name_of[role.column]).alias(_raw(role)) for role in roles)
+        # By name: `pl.col` takes "*" and what begins with ^ and ends with $ for patterns of names.
+        raw = table.rows.select(by_name(name_of[role.column]).alias(_raw(role)) for role in roles)
         raw = raw.with_row_index(ROW, offset=1)
         if table.malformed_rows:
             raw = raw.filter(~pl.col(ROW).is_in(table.malformed_rows))
@@ -186,8 +188,9 @@ def _check_types(roles: Sequence[Role], types: pl.Schema, formats: TimeFormat, f
     for role in roles:
         dtype = types[_raw(role)]
         is_number = dtype.is_numeric() or dtype == pl.Boolean
+        is_whole = dtype.is_integer() or (isinstance(dtype, pl.Decimal) and dtype.scale == 0)
         fits, wanted = {
-            Kind.ID: (dtype.is_integer(), "text or whole numbers"),
+            Kind.ID: (is_whole, "text or whole numbers"),
             Kind.TIME: (isinstance(dtype, pl.Date | pl.Datetime), "times"),
             Kind.NUMBER: (is_number, "numbers"),
             Kind.SUM: (is_number, "numbers"),

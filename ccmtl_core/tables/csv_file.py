@@ -63,6 +63,8 @@ def open_csv(path: Path, wanted: Collection[str], faults: FaultList) -> Table:
     head = data[:MAX_HEADER_BYTES].tobytes().decode("utf-8", "ignore")
     header = _header(head, len(data), faults)
     refuse_other_formats(head, header, wanted, len(data), faults)
+    if len(data) > MAX_HEADER_BYTES:
+        refuse_without_line_breaks(head, len(data), faults)
     refuse_too_many(header, faults)
     structure = scan_csv(data, len(header))
     _report(structure, header, faults)

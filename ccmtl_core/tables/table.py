@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -55,5 +56,7 @@ def refusing_unreadable(unreadable: tuple[str, str], faults: FaultList) -> Itera
     try:
         with naming_system_errors():
             yield
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # which damaged offsets lead to
+            raise
         raise faults.refusal_for(*unreadable) from error

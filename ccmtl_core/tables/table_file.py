@@ -27,6 +27,7 @@ class Format(Enum):
 
     PARQUET = b"PAR1"
     ARROW = b"ARROW1"
+    ARROW_STREAM = b"\xff\xff\xff\xff"
     GZIP = b"\x1f\x8b"
     ZSTD = b"\x28\xb5\x2f\xfd"
     ZIP = b"PK\x03\x04"
@@ -36,6 +37,7 @@ class Format(Enum):
 
 
 WORDS = {
+    Format.ARROW_STREAM: "an Arrow stream: save it as Parquet",
     Format.ZIP: "a zip archive or an Excel workbook: take out the CSV file, or save the sheet as CSV",
     Format.UTF_16_LITTLE: "UTF-16 text: save it as UTF-8",
     Format.UTF_16_BIG: "UTF-16 text: save it as UTF-8",
@@ -45,6 +47,10 @@ _DECODERS: dict[Format, Callable[[], GzipDecoder | ZstdDecoder]] = {
     Format.GZIP: GzipDecoder,
     Format.ZSTD: ZstdDecoder,
 }
+_SCANS: dict[Format, Callable[..., pl.LazyFrame]] = {
+    Format.PARQUET: pl.scan_parquet,
+    Format.ARROW: pl.scan_ipc,
+}
 
 
 def format_of(path: Path, faults: FaultList) -> Format:
@@ -52,15 +58,19 @@ def format_of(path: Path, faults: FaultList) -> Format:
 
     Returns
     -------
-    DataFrame
+    Format
+        CSV where nothing else is known.
 
     Raises
     ------
     TableError
-        If it is empty.
+        If it is empty, or no file that can be read twice.
     OSError
         If it cannot be opened.
     """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        message = "this is a pipe or a device, and a table is read more than once: write it to a file first"
+        raise faults.refusal_for("no_file", message)
     with path.open("rb") as file:
         head = file.read(max(len(known.value) for known in Format))
     if not head:
@@ -96,39 +106,43 @@ def open_table(path: Path, wanted: Collection[str], faults: FaultList) -> Iterat
     found = format_of(path, faults)
     if found in WORDS:
         raise faults.refusal_for("not_csv", f"the file is not CSV but {WORDS[found]}")
-    if found is Format.PARQUET:
-        _refuse_cut_off(path, faults)
-        yield _open_typed(path, pl.scan_parquet, "Parquet", faults)
-    elif found is Format.ARROW:
-        yield _open_typed(path, pl.scan_ipc, "Arrow", faults)
+    if found in _SCANS:
+        yield _open_typed(path, found, faults)
     elif found in _DECODERS:
         with tempfile.TemporaryDirectory() as folder:
             plain = Path(folder) / "table.csv"
             _decompress(path, plain, found, faults)
-            format_of(plain, faults)
+            inside = format_of(plain, faults)
+            if inside is not Format.CSV:
+                words = WORDS.get(inside, f"{inside.name.lower()}: decompress the file first")
+                message = f"the file is {found.name.lower()}, and in it is not CSV but {words}"
+                raise faults.refusal_for("not_csv", message)
             yield open_csv(plain, wanted, faults)
     else:
         yield open_csv(path, wanted, faults)
 
 
-def _refuse_cut_off(path: Path, faults: FaultList) -> None:
+def _refuse_cut_off(path: Path, found: Format, faults: FaultList) -> None:
+    """Refuse a file without the bytes at its end that it has at its beginning."""
+    ends = found.value
     with path.open("rb") as file:
-        file.seek(-4, os.SEEK_END)
-        if file.read() != Format.PARQUET.value:
-            message = "the Parquet file was cut off: its end is missing"
-            raise faults.refusal_for("not_parquet", message)
+        file.seek(-len(ends), os.SEEK_END)
+        if file.read() != ends:
+            message = f"the {found.name.title()} file was cut off: its end is missing"
+            raise faults.refusal_for(f"not_{found.name.lower()}", message)
 
 
-def _open_typed(path: Path, scan: Callable[..., pl.LazyFrame], kind: str, faults: FaultList) -> Table:
+def _open_typed(path: Path, found: Format, faults: FaultList) -> Table:
+    _refuse_cut_off(path, found, faults)
     # Fixed offsets such as +05:30, as pandas writes them, are no zones to polars, which otherwise ends the
     # process's thread over a column that may not even be asked for. `cells` reads them.
     os.environ.setdefault("POLARS_IGNORE_TIMEZONE_PARSE_ERROR", "1")
     unreadable = (
-        f"not_{kind.lower()}",
-        f"the {kind} file cannot be read: it was cut off, or its bytes were changed",
+        f"not_{found.name.lower()}",
+        f"the {found.name.title()} file cannot be read: it was cut off, or its bytes were changed",
     )
     with refusing_unreadable(unreadable, faults):
-        rows = scan(path, glob=False, hive_partitioning=False)
+        rows = _SCANS[found](path, glob=False, hive_partitioning=False)
         try:
             names = tuple(rows.collect_schema().names())
         except DuplicateError as error:

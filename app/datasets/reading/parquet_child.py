@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
+from polars.selectors import by_name
 
 OUT_OF_MEMORY = 3
 """The exit code of a process that ends itself above its limit of memory."""
@@ -24,7 +25,7 @@ def main() -> None:
     with suppress(OSError):  # when the machine's memory runs out, the kernel should end this process first
         Path("/proc/self/oom_score_adj").write_text("1000")
     threading.Thread(target=_end_above, args=(int(limit),), daemon=True).start()
-    pl.scan_parquet(path, glob=False, hive_partitioning=False).select(columns).collect()
+    pl.scan_parquet(path, glob=False, hive_partitioning=False).select(by_name(columns)).collect()
 
 
 def _end_above(limit: int) -> None:

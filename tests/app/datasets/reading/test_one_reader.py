@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import io
+import os
 import re
 import subprocess
 from collections.abc import Callable
@@ -34,6 +35,12 @@ def parquet(**columns: Any) -> bytes:
     pl.DataFrame({"store": ["001", "002"], "sold": [3, 4], "price": [1.5, 2.0], **columns}).write_parquet(
         file
     )
+    return file.getvalue()
+
+
+def arrow_stream() -> bytes:
+    file = io.BytesIO()
+    pl.read_parquet(parquet()).write_ipc_stream(file)
     return file.getvalue()
 
 
@@ -82,6 +89,8 @@ BAD = {
     "JSON": '[{"store": "001"}]\n',
     "lone carriage returns": GOOD.replace("\n", "\r"),
     "Parquet cut off": parquet()[:-3],
+    "Arrow in a stream": arrow_stream(),
+    "a header of a megabyte": ",".join(["store,sold,price", *(f"{i:0255}" for i in range(5000))]) + "\n1,2\n",
     "Parquet with changed bytes": b"PAR1" + b"\xff" * 20 + b"PAR1",
     "Parquet with two columns of a name": twice_named(),
     "Parquet of other types": parquet(store=[1.5, 2.5], price=[[1.0], [2.0]]),
@@ -92,6 +101,7 @@ BAD = {
 CODES = {
     "a stray comma": "csv_field_count",
     "spaces after commas": "spaces_after_commas",
+    "a header of a megabyte": "no_line_breaks",
     "integers beyond 2**53": "inexact_number",
     "Parquet with two columns of a name": "repeated_column",
     "Parquet of integers beyond 2**53": "inexact_number",
@@ -105,6 +115,7 @@ FINE = {
     "Parquet": parquet(),
     "Parquet with categories": parquet(store=pl.Series(["001", "002"], dtype=pl.Categorical())),
     "Parquet with numbers as text": parquet(sold=["3", "4"]),
+    "Parquet with numbers as decimals": parquet(sold=pl.Series([3, 4]).cast(pl.Decimal(38, 2))),
     **{f"Parquet with a column of {zone}": zoned(zone) for zone in ("+05:30", "+05:45", "-03:30", "Mars/X")},
 }
 
@@ -162,6 +173,40 @@ def test_truth_values_are_zero_and_one_everywhere(shop: Shop, tmp_path: Path, ki
     np.testing.assert_array_equal(statistics_from_files(tmp_path / "sales", **NAMES).xty, [[3], [0]])
 
 
+@pytest.mark.parametrize("name", ["*", "^s.*$", "^$", "0", "row", "faulty", "raw_y"])
+def test_a_column_may_have_any_name(shop: Shop, tmp_path: Path, name: str) -> None:
+    """Also one that is a pattern of names to the library that reads Parquet."""
+    dataset = shop.regression([name], unique_id="store", y="sold")
+    for content in (parquet(**{name: [5.0, 6.0]}), f"store,sold,{name}\n001,3,5\n002,4,6\n".encode()):
+        shop.accepted(dataset, content, media_type(content))
+        (tmp_path / "sales").write_bytes(content)
+        assert read_task_dataset(tmp_path / "sales", **NAMES | {"features": [name]}).X.tolist() == [[5], [6]]
+
+
+def test_decimals_without_a_fraction_may_be_ids(shop: Shop) -> None:
+    """As databases write whole numbers of any length."""
+    dataset = shop.regression(["price"], unique_id="store", y="sold")
+    problem = shop.refused(dataset, parquet(store=pl.Series([1.0, 2.0]).cast(pl.Decimal(38, 1))), PARQUET)
+    assert problem["errors"][0]["code"] == "wrong_type"
+    content = parquet(store=pl.Series(["4006381333931000000001", "2"]).cast(pl.Decimal(38, 0)))
+    assert shop.accepted(dataset, content, PARQUET)["series"] == 2
+
+
+@pytest.mark.parametrize(
+    "content", [b"ARROW1", b"ARROW1\0\0ARROW1", b"ARROW1\0\0", b"ARROW1" + b"\x7f" * 20 + b"ARROW1"]
+)
+def test_an_arrow_file_that_was_cut_off_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "sales").write_bytes(content)
+    with pytest.raises(TableError, match=r"Arrow file .*cut off"):
+        read_task_dataset(tmp_path / "sales", **NAMES)
+
+
+def test_a_pipe_is_not_read_half(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(TableError, match="pipe: this is a pipe or a device"):
+        read_task_dataset(tmp_path / "pipe", **NAMES)
+
+
 STATISTICS = (
     "task_id,features,n_samples,n_null,gram_1_1,xty_1,yty,x_sum_1,y_sum\n"
     'a,"[""x""]",2,0,5,3,2,3,2\nb,"[""x""]",1,0,4,2,1,2,1\n'
@@ -207,6 +252,14 @@ def test_compressed_csv_is_checked_as_plain_csv_is(tmp_path: Path, pack: str) ->
     path.write_bytes(packed(str(BAD["a stray comma"])))
     with pytest.raises(TableError, match="row 2: the row has 4 fields, the header 3"):
         statistics_from_files(path, **NAMES)
+    for content, words in {
+        parquet(): "parquet: decompress the file first",
+        packed(GOOD): f"{pack}: decompress the file first",
+        GOOD.encode("utf-16"): "UTF-16 text: save it as UTF-8",
+    }.items():
+        path.write_bytes({"gzip": gzip.compress, "zstd": zstandard.compress}[pack](content))
+        with pytest.raises(TableError, match=f"the file is {pack}, and in it is not CSV but {words}"):
+            read_task_dataset(path, **NAMES)
     path.write_bytes(packed(GOOD)[:-4])
     with pytest.raises(TableError, match=f"begins as {pack} and cannot be decompressed"):
         statistics_from_files(path, **NAMES)
