@@ -133,6 +133,8 @@ def main() -> None:
 
 def _abandon_output() -> None:
     """Let what is left in the buffer of standard output go where there is always room."""
+    if sys.stdout is None:  # it was closed from the beginning
+        return
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -24,7 +24,7 @@ from rich.progress import Progress as ProgressBar
 
 from app.commands.fit_data import Every, Fill, FitData, Source
 from app.commands.strength_option import Strength
-from app.commands.unusable import UNUSABLE, explaining
+from app.commands.unusable import UNUSABLE, explaining, print_answer
 from app.reports import described, in_words, rival_notes
 from ccmtl_core import (
     FitResult,
@@ -199,9 +199,9 @@ def fit_command(
     rivals = rival_notes(choices, {}, report, of_series=source.lags is not None)
     summary["notes"] = [*_of_ids(result), *rivals, *summary["notes"]]
     if as_json:
-        typer.echo(json.dumps(summary, ensure_ascii=False, allow_nan=False))
+        print_answer(json.dumps(summary, ensure_ascii=False, allow_nan=False))
     else:
-        typer.echo(_table(summary))
+        print_answer(_table(summary))
     if result.report.status is not SolveStatus.CONVERGED:
         messages.print(result.report.advice, style="yellow", markup=False, soft_wrap=True)
         raise typer.Exit(ExitCode.NOT_REACHED)

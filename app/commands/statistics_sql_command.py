@@ -8,6 +8,7 @@ import typer
 
 from app.commands.name_list import listed
 from app.commands.statistics_sql import Dialect, statistics_sql
+from app.commands.unusable import print_answer
 from ccmtl_core import ParameterError
 
 Table = Annotated[str, typer.Option(metavar="NAME", help="Table, as in shop.sales; capitals count.")]
@@ -53,4 +54,4 @@ def statistics_sql_command(
     except ParameterError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
-    typer.echo(query)
+    print_answer(query)

@@ -1,7 +1,10 @@
-"""End a command that cannot use a file, its data or an argument: say why, and exit with code 1."""
+"""Print what a command was asked for, or say why it cannot use a file, its data or an argument."""
 
 from __future__ import annotations
 
+import errno
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,9 +27,22 @@ def explaining(messages: Console) -> Iterator[None]:
         fault = f"There is no file {error.filename}; this runs in {Path.cwd()}: give the file's full path"
     except IsADirectoryError as error:
         fault = f"{error.filename} is a folder; give one file, with the rows of all files in it"
-    except (CCMTLError, OSError) as error:
+    except (CCMTLError, OSError, MemoryError) as error:
         fault = str(error)
     else:
         return
     messages.print(fault, style="red", markup=False, soft_wrap=True)
     raise typer.Exit(UNUSABLE)
+
+
+def print_answer(text: str) -> None:
+    """Print to standard output, as UTF-8 whatever the locale.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written, or is closed.
+    """
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    typer.echo(text.encode("utf-8", "surrogateescape"), nl=not text.endswith("\n"))

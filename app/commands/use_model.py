@@ -5,6 +5,7 @@ Standard output carries CSV alone; messages go to standard error.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,7 @@ import polars as pl
 import typer
 from rich.console import Console
 
-from app.commands.unusable import explaining
+from app.commands.unusable import explaining, print_answer
 from ccmtl_core import CCMTLModel, DataError, ParameterError
 from ccmtl_core.base.display import quoted
 from ccmtl_core.base.file_path import whole_file
@@ -38,6 +39,8 @@ Horizon = Annotated[
 Output = Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Write here, not to standard output.")]
 
 MAX_NAMED = 5
+SERIES_KEYS = {"frequency", "fill", "ds_format"}
+"""What a model of series tells of its file."""
 
 
 def predict_command(model: Model, file: Samples, task: Task, output: Output = None) -> None:
@@ -48,12 +51,14 @@ def predict_command(model: Model, file: Samples, task: Task, output: Output = No
 
     Exit codes: 0 all rows are predicted; 1 a file, a cell or a task cannot be used, and nothing is written.
     """
-    with explaining(Console(stderr=True, highlight=False)):
+    messages = Console(stderr=True, highlight=False)
+    with explaining(messages):
         fitted = CCMTLModel.load(model)
         numbers = [Role(f"x_{i}", name, Kind.NUMBER) for i, name in enumerate(fitted.feature_names)]
         frame = read_columns(file, [Role("unique_id", task, Kind.ID), *numbers])
         X, ids = frame.select(role.name for role in numbers).to_numpy(), frame["unique_id"]
-        _write(pl.DataFrame({"task": ids, "yhat": fitted.predict(X, ids.to_list())}), output)
+        predictions = pl.DataFrame({"task": ids, "yhat": fitted.predict(X, ids.to_list())})
+    _write(predictions, output, messages)
 
 
 def forecast_command(
@@ -77,7 +82,7 @@ def forecast_command(
     with explaining(messages):
         fitted = CCMTLModel.load(model)
         series = fitted.metadata.get("series")
-        if series is None:
+        if not (isinstance(series, Mapping) and series.keys() >= SERIES_KEYS):
             raise ParameterError(f"{model} is no model of series; ccmtl fit --lags makes them")
         panel = read_series(
             file, series["frequency"], unique_id=task, ds=time, y=target, ds_format=series["ds_format"]
@@ -90,7 +95,7 @@ def forecast_command(
                 messages.print(_left_out(ids, reason), style="yellow", markup=False, soft_wrap=True)
         if not len(forecasts):
             raise DataError("no series of the file can be forecast")
-        _write(forecasts, output)
+    _write(forecasts, output, messages)
 
 
 def _forecasts(
@@ -127,10 +132,10 @@ def _left_out(ids: list[str], reason: str) -> str:
     return f"No forecast for {len(ids):,} series {reason}: {named}"
 
 
-def _write(table: pl.DataFrame, output: Path | None) -> None:
+def _write(table: pl.DataFrame, output: Path | None, messages: Console) -> None:
     """Write CSV; a file all of it or nothing."""
     if output is None:
-        typer.echo(table.write_csv(), nl=False)
+        print_answer(table.write_csv())
         return
-    with whole_file(output) as file:
+    with explaining(messages), whole_file(output) as file:
         table.write_csv(file)

@@ -96,11 +96,32 @@ def test_no_forecast_at_all_is_an_error(shop: Path) -> None:
     assert "no series of the file can be forecast" in done.stderr
 
 
-def test_a_model_of_samples_forecasts_no_series(stores: Path) -> None:
+@pytest.mark.parametrize("metadata", [{}, {"series": "daily"}, {"series": {"frequency": "D"}}])
+def test_a_model_of_samples_forecasts_no_series(stores: Path, metadata: dict[str, object]) -> None:
+    CCMTLModel([[1.0]], ("001",), ("x",), metadata).save(stores / "m.npz")
     (stores / "sold.csv").write_text("unique_id,ds,y\n001,2024-01-03,7\n")
     done = run("forecast", stores / "m.npz", stores / "sold.csv", "--horizon", 1)
     assert done.exit_code == 1
     assert "ccmtl fit --lags" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("into", "said"), [("> /dev/full", "No space left on device"), (">&-", "Bad file descriptor")]
+)
+def test_an_answer_that_cannot_be_printed_is_an_error(stores: Path, into: str, said: str) -> None:
+    (stores / "rows.csv").write_text("promotion,store,price\n1,002,5\n")
+    files = f"'{stores / 'm.npz'}' '{stores / 'rows.csv'}'"
+    line = f"{sys.executable} -m app.commands.cli predict {files} --task store {into}"
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.returncode, done.stderr) == (1, f"Standard output cannot be written: {said}\n")
+
+
+def test_answers_are_utf_8_whatever_the_locale(stores: Path) -> None:
+    CCMTLModel([[1.0]], ("Café",), ("price",)).save(stores / "m.npz")
+    (stores / "rows.csv").write_text("store,price\nCafé,5\n", encoding="utf-8")
+    arguments = ["predict", str(stores / "m.npz"), str(stores / "rows.csv"), "--task", "store"]
+    done = CliRunner(charset="ascii").invoke(cli, arguments)
+    assert (done.exit_code, done.stdout_bytes.decode()) == (0, "task,yhat\nCafé,5.0\n")
 
 
 def test_a_file_that_is_not_there_is_named(stores: Path) -> None:
