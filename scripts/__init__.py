@@ -1,0 +1,1 @@
+"""Programs for those who work on this repository; the Makefile runs them."""
