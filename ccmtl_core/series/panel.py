@@ -280,8 +280,11 @@ def _check_columns(frame: pl.DataFrame) -> None:
     if not schema["y"].is_numeric():
         faults.append(f"column 'y' must hold numbers, not {schema['y']}")
     for name in _COLUMNS:
-        nulls = frame[name].is_null().arg_true()
-        if len(nulls):
-            missing = counted(len(nulls), "missing value")
-            faults.append(f"column {name!r} has {missing}, the first in row {nulls[0] + 1}")
+        column = frame[name]
+        missing = (
+            column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
+        ).arg_true()
+        if len(missing):
+            number = counted(len(missing), "missing value")
+            faults.append(f"column {name!r} has {number}, the first in row {missing[0] + 1}")
     refuse(faults)

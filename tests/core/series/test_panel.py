@@ -138,7 +138,8 @@ def test_unknown_policies_are_refused(method: str, start: Any) -> None:
         ("unique_id", ["a", None], "column 'unique_id' has 1 missing value, the first in row 2"),
         ("y", [None, None], "column 'y' must hold numbers, not Null"),
         ("y", [None, 1.0], "column 'y' has 1 missing value, the first in row 1"),
-        ("y", [1.0, float("nan")], "the value is nan"),
+        ("y", [1.0, float("nan")], "column 'y' has 1 missing value, the first in row 2"),
+        ("y", [1.0, float("inf")], "series 'a', period 2000-01-02T00:00:00: the value is inf"),
     ],
 )
 def test_unusable_columns_are_refused(column: str, values: list[object], message: str) -> None:
@@ -203,6 +204,7 @@ def test_times_of_pandas_with_a_zone_keep_local_days_and_utc_hours(frequency: st
             "'ds' has 1 missing value, the first in row 2",
         ),
         ("y", np.array([1, NA], dtype=object), "y, row 2: <NA> is not a real number"),
+        ("y", np.array([1.0, np.nan]), "'y' has 1 missing value, the first in row 2"),  # Int64 with NA too
     ],
 )
 def test_missing_values_of_pandas_are_named_by_row(column: str, values: object, message: str) -> None:
