@@ -4,12 +4,13 @@ from ccmtl_core.forecasting.direct_rows import (
     DirectRows,
     direct_rows,
     direct_statistics,
-    latest_rows,
-    latest_tails,
     rolling_origins,
-    series_scale,
 )
 from ccmtl_core.forecasting.features import RowFeatures
+from ccmtl_core.forecasting.forecast_model import ForecastModel
+from ccmtl_core.forecasting.forecaster import fit_forecaster
+from ccmtl_core.forecasting.latest_rows import latest_rows, latest_tails
+from ccmtl_core.forecasting.row_maker import series_scale
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.lags import (
     LaggedPanel,
@@ -25,12 +26,14 @@ from ccmtl_core.series.series_file import read_series
 __all__ = [
     "MAX_DENSE_ROWS",
     "DirectRows",
+    "ForecastModel",
     "Frequency",
     "LaggedPanel",
     "RowFeatures",
     "SeriesPanel",
     "direct_rows",
     "direct_statistics",
+    "fit_forecaster",
     "lag_dataset",
     "latest_lags",
     "latest_rows",

@@ -26,7 +26,7 @@ from ccmtl_core.base.file_path import checked_path, whole_file
 from ccmtl_core.base.types import FloatArray
 
 FORMAT = "ccmtl-model/2"
-_WITHOUT_INTERCEPT = "ccmtl-model/1"
+_FORMATS = {FORMAT: {"weights": 2, "intercept": 1}, "ccmtl-model/1": {"weights": 2}}
 _DAMAGED = (zipfile.BadZipFile, struct.error, ValueError, KeyError, EOFError, OSError, RuntimeError)
 """The errors that reading a damaged archive can raise."""
 
@@ -35,33 +35,55 @@ def write_model_file(
     path: str | Path, weights: FloatArray, intercept: FloatArray, header: Mapping[str, Any]
 ) -> None:
     """Write weights, intercept and header; after a failure there is no partial file."""
-    body, added = (np.ascontiguousarray(values, dtype="<f8") for values in (weights, intercept))
-    text = json.dumps({"format": FORMAT, **header}, allow_nan=False).encode("ascii")
-    head, digest = (np.frombuffer(part, dtype=np.uint8) for part in (text, _digest(text, body, added)))
-    with whole_file(path) as stream:
-        np.savez(stream, allow_pickle=False, weights=body, intercept=added, header=head, digest=digest)
+    write_arrays(path, FORMAT, {"weights": weights, "intercept": intercept}, header)
 
 
 def read_model_file(path: str | Path) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
     """Read weights (T, P), intercept (T,) and header; a damaged file is a ModelFileError."""
+    arrays, header = read_arrays(path, _FORMATS)
+    weights = arrays["weights"]
+    return weights, arrays.get("intercept", np.zeros(len(weights))), header
+
+
+def write_arrays(
+    path: str | Path, name: str, arrays: Mapping[str, FloatArray], header: Mapping[str, Any]
+) -> None:
+    """Write arrays and a header as a file of the format of this name."""
+    bodies = {key: np.ascontiguousarray(values, dtype="<f8") for key, values in arrays.items()}
+    text = json.dumps({"format": name, **header}, allow_nan=False).encode("ascii")
+    parts = text, _digest(text, *bodies.values())
+    head, digest = (np.frombuffer(part, dtype=np.uint8) for part in parts)
+    with whole_file(path) as stream:
+        np.savez(stream, allow_pickle=False, **bodies, header=head, digest=digest)
+
+
+def read_arrays(
+    path: str | Path, formats: Mapping[str, Mapping[str, int]]
+) -> tuple[dict[str, FloatArray], dict[str, Any]]:
+    """Read arrays and header of a file in one of the formats, newest first, each with the axes of its arrays.
+
+    Raises
+    ------
+    ModelFileError
+        A damaged file, or one of another format.
+    """
     content = io.BytesIO(checked_path(path).read_bytes())
+    newest = next(iter(formats))
     try:
         with zipfile.ZipFile(content) as archive:
-            arrays = [_read_array(archive, "weights", "<f8", 2)]
-            if "intercept.npy" in archive.namelist():
-                arrays.append(_read_array(archive, "intercept", "<f8", 1))
+            there = {name.removesuffix(".npy") for name in archive.namelist()}
+            found = next((name for name, axes in formats.items() if axes.keys() <= there), newest)
+            arrays = {n: _read_array(archive, n, "<f8", ndim) for n, ndim in formats[found].items()}
             text = _read_array(archive, "header", "|u1", 1).tobytes()
             digest = _read_array(archive, "digest", "|u1", 1).tobytes()
         header = json.loads(text)
     except _DAMAGED as error:
         raise ModelFileError(f"{path} is damaged or not a model file: {error}") from error
-    if digest != _digest(text, *arrays):
+    if digest != _digest(text, *arrays.values()):
         raise ModelFileError(f"{path} is damaged: its digest does not match")
-    expected = FORMAT if len(arrays) == 2 else _WITHOUT_INTERCEPT
-    if not isinstance(header, dict) or header.get("format") != expected:
-        raise ModelFileError(f"{path} is not a model file of the format {FORMAT!r}")
-    weights, *given = arrays
-    return weights, given[0] if given else np.zeros(len(weights)), header
+    if not isinstance(header, dict) or header.get("format") != found:
+        raise ModelFileError(f"{path} is not a model file of the format {newest!r}")
+    return arrays, header
 
 
 def _read_array(archive: zipfile.ZipFile, name: str, dtype: str, ndim: int) -> NDArray[Any]:

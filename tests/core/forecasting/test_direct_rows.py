@@ -145,7 +145,7 @@ def test_rows_and_statistics_do_not_depend_on_how_the_work_is_cut(
     panel = panel_of(*(rng.normal(size=n).tolist() for n in (40, 7, 23, 40)))
     features = RowFeatures(windows=(1, 5), seasons=((7, 1),), calendar=("day_of_week",))
     whole, blocks = direct_rows(panel, features, 3), direct_statistics(panel, features, 3)
-    monkeypatch.setattr(import_module("ccmtl_core.forecasting.direct_rows"), "CHUNK", chunk)
+    monkeypatch.setattr(import_module("ccmtl_core.forecasting.row_maker"), "CHUNK", chunk)
     cut, parts = direct_rows(panel, features, 3), direct_statistics(panel, features, 3)
     assert (cut.dataset.X == whole.dataset.X).all()
     assert (cut.target_period == whole.target_period).all()

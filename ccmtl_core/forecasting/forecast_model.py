@@ -1,0 +1,337 @@
+"""The fitted forecaster: a linear model of the rows of each series, and what dates and scales forecasts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ccmtl_core.base.arguments import check_integer
+from ccmtl_core.base.arrays import as_integers, as_shape, frozen
+from ccmtl_core.base.display import counted, named, shown
+from ccmtl_core.base.exceptions import DataError, ModelFileError, ParameterError
+from ccmtl_core.base.frozen_value import FrozenValue
+from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
+from ccmtl_core.forecasting.features import RowFeatures
+from ccmtl_core.forecasting.latest_rows import latest_rows, latest_tails
+from ccmtl_core.forecasting.row_maker import MAX_HORIZON, check_panel, checked_scale, constant_values
+from ccmtl_core.model.ccmtl_model import CCMTLModel, predict_rows
+from ccmtl_core.model.model_file import read_arrays, write_arrays
+from ccmtl_core.series.calendar import Frequency
+from ccmtl_core.series.panel import SeriesPanel
+
+_FORMATS = {"ccmtl-forecast/1": {"weights": 2, "intercept": 1, "series": 2, "tail": 2, "residuals": 3}}
+_ROUNDING = 1e-12
+"""Of the sizes of what is added: their sum is no nearer to the forecast."""
+_NUMBERS = 2**22
+"""Numbers in the rows of the forecasts that are made at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class ForecastModel(FrozenValue):
+    """Forecasts T series ``horizon`` periods ahead of the values that it was fitted to, or of newer ones.
+
+    Parameters
+    ----------
+    model : CCMTLModel
+        Weights of the features, for values in units of ``scale``; its tasks are the series.
+    features : RowFeatures
+        P features.
+    horizon : int
+        Steps that it was fitted to.
+    frequency : Frequency
+        What a period is.
+    scale : (T,) float64
+        The unit of each series.
+    nonnegative : (T,) bool
+        Whether forecasts end at zero, as no value was negative.
+    constant : (T,) float64
+        The value of a series that never changed, which is its forecast; NaN for others.
+    tail : (T, R) float64
+        Newest values, newest last; NaN where not known.
+    last_period : (T,) int64
+        The period of the newest value.
+    residuals : (T, N, horizon) float64
+        Value less forecast in units of ``scale`` on rolling origins, by target and step; NaN where none.
+    report : mapping
+        What was tried and chosen, as JSON can hold it.
+
+    Raises
+    ------
+    DataError
+        Shapes that do not fit.
+    """
+
+    model: CCMTLModel
+    features: RowFeatures
+    horizon: int
+    frequency: Frequency
+    scale: FloatArray
+    nonnegative: BoolArray
+    constant: FloatArray
+    tail: FloatArray
+    last_period: IntArray
+    residuals: FloatArray
+    report: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        T = len(self.model.task_ids)
+        if self.model.feature_names != self.features.names:
+            raise DataError(f"the model's features must be {', '.join(self.features.names)}")
+        check_integer(self.horizon, "horizon", 1, MAX_HORIZON)
+        N = np.shape(self.residuals)[1]
+        checked = {
+            "frequency": Frequency(self.frequency),
+            "scale": checked_scale(self.scale, T),
+            "nonnegative": frozen(np.asarray(self.nonnegative, dtype=np.bool_)),
+            "constant": as_shape(self.constant, (T,), "constant"),
+            "tail": as_shape(self.tail, (T, np.shape(self.tail)[-1]), "tail"),
+            "last_period": frozen(as_integers(self.last_period, "last_period")),
+            "residuals": as_shape(self.residuals, (T, N, self.horizon), "residuals"),
+            "report": MappingProxyType(json.loads(json.dumps(dict(self.report), allow_nan=False))),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        for name in ("nonnegative", "last_period"):
+            if getattr(self, name).shape != (T,):
+                raise DataError(f"{name} must be ({T},); got {getattr(self, name).shape}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "report": dict(self.report)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({**state, "report": MappingProxyType(state["report"])})
+
+    def __repr__(self) -> str:
+        ahead = f"{counted(self.horizon, 'period')} ahead, frequency {self.frequency.value}"
+        return shown(self, f"{len(self.unique_ids):,} series", named(self.features.names, "feature"), ahead)
+
+    @property
+    def unique_ids(self) -> tuple[str, ...]:
+        """Ids of the T series."""
+        return self.model.task_ids
+
+    def forecast(
+        self,
+        h: int | None = None,
+        *,
+        panel: SeriesPanel | None = None,
+        unique_ids: Sequence[str] | None = None,
+    ) -> pl.DataFrame:
+        """Forecast each series from its newest value on.
+
+        Parameters
+        ----------
+        h : int, optional
+            Periods; by default the horizon. Those beyond it feed on the forecasts before them.
+        panel : SeriesPanel, optional
+            Newer values to forecast from, of all or some of the series; by default those of the fit. Nothing
+            is fitted again.
+        unique_ids : sequence of str, optional
+            Series to forecast, in this order; by default all.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``unique_id``, ``ds`` (the date of the period; hours as times in UTC) and ``yhat``. A
+            series without any value has no rows.
+
+        Raises
+        ------
+        UnknownTaskError
+            A series that it was not fitted to.
+        ParameterError, DataError
+            Arguments out of their range, or a panel of another frequency.
+        """
+        start = self._start(panel, unique_ids)
+        h = self._checked_steps(h)
+        return self._dated(start, h).with_columns(yhat=self._values(start, h).ravel()).drop_nans("yhat")
+
+    def point_forecasts(
+        self,
+        h: int | None = None,
+        *,
+        panel: SeriesPanel | None = None,
+        unique_ids: Sequence[str] | None = None,
+    ) -> FloatArray:
+        """Return the values of :meth:`forecast` as an array (n, h); NaN for a series without any value."""
+        return self._values(self._start(panel, unique_ids), self._checked_steps(h))
+
+    def contributions(
+        self,
+        h: int | None = None,
+        *,
+        panel: SeriesPanel | None = None,
+        unique_ids: Sequence[str] | None = None,
+    ) -> pl.DataFrame:
+        """Return what each feature adds to each forecast.
+
+        Parameters
+        ----------
+        h, panel, unique_ids
+            As in :meth:`forecast`.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``unique_id``, ``ds``, ``yhat``, one for each feature, ``intercept``, and ``adjustment``:
+            what leads from their sum to ``yhat`` where that ends at zero, or is the constant of a series.
+        """
+        start = self._start(panel, unique_ids)
+        h = self._checked_steps(h)
+        n, names = len(start.rows), self.features.names
+        parts = np.empty((n, h, len(names)))
+        yhat, done = np.empty((n, h)), 0
+        unit = np.where(np.isnan(start.constant), self.scale[start.rows], 0.0)
+        for X, forecast in self._walk(start, h):
+            ahead = slice(done, done + X.shape[1])
+            parts[:, ahead] = X * (self.model.weights[start.rows] * unit[:, None])[:, None, :]
+            yhat[:, ahead], done = forecast, ahead.stop
+        intercept = np.repeat(self.model.intercept[start.rows] * unit, h)
+        columns = {name: parts[:, :, p].ravel() for p, name in enumerate(names)}
+        each = parts.reshape(n * h, -1)
+        adjustment = yhat.ravel() - each.sum(axis=1) - intercept
+        adjustment[np.abs(adjustment) <= _ROUNDING * (np.abs(each).sum(axis=1) + np.abs(intercept))] = 0.0
+        frame = self._dated(start, h).with_columns(yhat=yhat.ravel())
+        return frame.with_columns(
+            **{name: pl.Series(values) for name, values in columns.items()},
+            intercept=pl.Series(intercept),
+            adjustment=pl.Series(adjustment),
+        ).drop_nans("yhat")
+
+    def save(self, path: str | Path) -> None:
+        """Write it to one ``.npz`` file without pickle, whole or not at all.
+
+        Raises
+        ------
+        ParameterError
+            The path is a folder, a pipe or a device, or its folder does not exist.
+        OSError
+            The file cannot be written.
+        """
+        series = np.stack([self.scale, self.nonnegative, self.constant, self.last_period.astype(np.float64)])
+        arrays = {
+            "weights": self.model.weights,
+            "intercept": self.model.intercept,
+            "series": series,
+            "tail": self.tail,
+            "residuals": self.residuals,
+        }
+        header = {
+            "unique_ids": self.unique_ids,
+            "metadata": dict(self.model.metadata),
+            "features": self.features.to_dict(),
+            "horizon": self.horizon,
+            "frequency": self.frequency.value,
+            "report": dict(self.report),
+        }
+        write_arrays(path, next(iter(_FORMATS)), arrays, header)
+
+    @classmethod
+    def load(cls, path: str | Path) -> ForecastModel:
+        """Read a file that :meth:`save` wrote; nothing in it can run code.
+
+        Raises
+        ------
+        ModelFileError
+            The file is damaged or is not one of a forecaster.
+        ParameterError
+            The path is not a path.
+        OSError
+            The file cannot be read.
+        """
+        arrays, header = read_arrays(path, _FORMATS)
+        try:
+            features = RowFeatures.from_dict(header["features"])
+            ids, metadata = header["unique_ids"], header["metadata"]
+            model = CCMTLModel(arrays["weights"], ids, features.names, metadata, arrays["intercept"])
+            scale, nonnegative, constant, last = arrays["series"]
+            return cls(
+                model, features, header["horizon"], header["frequency"], scale, nonnegative != 0.0, constant,
+                arrays["tail"], last.astype(np.int64), arrays["residuals"], header["report"],
+            )  # fmt: skip
+        except (DataError, ParameterError, KeyError, TypeError, ValueError) as error:
+            raise ModelFileError(f"{path} does not hold a whole forecaster: {error}") from error
+
+    def _checked_steps(self, h: int | None) -> int:
+        if h is None:
+            return self.horizon
+        check_integer(h, "h", 1, MAX_HORIZON)
+        return int(h)
+
+    def _start(self, panel: SeriesPanel | None, unique_ids: Sequence[str] | None) -> _Start:
+        """Where the forecasts of the series asked for begin."""
+        rows = None if unique_ids is None else self.model.rows(unique_ids)
+        if panel is None:
+            rows = np.arange(len(self.unique_ids)) if rows is None else rows
+            return _Start(rows, self.tail[rows], self.last_period[rows], self.constant[rows])
+        if check_panel(panel).frequency is not self.frequency:
+            raise DataError(
+                f"the panel's frequency is {panel.frequency.value!r}, the model's {self.frequency.value!r}"
+            )
+        own = self.model.rows(panel.unique_ids)
+        tail, last = latest_tails(panel, self.features.reach)
+        constant = np.where(constant_values(panel) == self.constant[own], self.constant[own], np.nan)
+        place = np.arange(len(own))
+        if rows is not None:
+            place_of = np.full(len(self.unique_ids), -1)
+            place_of[own] = place
+            place = place_of[rows]
+            if (place < 0).any():
+                missing = self.unique_ids[rows[np.argmin(place)]]
+                raise DataError(f"the panel does not hold the series {missing!r}")
+        return _Start(own[place], tail[place], last[place], constant[place])
+
+    def _values(self, start: _Start, h: int) -> FloatArray:
+        """Forecasts (n, h), made for some series at a time."""
+        numbers = len(self.features.names) * min(h, self.horizon) + min(self.features.reach, h)
+        n = max(1, _NUMBERS // numbers)
+        parts = [
+            np.concatenate([yhat for _, yhat in self._walk(start.part(slice(first, first + n)), h)], axis=1)
+            for first in range(0, len(start.rows), n)
+        ]
+        return np.concatenate([np.empty((0, h)), *parts])
+
+    def _walk(self, start: _Start, h: int) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Rows (n, H, P) and forecasts (n, H) of one horizon after the other, h steps in all."""
+        rows, tail, done = start.rows, start.tail, 0
+        scale, constant = self.scale[rows], start.constant[:, None]
+        while done < h:
+            steps = range(1, min(self.horizon, h - done) + 1)
+            X, known = latest_rows(tail, self.features, scale, steps, start.last + done, self.frequency)
+            each = np.repeat(rows, len(steps))
+            flat = predict_rows(self.model.weights, each, X.reshape(len(each), -1), self.model.intercept)
+            yhat = flat.reshape(len(rows), -1) * scale[:, None]
+            yhat = np.where(self.nonnegative[rows, None] & (yhat <= 0.0), 0.0, yhat)
+            yhat = np.where(np.isnan(constant), yhat, constant)
+            yhat[~known] = np.nan
+            yield X, yhat
+            tail = np.concatenate([tail, yhat], axis=1)[:, -self.features.reach :]
+            done += len(steps)
+
+    def _dated(self, start: _Start, h: int) -> pl.DataFrame:
+        """The ids and dates of forecasts."""
+        periods = start.last[:, None] + np.arange(1, h + 1)
+        dates = pl.Series(self.frequency.to_datetime(periods.ravel()))
+        ids = pl.Series(self.unique_ids, dtype=pl.String)[np.repeat(start.rows, h)]
+        if self.frequency is not Frequency.HOUR:
+            dates = dates.cast(pl.Date)
+        return pl.DataFrame({"unique_id": ids, "ds": dates})
+
+
+class _Start(NamedTuple):
+    """Of n series: row of the model (n,), newest values (n, R), period of the newest (n,), constant (n,)."""
+
+    rows: IntArray
+    tail: FloatArray
+    last: IntArray
+    constant: FloatArray
+
+    def part(self, series: slice) -> _Start:
+        return _Start(self.rows[series], self.tail[series], self.last[series], self.constant[series])

@@ -1,0 +1,214 @@
+"""Fit a forecaster: rows, their statistics by block of time, choices and strength by rolling origins."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from itertools import accumulate
+from operator import add
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ccmtl_core.base.arguments import check_callback, check_integer, check_kind
+from ccmtl_core.base.exceptions import ParameterError
+from ccmtl_core.base.types import FloatArray
+from ccmtl_core.choices.model_choices import ModelChoices
+from ccmtl_core.fitting.fit import FitResult, fit
+from ccmtl_core.fitting.fold_paths import SelectionProgress
+from ccmtl_core.fitting.selection import Selection, select
+from ccmtl_core.fitting.strength import strength_grid
+from ccmtl_core.forecasting.direct_rows import block_statistics, rolling_origins
+from ccmtl_core.forecasting.features import RowFeatures
+from ccmtl_core.forecasting.forecast_model import ForecastModel
+from ccmtl_core.forecasting.latest_rows import latest_tails
+from ccmtl_core.forecasting.row_maker import MAX_HORIZON, RowMaker, check_panel, constant_values, series_scale
+from ccmtl_core.model.ccmtl_model import CCMTLModel, predict_rows
+from ccmtl_core.series.panel import SeriesPanel
+from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
+
+MOST_PRODUCTS = 2e10
+"""Products of two features that are added up at most: of more origins, those at equal distances are taken."""
+MOST_RESIDUALS = 2**22
+"""Residuals that a forecaster keeps, the newest."""
+OF_TIME = ModelChoices(metric="mahalanobis")
+"""What is fitted unless a caller chooses, with and without an intercept."""
+
+
+def fit_forecaster(
+    panel: SeriesPanel,
+    horizon: int,
+    *,
+    rows: RowFeatures,
+    choices: ModelChoices | None = None,
+    fusion_strength: float | str = "auto",
+    n_blocks: int = 6,
+    n_origins: int | None = None,
+    tolerance: float = 1e-4,
+    n_jobs: int = 1,
+    on_progress: Callable[[SelectionProgress], None] | None = None,
+) -> ForecastModel:
+    """Fit one model of all series for the steps 1 to ``horizon``.
+
+    Parameters
+    ----------
+    panel : SeriesPanel
+        T series, with or without gaps.
+    horizon : int
+        Periods ahead.
+    rows : RowFeatures
+        Features of the rows.
+    choices : ModelChoices, optional
+        What is fitted; by default the metric is "mahalanobis", and validation decides on an intercept.
+    fusion_strength : float or "auto"
+        λ; "auto" tries :func:`ccmtl_core.strength_grid` on rolling origins.
+    n_blocks : int
+        Blocks of time, of which each but the first is forecast from those before it.
+    n_origins : int, optional
+        As in :func:`direct_statistics`; by default as many as a few seconds allow.
+    tolerance : float
+        Certified gap of the final fit.
+    n_jobs, on_progress
+        As in :func:`ccmtl_core.select`.
+
+    Returns
+    -------
+    ForecastModel
+        Its report lists what was tried. Where a history is too short to hold any of it out, all series share
+        one model, without an intercept: as far as choices and strength are not given.
+
+    Raises
+    ------
+    ParameterError
+        Arguments out of their range.
+    DataError
+        A panel that no row can be made of.
+
+    Examples
+    --------
+    >>> panel = SeriesPanel(("a", "b"), [0, 8, 16], [*range(8)] * 2, [1.0, 3.0] * 4 + [2.0, 8.0] * 4, "D")
+    >>> forecaster = fit_forecaster(panel, 2, rows=RowFeatures(seasons=((2, 1),)))
+    >>> forecaster.forecast().get_column("yhat").round(3).to_list()
+    [1.0, 3.0, 2.0, 8.0]
+    """
+    began = time.perf_counter()
+    check_kind(rows, "rows", RowFeatures)
+    check_integer(n_blocks, "n_blocks", least=2)
+    if isinstance(fusion_strength, str) and fusion_strength != "auto":
+        raise ParameterError(f'fusion_strength must be a number or "auto", not {fusion_strength!r}')
+    check_callback(on_progress, "on_progress")
+    if choices is not None:
+        check_kind(choices, "choices", ModelChoices)
+    constant, scale = constant_values(check_panel(panel)), series_scale(panel)
+    check_integer(horizon, "horizon", 1, MAX_HORIZON)
+    if n_origins is None:
+        n_origins = max(n_blocks, int(MOST_PRODUCTS / (panel.n_series * horizon * len(rows.names) ** 2)))
+    origins = rolling_origins(panel, rows, horizon, n_origins)
+    maker = RowMaker(panel, rows, horizon, origins, scale, constant, n_blocks)
+    varies = np.isnan(constant) & (np.diff(panel.offsets) > 0)
+    residuals = np.empty((panel.n_series, 0, horizon))
+    report: dict[str, Any] = {
+        "rows": rows.to_dict(),
+        "n_series": panel.n_series,
+        "n_constant": int((~np.isnan(constant)).sum()),
+        "n_origins": len(origins),
+    }
+    if not varies.any():
+        model = CCMTLModel(np.zeros((panel.n_series, len(rows.names))), panel.unique_ids, rows.names)
+    else:
+        blocks = block_statistics(maker, panel, rows)
+        fitted = _fitted(blocks, choices, fusion_strength, tolerance, n_jobs, on_progress)
+        model = fitted.result.model
+        report |= {"n_rows": int(sum(block.n_samples.sum() for block in blocks)), **fitted.report}
+        residuals = _residuals(maker, panel, blocks, fitted)
+    report["seconds"] = round(time.perf_counter() - began, 3)
+    nonnegative = np.ones(panel.n_series, dtype=np.bool_)
+    nonnegative[panel.series_index[panel.values < 0.0]] = False
+    newest = latest_tails(panel, rows.reach)
+    of_series = scale, nonnegative, constant, *newest, residuals
+    return ForecastModel(model, rows, int(horizon), panel.frequency, *of_series, report)
+
+
+class _Fitted(NamedTuple):
+    """The fit to all rows, the choices that it was made with, and what was tried."""
+
+    result: FitResult
+    choices: ModelChoices
+    report: dict[str, Any]
+
+
+def _fitted(
+    blocks: Sequence[SufficientStatistics],
+    choices: ModelChoices | None,
+    fusion_strength: float | str,
+    tolerance: float,
+    n_jobs: int,
+    on_progress: Callable[[SelectionProgress], None] | None,
+) -> _Fitted:
+    """Fit all rows with the choices and the strength that are given or least wrong on rolling origins."""
+    strengths = None if isinstance(fusion_strength, str) else [fusion_strength]
+    without = OF_TIME if choices is None else choices
+    if len(blocks) < 2:
+        prepared = without.prepare(blocks[0])
+        strength = (strengths or strength_grid(prepared.statistics, without.graph(prepared)))[-1]
+        result = fit(blocks[0], strength, choices=without, tolerance=tolerance)
+        told = {"choices": asdict(without), "fusion_strength": result.fusion_strength, "tried": []}
+        return _Fitted(result, without, told)
+    tried = [choices] if choices is not None else [without, replace(without, fit_intercept=True)]
+    selections = [
+        select(
+            blocks, strengths, folds="rolling", choices=each, tolerance=tolerance, n_jobs=n_jobs,
+            on_progress=on_progress,
+        )
+        for each in tried
+    ]  # fmt: skip
+    errors = [float(selection.errors[selection.chosen]) for selection in selections]
+    best = int(np.argmin(errors))
+    chosen = selections[best]
+    report = {
+        "choices": asdict(tried[best]),
+        "fusion_strength": chosen.fusion_strength,
+        "error": errors[best],
+        "fold_errors": chosen.fold_errors[:, chosen.chosen].tolist(),
+        "tried": [_tried(each, selection) for each, selection in zip(tried, selections, strict=True)],
+    }
+    return _Fitted(chosen.fit, tried[best], report)
+
+
+def _tried(choices: ModelChoices, selection: Selection) -> dict[str, Any]:
+    """What the report says of a selection."""
+    return {
+        "choices": asdict(choices),
+        "fusion_strengths": selection.fusion_strengths.tolist(),
+        "errors": selection.errors.tolist(),
+        "rivals": {name: float(errors.mean()) for name, errors in selection.rivals.items()},
+    }
+
+
+def _residuals(
+    maker: RowMaker, panel: SeriesPanel, blocks: Sequence[SufficientStatistics], fitted: _Fitted
+) -> FloatArray:
+    """Value less forecast, in units of each series, of each block but the first by a fit to those before it.
+
+    Returns
+    -------
+    (T, N, h) float64
+        By target period, the newest N of those with rows, and step; NaN where there is no row.
+    """
+    T, h = panel.n_series, maker.horizon
+    first = maker.block(1)[0] if len(blocks) > 1 else maker.high + 1
+    first = max(first, maker.high + 1 - max(1, MOST_RESIDUALS // (T * h)))
+    residuals = np.full((T, maker.high + 1 - first, h), np.nan)
+    for b, training in enumerate(accumulate(blocks[:-1], add), start=1):
+        low, high = maker.block(b)
+        low = max(low, first)
+        if low > high:
+            continue
+        result = fit(training, fitted.result.fusion_strength, choices=fitted.choices, tolerance=1e-3)
+        for piece in maker.pieces(range(T), (low, high)):
+            made = maker.made(piece)
+            yhat = predict_rows(result.model.weights, made.task, made.rows.X, result.model.intercept)
+            residuals[made.task, made.rows.period - first, made.rows.step - 1] = made.rows.y - yhat
+    some = ~np.isnan(residuals).all(axis=(0, 2))
+    return residuals[:, some]
