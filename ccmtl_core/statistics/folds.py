@@ -1,4 +1,4 @@
-"""Parts rows into folds for cross-validation, and adds up the statistics of the folds that train."""
+"""Part rows into folds for cross-validation, and add up the statistics of the folds that train."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _TIMES = (Real, Decimal, date, timedelta, np.datetime64)
 
 
 def training_statistics(folds: Sequence[Statistics], *, rolling: bool = False) -> list[Statistics]:
-    """For each fold that is held out, the statistics of what trains: all other folds, or those before it.
+    """Return, for each fold held out, the statistics of what trains: all other folds, or those before it.
 
-    They are sums of folds, about 3 K additions for K of them. The total minus one fold would cancel, and
-    would leave eigenvalues below zero.
+    They are sums of folds, about 3 K additions for K of them: the total minus one fold would lose digits, and
+    leave eigenvalues below zero.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def training_statistics(folds: Sequence[Statistics], *, rolling: bool = False) -
 
 
 def random_folds(dataset: TaskDataset, n_folds: int, rng: np.random.Generator) -> IntArray:
-    """Draw the fold of each row: as many rows of each task in one fold as in another, but for one.
+    """Draw the fold of each row, so that a task has as many rows in one fold as in another, or one more.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def contiguous_folds(dataset: TaskDataset, n_folds: int, time: ArrayLike | None 
 
 
 def _check_times(time: NDArray[Any]) -> None:
-    """Refuse what does not say when a row was: text, for one, has "10" before "9"."""
+    """Refuse what does not say when a row was, such as text, where "10" is before "9"."""
     if time.dtype.kind == "O":
         kinds = {type(value) for value in time.flat if value is not None}
         wrong = [kind for kind in kinds if not issubclass(kind, _TIMES) or issubclass(kind, bool)]
@@ -151,13 +151,12 @@ def _check_times(time: NDArray[Any]) -> None:
 
 
 def _place(dataset: TaskDataset) -> IntArray:
-    """The place of each row in its task, (n,)."""
-    place: IntArray = np.arange(len(dataset.y)) - dataset.offsets[:-1][dataset.task_index]
-    return place
+    """Return the place of each row in its task, (n,)."""
+    return np.asarray(np.arange(len(dataset.y)) - dataset.offsets[:-1][dataset.task_index])
 
 
 def check_number(n_folds: int, least: int = 2) -> None:
-    """Refuse a number of folds that is none, or too small to hold one out."""
+    """Refuse a number of folds that is no integer, or too small to hold one out."""
     check_integer(n_folds, "n_folds")
     if n_folds < least:
         needed = "one fold is" if least == 1 else "two folds are"

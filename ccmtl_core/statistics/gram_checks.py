@@ -1,4 +1,4 @@
-"""Refuses products and sums that no rows can have, task by task."""
+"""Refuse products and sums that no rows can have, task by task."""
 
 from __future__ import annotations
 
@@ -11,31 +11,16 @@ from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
 from ccmtl_core.kernels.statistics.gram_kernel import SLACK
 
 MAX_SQUARES = 1e90
-LEAST_SQUARES = float(np.finfo(np.float64).tiny)
-"""Sums of squares below it have lost digits, or all of them."""
-
+_EXACT_FROM = float(np.finfo(np.float64).tiny)  # smaller sums of squares have lost digits, or all of them
+_SKEW = 1e-9  # the share of its largest entry by which a Gram block may differ from its transpose
 _MISFIT = "sums do not fit the number of rows and the sums of squares"
 _SMALL = "Where all values of a column are below 1e-154, measure it in smaller units, or let it be 0"
-
-SKEW = 1e-9
-"""By how much of its largest entry a Gram block may differ from its transpose."""
 
 
 def refuse_impossible(
     task_ids: Sequence[str], gram: FloatArray, xty: FloatArray, yty: FloatArray, n_samples: IntArray
 ) -> None:
-    """Refuse products that no rows can have.
-
-    Parameters
-    ----------
-    task_ids, gram, xty, yty, n_samples
-        As in :class:`~ccmtl_core.SufficientStatistics`.
-
-    Raises
-    ------
-    DataError
-        Products that are not finite, negative squares or counts, blocks that are not symmetric.
-    """
+    """Refuse products that are not finite, negative squares or counts, and blocks that are not symmetric."""
     if not (all_finite(gram) and all_finite(xty) and all_finite(yty)):
         finite = np.isfinite(yty) & np.isfinite(xty).all(axis=1)
         finite &= np.isfinite(gram).all(axis=(1, 2))
@@ -46,7 +31,7 @@ def refuse_impossible(
     transposed = np.swapaxes(gram, 1, 2)
     if not np.array_equal(gram, transposed):
         size = diagonal.max(axis=1, initial=0.0)[:, None, None]
-        skew = np.abs(gram - transposed) > SKEW * size
+        skew = np.abs(gram - transposed) > _SKEW * size
         _refuse(skew.any(axis=(1, 2)), task_ids, "gram is not symmetric")
 
 
@@ -58,22 +43,14 @@ def refuse_impossible_sums(
     x_sum: FloatArray,
     y_sum: FloatArray,
 ) -> None:
-    """Refuse sums that no rows with these products can have: Cauchy and Schwarz bound them.
-
-    Raises
-    ------
-    DataError
-        Sums beyond what weights and squares allow.
-    """
-    squares, sums = (
-        np.column_stack([np.diagonal(gram, axis1=1, axis2=2), yty]),
-        np.column_stack([x_sum, y_sum]),
-    )
-    with np.errstate(invalid="ignore"):  # of a negative weight NaN, which nothing is below
+    """Refuse sums beyond what weights and squares allow by the inequality of Cauchy and Schwarz."""
+    squares = np.column_stack([np.diagonal(gram, axis1=1, axis2=2), yty])
+    sums = np.column_stack([x_sum, y_sum])
+    with np.errstate(invalid="ignore"):  # a negative weight gives NaN, which no sum is below
         most = np.sqrt(weight) * (1.0 + SLACK)
         bad = ~((np.abs(sums) <= most[:, None] * np.sqrt(squares)).all(axis=1) & (most < np.inf))
     if bad.any():
-        lost = (squares < LEAST_SQUARES) & (sums != 0.0)
+        lost = (squares < _EXACT_FROM) & (sums != 0.0)
         _refuse(bad & lost.any(axis=1), task_ids, f"{_MISFIT}; do squares underflow? {_SMALL}")
     _refuse(bad, task_ids, _MISFIT)
 
@@ -81,13 +58,7 @@ def refuse_impossible_sums(
 def refuse_huge(
     task_ids: Sequence[str], feature_names: Sequence[str], gram: FloatArray, yty: FloatArray
 ) -> None:
-    """Refuse sums of squares that a fit, which squares them again, could not compute with.
-
-    Raises
-    ------
-    DataError
-        Names the task and its largest column.
-    """
+    """Refuse sums of squares that a fit, which squares them again, could not compute with."""
     squares = np.column_stack([np.diagonal(gram, axis1=1, axis2=2), yty])
     names = *feature_names, "y"
 

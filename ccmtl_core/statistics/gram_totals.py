@@ -1,4 +1,4 @@
-"""What the Gram form adds up: products and sums, each row once or by its weight."""
+"""Add up what the Gram form holds: products and sums, each row once or by its weight."""
 
 from __future__ import annotations
 
@@ -15,31 +15,28 @@ Totals = tuple[FloatArray, ...]
 
 
 def zeros(n_tasks: int, n_features: int) -> Totals:
-    """Totals of no rows."""
+    """Return totals of no rows."""
     T, P = n_tasks, n_features
     shapes: list[tuple[int, ...]] = [(T, P, P), (T, P), (T,), (T, P), (T,), (T,)]
     return tuple(map(np.zeros, shapes))
 
 
 def add_rows(
-    totals: Sequence[FloatArray],
+    sums: Sequence[FloatArray],
     X: FloatArray,
     y: FloatArray,
     order: IntArray,
     offsets: IntArray,
     slot: IntArray,
 ) -> bool:
-    """Add groups of rows, as ``accumulate_gram`` takes them; returns whether the totals need no check."""
-    *products, weight = totals
+    """Add groups of rows, as ``accumulate_gram`` takes them; return whether the totals need no check."""
+    *products, weight = sums
     weight[slot] += np.diff(offsets)
     return accumulate_gram(X, y, order, offsets, slot, *products)
 
 
 def weighted_totals(rows: WeightedRows, order: IntArray, offsets: IntArray, slot: IntArray) -> Totals:
-    """Totals of groups of weighted rows.
-
-    The sums are the products with the column of roots that stands beside the features.
-    """
+    """Return totals of groups of weighted rows; sums are products with the column of the weights' roots."""
     X = np.column_stack([rows.X, rows.ones])
     P = X.shape[1] - 1
     totals = zeros(len(slot), P + 1)
@@ -50,7 +47,7 @@ def weighted_totals(rows: WeightedRows, order: IntArray, offsets: IntArray, slot
 
 
 def sum_of_tasks(array: FloatArray) -> FloatArray:
-    """Sum over the first axis, pairwise (a plain sum over it would add one task after the other)."""
+    """Sum over the first axis, pairwise; NumPy would add one task after the other."""
     columns = np.ascontiguousarray(array.reshape(len(array), -1).T)
     total: FloatArray = columns.sum(axis=1).reshape(array.shape[1:])
     return total

@@ -19,24 +19,18 @@ _HOW = (
 
 
 def statistics_of(data: TaskDataset | Statistics) -> Statistics:
-    """Return the statistics of a dataset; statistics are returned as they are.
-
-    Raises
-    ------
-    ParameterError
-        Neither, such as a DataFrame.
-    """
+    """Return the statistics of a dataset, or statistics as they are; all else is a ParameterError."""
     check_data(data, TaskDataset, SufficientStatistics, TriangularStatistics)
     return SufficientStatistics.from_dataset(data) if isinstance(data, TaskDataset) else data
 
 
 def check_data(data: object, *kinds: type) -> None:
-    """Refuse what is none of these kinds."""
+    """Refuse data of other kinds than these, and say how to make them."""
     check_kind(data, "data", *kinds, hint=_HOW)
 
 
 def check_folds(parts: object) -> None:
-    """Refuse what is no sequence of statistics, the folds of a selection."""
+    """Refuse what is no sequence of statistics, one for each fold of a selection."""
     if isinstance(parts, Statistics):
         raise ParameterError(
             "the statistics of all rows cannot be parted again: give select a TaskDataset, or the statistics "

@@ -1,12 +1,8 @@
-"""Adds up the statistics of parts of the rows: files of different weeks or stores, warehouses, machines.
-
-Each part may know other tasks. New rows are added to old statistics in the same way.
-"""
+"""Add up the statistics of parts of the rows (of weeks, stores or machines) with any tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeVar
 
 import numpy as np
 
@@ -17,8 +13,6 @@ from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.statistics.gram_totals import add_rows, zeros
 from ccmtl_core.statistics.sufficient_statistics import ADDED, SufficientStatistics
 from ccmtl_core.statistics.triangular_statistics import TriangularStatistics
-
-Array = TypeVar("Array", FloatArray, IntArray)
 
 
 def merge_statistics(parts: Iterable[SufficientStatistics]) -> SufficientStatistics:
@@ -104,13 +98,7 @@ def append_statistics(
 
 
 class StatisticsSum:
-    """A running sum of statistics in which tasks are numbered as they appear.
-
-    Parameters
-    ----------
-    feature_names : tuple of P str
-        The features of everything that will be added.
-    """
+    """A running sum of statistics of the same features, in which tasks are numbered as they appear."""
 
     def __init__(self, feature_names: tuple[str, ...]) -> None:
         self.feature_names = feature_names
@@ -119,13 +107,7 @@ class StatisticsSum:
         self._sums = zeros(0, len(feature_names))
 
     def add(self, part: SufficientStatistics) -> None:
-        """Add statistics of the same features.
-
-        Raises
-        ------
-        DataError
-            Other features, or statistics without the sums of x and y.
-        """
+        """Add statistics; those of other features, or without the sums of x and y, are a DataError."""
         if part.feature_names != self.feature_names:
             names = f"{', '.join(self.feature_names)} and {', '.join(part.feature_names)}"
             raise DataError(f"statistics of different features do not add up: {names}")
@@ -139,37 +121,22 @@ class StatisticsSum:
     def add_rows(
         self, X: FloatArray, y: FloatArray, order: IntArray, offsets: IntArray, task: IntArray
     ) -> None:
-        """Add rows that are grouped by task, as ``accumulate_gram`` takes them.
+        """Add rows in S groups, as ``accumulate_gram`` takes them, each of the task (S,) of that number.
 
-        Parameters
-        ----------
-        X : (n, P) float64
-        y : (n,) float64
-        order : (n,) int64
-            Row numbers, group after group.
-        offsets : (S + 1,) int64
-            Bounds of the groups in ``order``.
-        task : (S,) int64
-            Numbers of their tasks, by :meth:`numbers`; none twice.
+        Numbers are those of :meth:`numbers`, none twice.
         """
         add_rows(self._sums, X, y, order, offsets, task)
         self._n_samples[task] += np.diff(offsets)
 
     def numbers(self, task_ids: Iterable[str]) -> IntArray:
-        """Return the number of each task; new ones are numbered on."""
+        """Return the number of each task; new tasks get the next ones."""
         number = self._number
         found = [number.setdefault(name, len(number)) for name in task_ids]
         self._make_room(len(number))
         return np.array(found, dtype=np.int64)
 
     def statistics(self) -> SufficientStatistics:
-        """Return the sum so far; nothing may be added afterwards.
-
-        Raises
-        ------
-        DataError
-            No tasks.
-        """
+        """Return the sum so far, of one task or more; nothing may be added afterwards."""
         T = len(self._number)
         sums = {name: locked(total[:T]) for name, total in zip(ADDED, self._sums, strict=True)}
         return SufficientStatistics(
@@ -181,15 +148,12 @@ class StatisticsSum:
 
     def _make_room(self, n_tasks: int) -> None:
         """Double the arrays when they are full; memory that is not used yet costs nothing."""
-        room = len(self._n_samples)
-        if n_tasks <= room:
+        before = len(self._n_samples)
+        if n_tasks <= before:
             return
-        room = max(2 * room, n_tasks, 1024)
-        self._n_samples = _enlarged(self._n_samples, np.zeros(room, dtype=np.int64))
-        new = zeros(room, len(self.feature_names))
-        self._sums = tuple(map(_enlarged, self._sums, new))
-
-
-def _enlarged(old: Array, new: Array) -> Array:
-    new[: len(old)] = old
-    return new
+        room = max(2 * before, n_tasks, 1024)
+        n_samples, sums = np.zeros(room, dtype=np.int64), zeros(room, len(self.feature_names))
+        n_samples[:before] = self._n_samples
+        for new, old in zip(sums, self._sums, strict=True):
+            new[:before] = old
+        self._n_samples, self._sums = n_samples, sums

@@ -12,7 +12,6 @@ from ccmtl_core.base.arrays import checked_names, locked, refuse
 from ccmtl_core.base.display import quoted
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.types import FloatArray, IntArray
-from ccmtl_core.data.weighted_rows import WeightedRows
 from ccmtl_core.statistics.centring import centred_gram
 from ccmtl_core.statistics.gram_checks import refuse_impossible, refuse_impossible_sums
 from ccmtl_core.statistics.gram_totals import add_rows, sum_of_tasks, weighted_totals, zeros
@@ -110,19 +109,9 @@ class SufficientStatistics(TaskStatistics):
         taken = {"gram": locked(self.gram[:, p[:, None], p]), "xty": locked(self.xty[:, p]), "x_sum": x_sum}
         return self._of_checked(**{**self._fields(), **taken, "feature_names": wanted})
 
-    @classmethod
-    def _zeros(cls, n_tasks: int, n_features: int) -> Sums:
-        return zeros(n_tasks, n_features)
-
-    @classmethod
-    def _add_rows(
-        cls, sums: Sums, X: FloatArray, y: FloatArray, order: IntArray, offsets: IntArray, slot: IntArray
-    ) -> bool:
-        return add_rows(sums, X, y, order, offsets, slot)
-
-    @classmethod
-    def _weighted_sums(cls, rows: WeightedRows, order: IntArray, offsets: IntArray, slot: IntArray) -> Sums:
-        return weighted_totals(rows, order, offsets, slot)
+    _zeros = staticmethod(zeros)
+    _add_rows = staticmethod(add_rows)
+    _weighted_sums = staticmethod(weighted_totals)
 
     @classmethod
     def _of_sums(
