@@ -1,4 +1,4 @@
-"""Breadth-first trees of a graph, along which flows that do not balance can be sent to the roots."""
+"""Grow breadth-first trees of a graph, along which flows that do not balance are sent to the roots."""
 
 from __future__ import annotations
 
@@ -13,24 +13,16 @@ from ccmtl_core.graph.knn_graph import TaskGraph
 
 
 class Forest(NamedTuple):
-    """Trees that reach every task.
-
-    Parameters
-    ----------
-    order : (T,) int64
-        The tasks in breadth-first order.
-    parent : (T,) int64
-        The parent of each task, −1 at a root.
-    edge : (T,) int64
-        The edge to it.
-    sign : (T,) float64
-        The sign of a flow from task to parent on that edge.
-    """
+    """Trees that reach every task; all arrays are (T,)."""
 
     order: IndexArray
+    """The tasks in breadth-first order."""
     parent: IndexArray
+    """The parent of each task, −1 at a root."""
     edge: IndexArray
+    """The edge to the parent."""
     sign: FloatArray
+    """The sign of a flow from task to parent on that edge."""
 
 
 def spanning_forest(graph: TaskGraph, preferred: BoolArray | None = None) -> Forest:

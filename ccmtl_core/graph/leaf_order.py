@@ -10,24 +10,10 @@ from ccmtl_core.kernels.compiled import kernel
 
 
 def leaf_order(points: FloatArray, leaf: int, block: int) -> IntArray:
-    """Order points so that each run of ``leaf``, and each run of ``block``, lies in a small box.
+    """Order points (n, P) so that each run of ``leaf``, and each run of ``block``, lies in a small box.
 
-    Each part is cut in two across the longest side of its box, as near the middle as blocks, and within a
-    block leaves, allow.
-
-    Parameters
-    ----------
-    points : (n, P) float64
-        Finite.
-    leaf : int
-        Points of a leaf.
-    block : int
-        Points of a block, a multiple of ``leaf``.
-
-    Returns
-    -------
-    (n,) int64
-        Numbers of the points; the last leaf and the last block may be short.
+    A block has a multiple of a leaf's points; the last leaf and the last block may be short. Each part is cut
+    in two across the longest side of its box, as near the middle as whole blocks, or leaves, allow.
 
     Examples
     --------
