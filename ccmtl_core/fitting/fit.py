@@ -22,11 +22,10 @@ from ccmtl_core.model.ccmtl_model import CCMTLModel
 from ccmtl_core.solver.clusters import Clusters
 from ccmtl_core.solver.fusion_solver import FusionSolver, check_solver
 from ccmtl_core.solver.objective import check_strength
-from ccmtl_core.solver.outcome import Outcome
 from ccmtl_core.solver.report import Progress, ProgressCallback, Round, SolveReport
 from ccmtl_core.statistics.inputs import Statistics, statistics_of
 
-_HIDDEN = (
+_HIDDEN_NOTE = (
     "Some features are mixtures of others up to rounding, or constant beside an intercept, and y depends on "
     "what is left of them: weights for it cannot be computed, and the gap says how much of the objective "
     "they might save. Give such features an origin and a unit near the size of their changes (hours since "
@@ -99,10 +98,10 @@ def fit(
     Parameters
     ----------
     data : TaskDataset or statistics
-        T tasks with P features; everything after one pass over the rows uses the statistics only.
+        T tasks with P features; after one pass over the rows only their statistics are used.
     fusion_strength : float
         λ: zero, which gives each task alone, or from 1e-100 to 1e100; large values give one model per
-        connected component. Where it is so small that rounding outweighs it, each task alone is the answer.
+        connected component. Where rounding outweighs it, each task alone is the answer.
     choices : ModelChoices, optional
         What is fitted: intercepts, scaling of losses, metric, neighbours; by default what the paper fits.
     graph : TaskGraph, optional
@@ -114,7 +113,7 @@ def fit(
         paper's method), "newton" (faster to many digits), or "auto": the first of these that may be enough,
         then the next. All end by fusing tasks exactly.
     initial_weights : (T, P), optional
-        Where the solver begins: near the solution, it saves rounds. The graph does not depend on it.
+        Where the solver begins; near the solution saves rounds. The graph does not depend on it.
     on_progress : callable, optional
         Called at each phase and round; an exception that it raises ends the fit and reaches the caller.
     **keywords
@@ -151,7 +150,12 @@ def fit(
         statistics = statistics_of(data)
     with clock.phase("start"):
         prepared = choices.prepare(statistics)
-        W = _initial(initial_weights, prepared)
+        W = prepared.start
+        if initial_weights is not None:
+            W = as_shape(initial_weights, W.shape, "initial_weights")
+            if not all_finite(W):
+                raise DataError("initial_weights must be finite")
+            W = prepared.solver_weights(W)
     with clock.phase("graph"):
         graph = choices.graph(prepared) if graph is None else graph
     return fit_prepared(prepared, graph, fusion_strength, W, tolerance, solver, clock)
@@ -166,42 +170,19 @@ def fit_prepared(
     solver: str,
     clock: Clock,
 ) -> FitResult:
-    """Fit what is prepared already, from the weights W (T, P) of the solver; as :func:`fit` otherwise."""
+    """Fit as :func:`fit` what is prepared already, starting at W (T, P), weights as the solver sees them."""
+    fitted = prepared.statistics
     with clock.phase("solve"):
-        outcome = FusionSolver(prepared.statistics.quadratic, graph).solve(
+        outcome = FusionSolver(fitted.quadratic, graph).solve(
             fusion_strength, W, tolerance=tolerance, solver=solver, on_round=clock.round
         )
-    fitted = prepared.statistics
     model = prepared.model(outcome.weights)
-    few_digits = fitted.least_squares.precision_note(fitted.task_ids)
-    notes = (few_digits, _HIDDEN if outcome.hidden else None, _apart(graph, outcome.weights))
-    report = _report(outcome, tolerance, clock, tuple(note for note in notes if note is not None))
-    return FitResult(model, report, graph, float(fusion_strength))
-
-
-def _apart(graph: TaskGraph, weights: FloatArray) -> str | None:
-    """A note where all is fused that can be, and is still not one model."""
-    n = graph.n_components
-    if not 1 < n < graph.n_tasks or Clusters.of_equal(graph, weights).n_clusters > n:
-        return None
-    return (
-        f"All tasks are fused as far as any strength fuses them, into {n} models and not one: the graph of "
-        f"similar tasks has {n} parts that no edge joins. A larger n_neighbors can join them."
+    notes = (
+        fitted.least_squares.precision_note(fitted.task_ids),
+        _HIDDEN_NOTE if outcome.hidden else None,
+        _components_note(graph, outcome.weights),
     )
-
-
-def _initial(given: ArrayLike | None, prepared: SolverInput) -> FloatArray:
-    """The weights given as the solver sees them, or the start."""
-    if given is None:
-        return prepared.start
-    W = as_shape(given, prepared.start.shape, "initial_weights")
-    if not all_finite(W):
-        raise DataError("initial_weights must be finite")
-    return prepared.solver_weights(W)
-
-
-def _report(outcome: Outcome, tolerance: float, clock: Clock, notes: tuple[str, ...]) -> SolveReport:
-    return SolveReport(
+    report = SolveReport(
         status=outcome.status,
         solver=outcome.solver,
         objective=outcome.objective,
@@ -211,7 +192,19 @@ def _report(outcome: Outcome, tolerance: float, clock: Clock, notes: tuple[str, 
         cg_iterations=outcome.cg_iterations,
         seconds=dict(clock.seconds),
         history=outcome.history,
-        notes=notes,
+        notes=tuple(note for note in notes if note is not None),
+    )
+    return FitResult(model, report, graph, float(fusion_strength))
+
+
+def _components_note(graph: TaskGraph, weights: FloatArray) -> str | None:
+    """A note where each component of the graph is one model, and there are several of them."""
+    n = graph.n_components
+    if not 1 < n < graph.n_tasks or Clusters.of_equal(graph, weights).n_clusters > n:
+        return None
+    return (
+        f"All tasks are fused as far as any strength fuses them, into {n} models and not one: the graph of "
+        f"similar tasks has {n} parts that no edge joins. A larger n_neighbors can join them."
     )
 
 

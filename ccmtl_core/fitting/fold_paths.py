@@ -1,7 +1,7 @@
 """Fit a path over the strengths on each fold, and collect errors, gaps and numbers of groups.
 
-What the strengths of a fold share is prepared once. The rest is cut into stretches of the path, which workers
-share; they are the same for any number of workers, and so are the results.
+What the strengths of a fold share is prepared once. The path is cut into stretches, which workers share; they
+are the same for any number of workers, and so are the results.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -42,9 +43,8 @@ class SelectionProgress:
     errors: tuple[float, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class _Piece:
-    """Errors, gaps and groups (each of length L') of one fold from one strength on."""
+class _Piece(NamedTuple):
+    """Errors, gaps and numbers of groups of one fold, from one strength on."""
 
     fold: int
     first: int
@@ -54,7 +54,7 @@ class _Piece:
 
 
 class FoldTable:
-    """Pieces in, tables by fold and strength out, and word of how far they are."""
+    """Errors, gaps and numbers of groups by fold and strength, (K, L), as they come in."""
 
     def __init__(
         self, strengths: FloatArray, n_folds: int, on_progress: Callable[[SelectionProgress], None] | None
@@ -65,21 +65,19 @@ class FoldTable:
         self.n_groups = np.zeros(shape, dtype=np.int64)
 
     def enter(self, piece: _Piece) -> None:
-        """Take the numbers of a piece, and tell."""
+        """Take the numbers of a piece, and tell the caller."""
         place = piece.fold, slice(piece.first, piece.first + len(piece.errors))
         self.errors[place], self.gaps[place] = piece.errors, piece.gaps
         self.n_groups[place] = piece.n_groups
         self.tell(len(piece.errors))
 
     def tell(self, done: int) -> None:
-        """Say that so many more fits are done."""
+        """Tell the caller that so many more fits are done."""
         self._done += done
         if self._on_progress is not None:
             known = ~np.isnan(self.errors).any(axis=0)
-            strengths, errors = self._strengths[known], self.errors[:, known].mean(axis=0)
-            self._on_progress(
-                SelectionProgress(self._done, self.errors.size + 1, tuple(strengths), tuple(errors))
-            )
+            found = tuple(self._strengths[known]), tuple(self.errors[:, known].mean(axis=0))
+            self._on_progress(SelectionProgress(self._done, self.errors.size + 1, *found))
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +100,7 @@ class FoldPaths:
         """Walk all paths, all folds of a stretch before the next stretch; return what each began from too."""
         table = FoldTable(self.strengths, len(training), on_progress)
         workers = Parallel(n_jobs=n_jobs, prefer="threads")
-        # In a tuple they travel with their work. Dask would lay them on one worker, and lose them with it.
+        # In a tuple they travel with their work. Dask would put them on one worker, and lose them with it.
         ready = workers(delayed(self.ready)((statistics,)) for statistics in training)
         work = (
             delayed(self.piece)(fold, first, (*ready[fold], held_out[fold]))
@@ -116,18 +114,17 @@ class FoldPaths:
         return table, [prepared for prepared, _ in ready]
 
     def ready(self, training: tuple[Statistics]) -> tuple[SolverInput, TaskGraph]:
-        """What the path of a fold begins from, made of the statistics of what trains."""
+        """Return what the path of a fold begins from, made of the statistics of its training rows."""
         prepared = self.choices.prepare(*training)
         return prepared, self.choices.graph(prepared)
 
     def piece(self, fold: int, first: int, parts: tuple[SolverInput, TaskGraph, Statistics]) -> _Piece:
-        """One stretch of the path of one fold, and its errors by the statistics of what is held out."""
+        """Walk one stretch of the path of one fold, and score it by the statistics of its held-out rows."""
         prepared, graph, held_out = parts
-        strengths = self.strengths[first : first + _STRETCH]
         piece = _Piece(fold, first, [], [], [])
         fitted, start = prepared.statistics, prepared.start
-        path = walk(fitted, graph, start, strengths, tolerance=self.tolerance, solver=self.solver)
-        for point in path:
+        strengths = self.strengths[first : first + _STRETCH]
+        for point in walk(fitted, graph, start, strengths, tolerance=self.tolerance, solver=self.solver):
             error = prepared.squared_error(point.weights, held_out)
             piece.errors.append(self.score(error, held_out.n_samples))
             piece.gaps.append(point.gap)
@@ -137,7 +134,7 @@ class FoldPaths:
 
 @contextmanager
 def _abandoned_at_the_end(pieces: Generator[_Piece, None, None]) -> Iterator[Generator[_Piece, None, None]]:
-    """Give up what is left of the work when the block ends early; joblib would warn of just that."""
+    """Give up what is left of the work when the block ends early, without joblib's warning of just that."""
     try:
         yield pieces
     finally:

@@ -1,8 +1,8 @@
-"""Fit at several strengths in turn, each from the solution before: the path over λ.
+"""Fit at several strengths in turn, from the least to the largest: the path over λ.
 
-The path is walked upwards: each solve starts from the weights of the strength before, and what strengths
-share (statistics, graph, spectra, the order in memory) is computed once. From the proved λ_fuse on, the fused
-weights are the answer, and the flows that prove λ_fuse prove them.
+Each solve starts from the weights of the strength before, and what strengths share (statistics, graph,
+spectra, the order in memory) is computed once. From the proved λ_fuse on, the fused weights are the answer,
+and the flows that prove λ_fuse prove them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from ccmtl_core.model.ccmtl_model import CCMTLModel
 from ccmtl_core.solver.clusters import Clusters
 from ccmtl_core.solver.fusion_solver import FusionSolver, check_solver
 from ccmtl_core.solver.objective import STRENGTHS, check_strength
-from ccmtl_core.solver.outcome import Outcome
 from ccmtl_core.solver.report import SolveStatus
 from ccmtl_core.statistics.inputs import Statistics, statistics_of
 
@@ -69,10 +68,8 @@ class PathPoint:
     seconds: float
 
     def __repr__(self) -> str:
-        found = f"gap {self.gap:.2g}", str(self.status)
-        return shown(
-            self, f"fusion_strength {self.fusion_strength:.4g}", counted(self.n_groups, "group"), *found
-        )
+        strength, groups = f"fusion_strength {self.fusion_strength:.4g}", counted(self.n_groups, "group")
+        return shown(self, strength, groups, f"gap {self.gap:.2g}", str(self.status))
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,13 +170,10 @@ def fit_path(
     points: list[PathPoint] = []
     fitted, rising = prepared.statistics, asked[order]
     for solved in walk(fitted, graph, prepared.start, rising, tolerance=tolerance, solver=solver):
-        point = replace(solved, weights=prepared.weights(solved.weights))
-        points.append(point)
+        points.append(replace(solved, weights=prepared.weights(solved.weights)))
         if on_point is not None:
-            on_point(point)
-    place = np.argsort(order, kind="stable")
-    in_order = tuple(points[p] for p in place)
-    return FusionPath(in_order, graph, prepared)
+            on_point(points[-1])
+    return FusionPath(tuple(points[place] for place in np.argsort(order)), graph, prepared)
 
 
 def walk(
@@ -191,41 +185,37 @@ def walk(
     tolerance: float,
     solver: str = "auto",
 ) -> Iterator[PathPoint]:
-    """Solve at each strength, each from the weights of the one before.
-
-    Parameters
-    ----------
-    start : (T, P) float64
-        Where the first solve starts.
-    strengths : (L,) float64
-        Rising.
-
-    Returns
-    -------
-    iterator of PathPoint
-        One for each strength, as it is solved.
-    """
+    """Solve at rising strengths, the first from ``start`` (T, P), each other from the weights before it."""
     shared = FusionSolver(statistics.quadratic, graph)
-    fused = _FusedLimit(statistics, graph)
+    least = float(single_task_cuts(statistics, graph).max(initial=0.0))  # below it, not all can be fused
+    fused: FusionThreshold | None = None
     W = start
     for strength in map(float, strengths):
         began = time.perf_counter()
-        if proof := fused.at(strength):
-            outcome = shared.solve(strength, proof.weights, tolerance=tolerance, flows=proof.flows)
+        if fused is None and strength >= least and len(graph.edges):
+            fused = fusion_threshold(statistics, graph, enough=strength)
+        if fused is not None and strength >= fused.bracket[1]:
+            outcome = shared.solve(strength, fused.weights, tolerance=tolerance, flows=fused.flows)
         else:
             outcome = shared.solve(strength, W, tolerance=tolerance, solver=solver, follow=len(strengths) > 1)
+        seconds = time.perf_counter() - began
         W = outcome.weights if strength > 0.0 else start
-        yield _point(strength, outcome, graph, time.perf_counter() - began)
+        yield PathPoint(
+            fusion_strength=strength,
+            weights=outcome.weights,
+            n_groups=Clusters.of_equal(graph, outcome.weights).n_clusters,
+            objective=outcome.objective,
+            gap=outcome.relative_gap,
+            status=outcome.status,
+            solver=outcome.solver,
+            rounds=len(outcome.history),
+            cg_iterations=outcome.cg_iterations,
+            seconds=seconds,
+        )
 
 
 def checked_strengths(fusion_strengths: ArrayLike, *, distinct: bool = False) -> FloatArray:
-    """Refuse strengths that do not exist or, where they must be distinct, stand twice; (L,) float64.
-
-    Raises
-    ------
-    ParameterError
-        None at all, some that are not 0, nor numbers from 1e-100 to 1e100, or one twice.
-    """
+    """Return strengths as (L,) float64; none, unusable ones or, if asked, repeated ones are refused."""
     fault = (
         f"fusion_strengths must be a list of one or more numbers, each {STRENGTHS}; not "
         f"{reprlib.repr(fusion_strengths)}. Leave it out for a grid that is made from the data"
@@ -242,35 +232,3 @@ def checked_strengths(fusion_strengths: ArrayLike, *, distinct: bool = False) ->
         named = reprlib.repr(fusion_strengths)
         raise ParameterError(f"fusion_strengths must hold no number twice; not {named}")
     return asked.astype(np.float64)
-
-
-class _FusedLimit:
-    """The fused weights, with the strength from which they are optimal; bounded when that can matter."""
-
-    def __init__(self, statistics: Statistics, graph: TaskGraph) -> None:
-        self._statistics, self._graph = statistics, graph
-        self._at_least = float(single_task_cuts(statistics, graph).max(initial=0.0))
-        self._bounds: FusionThreshold | None = None
-
-    def at(self, strength: float) -> FusionThreshold | None:
-        """The proof that all is fused at this strength, if it is; strengths rise from call to call."""
-        if not len(self._graph.edges) or strength < self._at_least:
-            return None
-        if self._bounds is None:
-            self._bounds = fusion_threshold(self._statistics, self._graph, enough=strength)
-        return self._bounds if strength >= self._bounds.bracket[1] else None
-
-
-def _point(strength: float, outcome: Outcome, graph: TaskGraph, seconds: float) -> PathPoint:
-    return PathPoint(
-        fusion_strength=strength,
-        weights=outcome.weights,
-        n_groups=Clusters.of_equal(graph, outcome.weights).n_clusters,
-        objective=outcome.objective,
-        gap=outcome.relative_gap,
-        status=outcome.status,
-        solver=outcome.solver,
-        rounds=len(outcome.history),
-        cg_iterations=outcome.cg_iterations,
-        seconds=seconds,
-    )

@@ -1,7 +1,7 @@
-"""Fits the simple models that fusing must beat: one for all tasks, each task alone, each shrunk to the one.
+"""Fit the simple models that fusing must beat: one for all tasks, each task alone, each shrunk to the one.
 
-Each is fitted twice, plain and with the same choices (intercept, scaling, metric) as the fused model: what a
-choice gains is no gain of fusing.
+Each is fitted twice, plain and with the same choices (intercept, scaling, metric) as the fused model, since
+what a choice gains is no gain of fusing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WITHOUT_SHRINKAGE: Mapping[str, _Weights] = {"pooled": pooled_weights, "single_
 
 
 class RivalErrors(NamedTuple):
-    """Errors (K,) of the rivals, fold by fold, and the shrinkages best on these folds, which is generous."""
+    """Errors (K,) of the rivals by fold, and their shrinkages, chosen on these folds, which favours them."""
 
     errors: dict[str, FloatArray]
     shrinkages: dict[str, float]
@@ -83,7 +83,7 @@ def rival_errors(
     choices: ModelChoices,
     fitted: Sequence[SolverInput],
 ) -> RivalErrors:
-    """Errors of the rivals on each fold; ``fitted`` is what the choices make of the training parts."""
+    """Score the rivals on each fold; ``fitted`` is what the choices make of the training parts."""
     plain = _errors([ModelChoices().prepare(part) for part in training], held_out, score)
     is_plain = choices == ModelChoices(n_neighbors=choices.n_neighbors)
     alike = plain if is_plain else _errors(fitted, held_out, score)

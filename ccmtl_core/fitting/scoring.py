@@ -1,4 +1,4 @@
-"""Make one error of the squared errors of held-out rows, and choose a strength by such errors."""
+"""Sum up the squared errors of held-out rows in one number, and choose a strength by such numbers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,9 @@ RULES: tuple[str, ...] = get_args(Rule)
 
 
 def mean_of_task_rmse(squared_error: FloatArray, n_samples: IntArray) -> float:
-    """Mean over tasks of each task's own root mean squared error; tasks without held-out rows do not count.
+    """Return the mean over tasks of their root mean squared errors, as He et al. do for Sales and Ta-Feng.
 
-    The error that He et al. (AAAI 2019) report for Sales and Ta-Feng.
-
-    Raises
-    ------
-    DataError
-        No task has held-out rows.
+    Tasks without held-out rows do not count; if none has any, that is a DataError.
 
     Examples
     --------
@@ -39,14 +34,7 @@ def mean_of_task_rmse(squared_error: FloatArray, n_samples: IntArray) -> float:
 
 
 def rmse_over_rows(squared_error: FloatArray, n_samples: IntArray) -> float:
-    """Root mean squared error over all held-out rows.
-
-    The error that He et al. (AAAI 2019) report for School.
-
-    Raises
-    ------
-    DataError
-        No task has held-out rows.
+    """Return the root mean squared error over all held-out rows, as He et al. do for School.
 
     Examples
     --------
@@ -58,13 +46,7 @@ def rmse_over_rows(squared_error: FloatArray, n_samples: IntArray) -> float:
 
 
 def finite_score(score: Score, squared_error: FloatArray, n_samples: IntArray) -> float:
-    """What ``score`` makes of them.
-
-    Raises
-    ------
-    ParameterError
-        If that is no finite number: there would be nothing to compare.
-    """
+    """Return what ``score`` makes of them; what is no finite number cannot be compared and is refused."""
     value = score(squared_error, n_samples)
     if not is_real(value) or not np.isfinite(value):
         raise ParameterError(f"score must return a finite number, not {value!r}")
@@ -72,7 +54,7 @@ def finite_score(score: Score, squared_error: FloatArray, n_samples: IntArray) -
 
 
 def standard_error(errors: FloatArray) -> FloatArray:
-    """Standard error of the mean over folds, (L,), of errors (K, L); NaN of a single fold."""
+    """Return the standard error of the mean over folds, (L,), of errors (K, L); NaN of a single fold."""
     if len(errors) < 2:
         return np.full(errors.shape[1], np.nan)
     error: FloatArray = errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
@@ -80,7 +62,7 @@ def standard_error(errors: FloatArray) -> FloatArray:
 
 
 def check_rule(rule: str, n_held_out: int = 2) -> None:
-    """Refuse a rule that does not exist, or that so few held-out parts leave without a meaning."""
+    """Refuse a rule that does not exist, or one that needs more held-out parts."""
     if rule not in RULES:
         raise ParameterError(f"rule must be one of {', '.join(RULES)}; not {rule!r}")
     if rule == "one_standard_error" and n_held_out < 2:
@@ -91,28 +73,12 @@ def check_rule(rule: str, n_held_out: int = 2) -> None:
 
 
 def choose(strengths: FloatArray, errors: FloatArray, rule: str) -> int:
-    """The place of the chosen strength.
+    """Return the place of the chosen one of strengths (L,), by errors of folds and strengths (K, L).
 
-    Parameters
-    ----------
-    strengths : (L,) float64
-        λ.
-    errors : (K, L) float64
-        By fold and strength.
-    rule : str
-        "best": the least mean error, the larger strength where two are equal. "one_standard_error": the
-        largest strength, hence the fewest groups, whose mean error is within one standard error of the least
-        (Breiman, Friedman, Olshen & Stone, Classification and Regression Trees, 1984, section 3.4.3).
-
-    Returns
-    -------
-    int
-        The place of the chosen strength in ``strengths``.
-
-    Raises
-    ------
-    ParameterError
-        A rule that does not exist, or one standard error of a single fold.
+    The rule "best" takes the least mean error, of equal ones that of the larger strength.
+    "one_standard_error" takes the largest strength, hence the fewest groups, whose mean error is within one
+    standard error of the least (Breiman, Friedman, Olshen & Stone, Classification and Regression Trees, 1984,
+    section 3.4.3).
 
     Examples
     --------

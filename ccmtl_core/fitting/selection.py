@@ -1,7 +1,7 @@
 """Choose the strength that forecasts unseen rows best, and fit all rows with it.
 
-Training parts are sums of folds, errors come from the statistics of what is held out, and rows are never
-looked at again.
+The statistics of the training rows are sums of folds, errors come from those of the held-out rows: no row is
+read again.
 """
 
 from __future__ import annotations
@@ -37,12 +37,7 @@ from ccmtl_core.fitting.scoring import (
 )
 from ccmtl_core.fitting.strength import strength_grid
 from ccmtl_core.solver.fusion_solver import check_solver
-from ccmtl_core.statistics.folds import (
-    check_number,
-    contiguous_folds,
-    random_folds,
-    training_statistics,
-)
+from ccmtl_core.statistics.folds import check_number, contiguous_folds, random_folds, training_statistics
 from ccmtl_core.statistics.inputs import Statistics, check_folds
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 
@@ -74,7 +69,7 @@ class Selection:
         What contiguous and rolling folds went by: the times given, the order of each task's rows, or that of
         the statistics given. None where order plays no part.
     rule : {"best", "one_standard_error"}
-        How the strength was chosen of the errors.
+        How the strength was chosen by the errors.
     chosen : int
         Place of the chosen strength.
     fit : FitResult
@@ -114,8 +109,7 @@ class Selection:
     @property
     def errors(self) -> FloatArray:
         """(L,) Mean error over the folds."""
-        mean: FloatArray = self.fold_errors.mean(axis=0)
-        return mean
+        return np.asarray(self.fold_errors.mean(axis=0))
 
     @property
     def standard_errors(self) -> FloatArray:
@@ -176,7 +170,7 @@ def select(
         Workers, as in joblib; threads unless a ``joblib.parallel_config`` says otherwise. The result does not
         depend on it.
     on_progress : callable, optional
-        Called in this thread as pieces of work are done; what it raises ends the selection.
+        Called in this thread as fits are done; what it raises ends the selection.
 
     Returns
     -------
@@ -243,7 +237,7 @@ def _described(
     time: ArrayLike | None,
     rng: np.random.Generator | None,
 ) -> tuple[str, str | None]:
-    """How the rows are parted, and by what order; refuses arguments that this leaves without effect."""
+    """Return how the rows are parted, and by what order; arguments without effect are refused."""
     if isinstance(folds, str) and folds not in FOLDS:
         raise ParameterError(
             f"folds must be one of {', '.join(FOLDS)}, or the fold of each row; not {folds!r}"
@@ -271,7 +265,7 @@ def _fold_statistics(
     rng: np.random.Generator | None,
     sample_weight: ArrayLike | None,
 ) -> tuple[Sequence[Statistics], Sequence[Statistics]]:
-    """The statistics of the folds or blocks, as they train and as they are scored."""
+    """Return the statistics of the folds or blocks, as they train and as they are scored."""
     if not isinstance(data, TaskDataset):
         if sample_weight is not None:
             raise ParameterError("sample_weight is for the rows of a dataset; statistics have no rows")
@@ -280,23 +274,26 @@ def _fold_statistics(
             raise ParameterError(f"the folds must be statistics of one kind, not {' and '.join(kinds)}")
         return data, data
     if not isinstance(folds, str):
-        fold, n_folds = _given_folds(data, folds)
+        fold, n_folds = _given_folds(folds)
     elif folds == "random":
         fold = random_folds(data, n_folds, np.random.default_rng(0) if rng is None else rng)
     else:
         check_number(n_folds, least=1 if folds == "rolling" else 2)
         n_folds += folds == "rolling"
         fold = contiguous_folds(data, n_folds, time)
-    if isinstance(folds, str):
-        _refuse_empty(fold, n_folds, data)
+    if isinstance(folds, str) and (n_empty := n_folds - len(np.unique(fold))):
+        raise DataError(
+            f"{len(data.y)} rows, at most {data.n_samples.max(initial=0)} of a task, cannot make {n_folds} "
+            f"folds: {n_empty} would be empty; take a smaller n_folds"
+        )
     parts = SufficientStatistics.by_fold(data, fold, n_folds)
     if sample_weight is None:
         return parts, parts
     return SufficientStatistics.by_fold(data, fold, n_folds, sample_weight), parts
 
 
-def _given_folds(data: TaskDataset, folds: ArrayLike) -> tuple[IntArray, int]:
-    """The fold of each row, and how many there are."""
+def _given_folds(folds: ArrayLike) -> tuple[IntArray, int]:
+    """Return the fold of each row, and how many there are."""
     try:
         fold = np.asarray(folds)
     except ValueError as error:
@@ -314,12 +311,3 @@ def _given_folds(data: TaskDataset, folds: ArrayLike) -> tuple[IntArray, int]:
             "number them from 0"
         )
     return fold, n_folds
-
-
-def _refuse_empty(fold: IntArray, n_folds: int, data: TaskDataset) -> None:
-    n_empty = n_folds - len(np.unique(fold))
-    if n_empty:
-        raise DataError(
-            f"{len(data.y)} rows, at most {data.n_samples.max(initial=0)} of a task, cannot make {n_folds} "
-            f"folds: {n_empty} would be empty; take a smaller n_folds"
-        )

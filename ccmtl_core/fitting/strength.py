@@ -7,8 +7,8 @@ A component of the graph is wholly fused from λ_fuse on, the least λ for which
 where w are the weights of the component's pooled rows: g are the forces that its tasks exert on them. Any
 balanced flow gives an upper bound, its largest load 2 ‖U_e‖ / m_e; any φ (T, P) a lower bound, since
 ⟨g, φ⟩ = ⟨U, D φ⟩ ≤ λ/2 Σ m_e ‖(D φ)_e‖. Both come from one Laplacian flow U = m ρ D φ, whose conductances ρ
-are raised where the load is small. Neither bound needs the flow to be exact: what the solve leaves
-unbalanced is carried along a tree, and what rounding can hide is added.
+are raised where the load is small. The flow need not be exact: what the solve leaves unbalanced is carried
+along a tree, and a bound on the rounding is added.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from ccmtl_core.statistics.quadratic import Quadratic
 RATIO = 1.1
 _MOST_STEPS = 100
 _SOLVE_TOLERANCE = 1e-3
-_LEAST_SHARE = 1e-6  # of the largest load: an idle edge must not become infinitely wide in one step
-_WIDEST = 1e8  # conductance, nor in many
+_LEAST_SHARE = 1e-6  # of the largest load: no edge may become infinitely wide in one step
+_WIDEST = 1e8  # conductance: nor in many steps
 _DECADES = 1e-3  # of λ_fuse: a grid begins there at the latest
-_ROUNDING = 100.0  # times what rounding can hide: a smaller bound cannot be told from zero
+_ROUNDING = 100.0  # times the possible rounding: a smaller bound cannot be told from zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +93,9 @@ def fused_weights(statistics: Statistics, graph: TaskGraph) -> FloatArray:
 
 
 def single_task_cuts(statistics: Statistics, graph: TaskGraph) -> FloatArray:
-    """Return 2 ‖g_t‖ / Σ_{e ∋ t} m_e: below it, task t has weights of its own where all others are fused.
+    """Return 2 ‖g_t‖ / Σ_{e ∋ t} m_e, (T,): below it task t, beside fused others, has weights of its own.
 
-    Returns
-    -------
-    (T,) float64
-        Zero for a task without edges.
+    It is zero for a task without edges.
 
     Examples
     --------
@@ -123,10 +120,10 @@ def fusion_threshold(
     graph : TaskGraph
         On the same T tasks.
     ratio : float
-        Of upper to lower bound, at which to stop; above 1. Bounds that rounding leaves nothing of, as where
-        tasks agree already, stay as they are: lower 0, upper tiny.
+        Of upper to lower bound, at which to stop; above 1. Where tasks agree already up to rounding, the
+        bounds stay as they are: lower 0, upper tiny.
     enough : float
-        An upper bound on the strength from which every component has one model, at which to stop as well.
+        An upper bound for all components at which to stop as well.
 
     Returns
     -------
@@ -173,8 +170,7 @@ def strength_grid(statistics: Statistics, graph: TaskGraph, n: int = 21) -> Floa
     Returns
     -------
     (n,) float64
-        Increasing; shorter where no task differs from the fused weights, or by less than any strength above
-        zero can tell: (0,) alone.
+        Increasing. Zero alone, (1,), where no task differs from the fused weights by more than rounding.
 
     Raises
     ------
@@ -202,7 +198,7 @@ def strength_grid(statistics: Statistics, graph: TaskGraph, n: int = 21) -> Floa
 
 
 def _on(graph: TaskGraph, data: Statistics) -> Quadratic:
-    """The blocks of the graph's tasks; refuses what is none."""
+    """Return the blocks of numbers of statistics on the tasks of a graph; other kinds are refused."""
     quadratic = statistics_of(data).quadratic
     check_kind(graph, "graph", TaskGraph)
     return quadratic
@@ -226,10 +222,10 @@ class _Bounds:
         size = np.sqrt(self._sum_tasks(np.einsum("tp,tp->t", forces, forces)))
         self.size = np.where(size > 0.0, size, 1.0)  # components are solved together, each on its own scale
         self.g = forces / self.size[self.component, None]
-        self.hidden = self._hidden() / self.size
+        self.rounding = self._rounding() / self.size
         self.lower = np.zeros(graph.n_components)
         np.maximum.at(self.lower, self.component, _cuts(problem, self.g))
-        self.lower = np.where(self.lower > _ROUNDING * self.hidden, self.lower - 2.0 * self.hidden, 0.0)
+        self.lower = np.where(self.lower > _ROUNDING * self.rounding, self.lower - 2.0 * self.rounding, 0.0)
         self.upper = np.where(np.bincount(self.component) > 1, np.inf, 0.0)
         self.flows = np.zeros((len(self.m), quadratic.n_features))
 
@@ -241,7 +237,7 @@ class _Bounds:
         multigrid = Multigrid(problem.graph.edges, no_data, spectrum)
         rho, phi = np.ones(len(self.m)), np.zeros_like(self.g)
         for _ in range(_MOST_STEPS):
-            is_tight = (self.upper <= ratio * self.lower) | (self.upper <= _ROUNDING * self.hidden)
+            is_tight = (self.upper <= ratio * self.lower) | (self.upper <= _ROUNDING * self.rounding)
             if np.all(is_tight) or np.all(self.upper * self.size <= enough):
                 break
             conductance = self.m * rho
@@ -260,7 +256,7 @@ class _Bounds:
         """2 ⟨g, φ⟩ / Σ m ‖D φ‖, less what rounding can have added to the product."""
         reach = np.zeros(len(self.lower))
         np.maximum.at(reach, self.component, row_norms(phi))
-        gained = self._sum_tasks(np.einsum("tp,tp->t", self.g, phi)) - 2.0 * reach * self.hidden
+        gained = self._sum_tasks(np.einsum("tp,tp->t", self.g, phi)) - 2.0 * reach * self.rounding
         lengths = np.bincount(self.edge_component, self.m * row_norms(D), len(self.lower))
         bound = np.divide(2.0 * gained, lengths, out=np.zeros_like(gained), where=lengths > 0.0)
         self.lower = np.maximum(self.lower, (1.0 - 1e-12) * bound)
@@ -270,15 +266,15 @@ class _Bounds:
         load = 2.0 * row_norms(U) / self.m
         most = np.zeros_like(self.upper)
         np.maximum.at(most, self.edge_component, load)
-        bound = (1.0 + 1e-12) * most + 2.0 * self.hidden
+        bound = (1.0 + 1e-12) * most + 2.0 * self.rounding
         better = bound < self.upper
         self.upper = np.where(better, bound, self.upper)
         np.copyto(self.flows, U, where=better[self.edge_component, None])
         most = most[self.edge_component]
         return np.divide(load, most, out=np.ones_like(load), where=most > 0.0)
 
-    def _hidden(self) -> FloatArray:
-        """(C,) What rounding can have moved the forces of a component by, and what they fail to cancel."""
+    def _rounding(self) -> FloatArray:
+        """(C,) By how much rounding can have moved the forces of a component, and their sum, ideally zero."""
         quadratic = self.problem.quadratic
         terms = times(np.abs(quadratic.gram), np.abs(self.weights))
         terms += np.abs(quadratic.xty)
