@@ -1,6 +1,6 @@
 # The commands of this repository. Each sets up what it needs in $(VENV) and says what the machine lacks.
 VENV ?= .venv
-BENCH ?= gram fit predict training_request solver scale selection
+BENCH ?= predict training_request solver scale selection
 export VENV PYTHON DATA
 bin := $(VENV)/bin
 shared := -n 2 --dist loadfile --no-loadscope-reorder
@@ -35,7 +35,7 @@ check: dev ## Lint, check the format and the types
 	@$(bin)/mypy examples benchmarks scripts
 	@$(bin)/python -m pip --disable-pip-version-check check
 
-bench: dev ## Run the measurements that the documentation quotes: most of an hour; BENCH="fit predict" runs some
+bench: dev ## Run the measurements that the documentation quotes: most of an hour; BENCH="scale predict" runs some
 	@for name in $(BENCH); do $(bin)/python -m "benchmarks.$$name" || failed=1; done; exit $${failed:-0}
 
 picture: runtime ## Draw docs/ta_feng.svg anew from the real file

@@ -1,8 +1,8 @@
-"""A block in, the same with its freed memory kept by the process out; where the C library can (glibc).
+"""Let a process keep the memory that it frees, where the C library can (glibc).
 
-Memory that a process is handed for the first time is cleared by the system, and in a virtual machine
-fetched from the host, which can take ten times as long as clearing. How much of it a fit meets depends on
-what ran before it, not on the fit: small fits reuse what they freed, large ones give it back in between.
+Memory that a process gets for the first time is cleared by the system, and in a virtual machine fetched
+from the host, which can take ten times as long. How much of it a fit gets depends on what ran before it, not
+on the fit: small fits reuse what they freed, large ones give it back in between.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A process in, the same on one core with one thread for each library out; and how busy the machine is."""
+"""Keep a process on one core, with one thread for each library, and tell how busy the machine is."""
 
 from __future__ import annotations
 

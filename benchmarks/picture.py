@@ -1,4 +1,4 @@
-"""Draws docs/ta_feng.svg: held-out error on Ta-Feng over the fusion strength, beside the simple forecasts."""
+"""Draw docs/ta_feng.svg: held-out error on Ta-Feng over the fusion strength, beside the simple forecasts."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""How long one prediction takes over HTTP, beside an answer that does nothing; `--json` for programs.
+"""Measure how long one prediction takes over HTTP, beside an answer that does nothing.
 
 A model of 23,812 products with five lags is published into an empty SQLite database; `ccmtl api` serves it.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import socket
@@ -25,12 +24,14 @@ from app.persistence.database import Database
 from app.persistence.schema import prepare
 from app.registry.publication import History
 from app.settings import Settings
-from benchmarks.load import N_CLIENTS, N_CONNECTIONS, SECONDS, ask
+from benchmarks.report import Row, Section
+from benchmarks.runner import Sections, command_line, run
 from tests.support.models import add_version, trained
 
 HOST = "127.0.0.1"
 N_TASKS, N_FEATURES = 23_812, 5
 N_WARM_UP, N_REQUESTS, N_BATCH = 300, 3000, 1000
+N_CLIENTS, N_CONNECTIONS, SECONDS = 2, 8, 4.0
 
 
 def publish_model(folder: Path) -> None:
@@ -105,6 +106,22 @@ def latencies(port: int, request: bytes, n_requests: int) -> list[float]:
     return measured
 
 
+def ask(port: int, request: bytes) -> int:
+    """Keep a request under way on every connection; return how many were answered."""
+    connections = [socket.create_connection((HOST, port)) for _ in range(N_CONNECTIONS)]
+    answered = 0
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        for connection in connections:
+            connection.sendall(request)
+        for connection in connections:
+            _receive(connection)
+            answered += 1
+    for connection in connections:
+        connection.close()
+    return answered
+
+
 def _receive(connection: socket.socket) -> None:
     head, _, body = connection.recv(1 << 20).partition(b"\r\n\r\n")
     if not head.startswith(b"HTTP/1.1 200"):
@@ -115,9 +132,9 @@ def _receive(connection: socket.socket) -> None:
         received += len(connection.recv(1 << 20))
 
 
-def measure() -> dict[str, dict[str, float]]:
+def measure() -> Section:
     """Return, for each kind of request, the latency of one client and the requests a second of many."""
-    figures: dict[str, dict[str, float]] = {}
+    rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         publish_model(Path(folder))
         with running_api(Path(folder)) as port, ProcessPoolExecutor(N_CLIENTS) as pool:
@@ -125,31 +142,19 @@ def measure() -> dict[str, dict[str, float]]:
                 latencies(port, request, N_WARM_UP)
                 p50, p99 = np.percentile(latencies(port, request, N_REQUESTS), [50, 99])
                 answered = sum(pool.map(ask, [port] * N_CLIENTS, [request] * N_CLIENTS))
-                figures[name] = {
-                    "p50_ms": round(float(p50), 3),
-                    "p99_ms": round(float(p99), 3),
-                    "requests_per_second": round(answered / SECONDS),
-                }
-    return figures
+                rows.append(
+                    {
+                        "request": name,
+                        "median ms": float(p50),
+                        "99 % below, ms": float(p99),
+                        "requests/s": round(answered / SECONDS),
+                    }
+                )
+    title = f"Latency of one client; requests of {N_CLIENTS} with {N_CONNECTIONS} connections each"
+    return Section({title: rows})
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.predict", description=__doc__)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    as_json = parser.parse_args().json
-    figures = measure()
-    if as_json:
-        print(
-            json.dumps({"clients": N_CLIENTS, "connections": N_CLIENTS * N_CONNECTIONS, "requests": figures})
-        )
-        return
-    print(f"One client, then {N_CLIENTS} with {N_CONNECTIONS} connections each:")
-    for name, figure in figures.items():
-        print(
-            f"{name:<34}p50 {figure['p50_ms']:6.2f} ms  p99 {figure['p99_ms']:6.2f} ms"
-            f"{figure['requests_per_second']:8,} requests/s"
-        )
-
+SECTIONS: Sections = {"predict": lambda _: measure()}
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run(SECTIONS, command_line("predict", __doc__, SECTIONS).parse_args()))

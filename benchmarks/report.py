@@ -1,4 +1,4 @@
-"""What a section measured in, tables for people or one JSON object for programs out."""
+"""Print what sections measured: tables for people, or one JSON object for programs."""
 
 from __future__ import annotations
 
@@ -59,22 +59,16 @@ def step(text: str) -> None:
 
 def print_json(machine: Row, sections: Sequence[Measured]) -> None:
     """Print everything as one object."""
-    document = {
-        "machine": machine,
-        "sections": {
-            measured.name: {
-                "tables": measured.section.tables,
-                "bars": [{**vars(bar), "met": bar.met} for bar in measured.section.bars],
-                "notes": measured.section.notes,
-                "skipped": measured.section.skipped,
-                "wall_seconds": measured.wall_seconds,
-                "load": measured.load,
-            }
-            for measured in sections
-        },
-        "missed": missed(sections),
+    documents = {
+        measured.name: {
+            **vars(measured.section),
+            "bars": [{**vars(bar), "met": bar.met} for bar in measured.section.bars],
+            "wall_seconds": measured.wall_seconds,
+            "load": measured.load,
+        }
+        for measured in sections
     }
-    print(json.dumps(document))
+    print(json.dumps({"machine": machine, "sections": documents, "missed": missed(sections)}))
 
 
 def print_tables(machine: Row, sections: Sequence[Measured]) -> None:

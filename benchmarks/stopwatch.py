@@ -1,4 +1,4 @@
-"""Work in, seconds out.
+"""Time work.
 
 ``cpu`` counts the processor time of all threads of this process: what the work would take on a core of its
 own, whoever else is on the machine; bars and ratios are about it. ``wall`` is what the clock says.
@@ -46,3 +46,8 @@ def best(repeats: int, prepare: Callable[[], Callable[[], Result]]) -> tuple[Res
             result = work()
         runs.append(watch.seconds)
     return result, min(runs)
+
+
+def best_of(repeats: int, work: Callable[[], Result]) -> tuple[Result, Seconds]:
+    """Run several times what needs no preparation; return the last result and the fastest run."""
+    return best(repeats, lambda: work)

@@ -1,4 +1,4 @@
-"""How long a training request on Ta-Feng takes to be answered, and how much memory the API takes for it.
+"""Measure how long a training request on Ta-Feng takes to be answered, and what memory the API takes for it.
 
 The API runs without a worker: a request is answered and queued, and nothing is trained. It is started anew
 after the upload, so that what the upload took is not counted.
@@ -6,9 +6,9 @@ after the upload, so that what the upload took is not counted.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
+import sys
 import tempfile
 import time
 import urllib.request
@@ -19,7 +19,8 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 
 from benchmarks.predict import HOST, running_api
-from benchmarks.runner import DATA
+from benchmarks.report import Section
+from benchmarks.runner import Sections, command_line, run
 from benchmarks.ta_feng import transactions
 from examples.demo import DATASET, JOB
 
@@ -39,12 +40,17 @@ def resident_mb() -> float:
     return float(api.memory_info().rss) / 1e6
 
 
-def measure(folder: Path, data: Path) -> dict[str, float]:
+def measure(data: Path) -> Section:
     """Upload the transactions, then ask for a training again and again."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _measured(Path(folder), data)
+
+
+def _measured(folder: Path, data: Path) -> Section:
     with running_api(folder) as port:
         send(port, "datasets", json.dumps(DATASET).encode())
-        report = send(port, f"datasets/{DATASET['name']}/versions", transactions(data).blocks(), "text/csv")
-        print(f"{report['report']['rows']:,} rows of {report['report']['series']:,} products uploaded")
+        versions = f"datasets/{DATASET['name']}/versions"
+        report = send(port, versions, transactions(data).blocks(), "text/csv")["report"]
     job = json.dumps(JOB).encode()
     with running_api(folder) as port:
         urllib.request.urlopen(f"http://{HOST}:{port}/v1/datasets").close()
@@ -53,25 +59,19 @@ def measure(folder: Path, data: Path) -> dict[str, float]:
             start = time.perf_counter()
             send(port, "training-jobs", job)
             taken.append((time.perf_counter() - start) * 1e3)
-        return {
-            "first_ms": taken[0],
-            "median_ms": statistics.median(taken),
-            "largest_ms": max(taken),
-            "memory_before_mb": before,
-            "memory_growth_mb": resident_mb() - before,
+        row = {
+            "first ms": taken[0],
+            "median ms": statistics.median(taken),
+            "largest ms": max(taken),
+            "MB before": before,
+            "MB more": resident_mb() - before,
         }
+    title = f"{N_REQUESTS} requests to train on {report['rows']:,} rows of {report['series']:,} products"
+    return Section({title: [row]})
 
 
-def main() -> None:
-    """Print the figures."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.training_request", description=__doc__)
-    parser.add_argument("--data", type=Path, default=DATA, help="folder with ta_feng/ta_feng.csv.zip")
-    with tempfile.TemporaryDirectory() as folder:
-        figures = measure(Path(folder), parser.parse_args().data)
-    print(f"{N_REQUESTS} requests for a training:")
-    for name, value in figures.items():
-        print(f"{name:<18}{value:9.1f}")
-
+SECTIONS: Sections = {"training_request": lambda chosen: measure(chosen.data)}
 
 if __name__ == "__main__":
-    main()
+    options = command_line("training_request", __doc__, SECTIONS, "folder with ta_feng/ta_feng.csv.zip")
+    sys.exit(run(SECTIONS, options.parse_args()))

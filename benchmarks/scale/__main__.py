@@ -1,4 +1,4 @@
-"""Options in, tables or JSON out; the code is 1 if the project's bars are missed.
+"""Measure many tasks, many rows and new rows; the exit code is 1 if the project's bars are missed.
 
 Uses all cores that it may. The whole takes some ten minutes on two cores and 8 GB of memory.
 """

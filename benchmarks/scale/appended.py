@@ -1,4 +1,4 @@
-"""Measures what it saves to add Ta-Feng's last week to the statistics that an earlier run kept of the rest.
+"""Measure what it saves to add Ta-Feng's last week to the statistics that an earlier run kept of the rest.
 
 Both runs begin from files and end with a certified model of the same rows. The cold run reads all
 transactions; the other reads the kept statistics, the last days before the new week, and that week.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +17,7 @@ import polars as pl
 
 from benchmarks.report import Bar, Row, Section, step
 from benchmarks.stopwatch import Stopwatch
-from benchmarks.ta_feng import N_LAGS, transactions
+from benchmarks.ta_feng import N_LAGS, daily_sums, day, filled, transactions
 from ccmtl_core import (
     FitResult,
     SufficientStatistics,
@@ -99,38 +98,21 @@ def _row(files: Files, strength: float) -> Row:
 def _write_transactions(source: Transactions, files: Files) -> None:
     """Write the transactions before the last week and those of it, all columns as they are."""
     table = pl.read_csv(b"".join(source.blocks()), infer_schema=False)
-    day = _day(pl.col(COLUMNS["ds"]))
-    is_new = day > day.max() - timedelta(days=NEW_DAYS)
+    when = day(pl.col(COLUMNS["ds"]))
+    is_new = when > when.max() - timedelta(days=NEW_DAYS)
     table.filter(is_new).write_csv(files.new)
     table.filter(~is_new).write_csv(files.old)
 
 
-def _day(text: pl.Expr) -> pl.Expr:
-    return text.str.to_date("%m/%d/%Y")
-
-
-def _daily(*paths: Path) -> pl.DataFrame:
-    """Sums of each product and day."""
-    read = partial(pl.read_csv, columns=list(COLUMNS.values()), infer_schema=False)
-    table = pl.concat(map(read, paths)).select(
-        unique_id=pl.col(COLUMNS["unique_id"]),
-        ds=_day(pl.col(COLUMNS["ds"])),
-        y=pl.col(COLUMNS["y"]).cast(pl.Float64),
-    )
-    return table.group_by("unique_id", "ds").agg(pl.col("y").sum())
-
-
-def _statistics(daily: pl.DataFrame) -> tuple[SufficientStatistics, SeriesPanel]:
-    """Statistics of the days that have five before them, zeros filled in."""
-    panel, _ = SeriesPanel.from_frame(daily, "D").filled("zero", "dataset")
-    return SufficientStatistics.from_dataset(lag_dataset(panel, N_LAGS).dataset), panel
+def _statistics(panel: SeriesPanel) -> SufficientStatistics:
+    """Return the statistics of the days that have five before them."""
+    return SufficientStatistics.from_dataset(lag_dataset(panel, N_LAGS).dataset)
 
 
 def _keep(files: Files) -> None:
     """Do what the earlier run did, and keep what the next one reads."""
-    daily = _daily(files.old)
-    statistics, panel = _statistics(daily)
-    statistics_frame(statistics).write_parquet(files.statistics)
+    panel = filled(daily_sums(files.old))
+    statistics_frame(_statistics(panel)).write_parquet(files.statistics)
     last = panel.period > panel.period.max() - N_LAGS
     pl.DataFrame(
         {
@@ -142,13 +124,11 @@ def _keep(files: Files) -> None:
 
 
 def _cold(files: Files, strength: float) -> FitResult:
-    statistics, _ = _statistics(_daily(files.old, files.new))
+    statistics = _statistics(filled(daily_sums(files.old, files.new)))
     return fit(statistics, fusion_strength=strength, tolerance=TOLERANCE)
 
 
 def _appended(files: Files, strength: float) -> FitResult:
-    new, _ = _statistics(
-        pl.concat([pl.read_parquet(files.recent), _daily(files.new)], how="vertical_relaxed")
-    )
-    statistics = append_statistics(read_statistics(files.statistics), new)
+    daily = pl.concat([pl.read_parquet(files.recent), daily_sums(files.new)], how="vertical_relaxed")
+    statistics = append_statistics(read_statistics(files.statistics), _statistics(filled(daily)))
     return fit(statistics, fusion_strength=strength, tolerance=TOLERANCE)

@@ -1,4 +1,4 @@
-"""ScaleSyn of growing size in, seconds from arrays to a certified gap and their slope over the tasks out.
+"""Measure the seconds from arrays to a certified gap on ScaleSyn of growing size, and their slope.
 
 Tasks of 10 features and 100 samples, noise 1, in clusters of 100 whose centres are spread widely (a component
 of the graph each) or so narrowly that all tasks are one component. The data are generated off the clock.

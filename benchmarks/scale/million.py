@@ -1,4 +1,4 @@
-"""Blocks of rows in, certified weights of a million tasks out, with the time and the memory that it took.
+"""Measure the time and the memory from blocks of rows to certified weights of a million tasks.
 
 Run as a process of its own, whose peak memory is its own: ``python -m benchmarks.scale.million TASKS SHARE``
 prints one JSON object. Generating a block is not timed.
@@ -11,7 +11,6 @@ import json
 import resource
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 
 from benchmarks.report import Bar, Row, Section, step
 from benchmarks.scale.many_tasks import SHARES, SPREADS, TOLERANCE, load_kernels
+from benchmarks.stopwatch import Stopwatch
 from ccmtl_core import SufficientStatistics, fit
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.data.synthetic import scale_syn
@@ -51,43 +51,36 @@ def _child(n_tasks: int, share: float) -> Row:
     return row
 
 
-class Source:
-    """Blocks of rows, and the seconds that making them took."""
-
-    def __init__(self, n_tasks: int) -> None:
-        self.n_tasks, self.seconds, self.cpu_seconds = n_tasks, 0.0, 0.0
-
-    def blocks(self) -> Iterator[tuple[FloatArray, FloatArray, IntArray]]:
-        """Yield features, targets and tasks, the tasks of a block together."""
-        for first in range(0, self.n_tasks, BLOCK_TASKS):
-            began, cpu = time.perf_counter(), time.process_time()
-            size = min(BLOCK_TASKS, self.n_tasks - first)
+def blocks(n_tasks: int, generating: Stopwatch) -> Iterator[tuple[FloatArray, FloatArray, IntArray]]:
+    """Yield features, targets and tasks, the tasks of a block together, and time the making of them."""
+    for first in range(0, n_tasks, BLOCK_TASKS):
+        with generating.running():
+            size = min(BLOCK_TASKS, n_tasks - first)
             rng = np.random.default_rng([0, first])
             data = scale_syn(rng, size, n_features=N_FEATURES, center_spread=SPREADS["apart"]).dataset
             task = data.task_index + first
-            self.seconds += time.perf_counter() - began
-            self.cpu_seconds += time.process_time() - cpu
-            yield data.X, data.y, task
+        yield data.X, data.y, task
 
 
 def run(n_tasks: int, share: float) -> Row:
     """Fit in this process."""
     load_kernels(SPREADS["apart"])
-    source = Source(n_tasks)
-    began, cpu = time.perf_counter(), time.process_time()
-    statistics = SufficientStatistics.from_blocks(source.blocks(), n_tasks, N_FEATURES)
-    streamed = time.perf_counter() - began - source.seconds
-    result = fit(statistics, fusion_strength=share * FUSING, tolerance=TOLERANCE)
-    report = result.report
+    generating, streaming, fitting = Stopwatch(), Stopwatch(), Stopwatch()
+    with streaming.running():
+        statistics = SufficientStatistics.from_blocks(blocks(n_tasks, generating), n_tasks, N_FEATURES)
+    with fitting.running():
+        report = fit(statistics, fusion_strength=share * FUSING, tolerance=TOLERANCE).report
+    spent = zip(streaming.seconds, fitting.seconds, generating.seconds, strict=True)
+    cpu, wall = (streamed + fitted - generated for streamed, fitted, generated in spent)
     return {
         "share": f"{share:g}",
-        "seconds": time.process_time() - cpu - source.cpu_seconds,
-        "wall seconds": time.perf_counter() - began - source.seconds,
+        "seconds": cpu,
+        "wall seconds": wall,
         "peak GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT / 1e9,
-        "statistics": streamed,
+        "statistics": streaming.seconds.wall - generating.seconds.wall,
         "graph": report.seconds["graph"],
         "solve": report.seconds["solve"],
-        "generating": source.seconds,
+        "generating": generating.seconds.wall,
         "solver": report.solver,
         "rounds": report.rounds,
         "gap": report.gap,

@@ -1,4 +1,4 @@
-"""Weights of many tasks in, seconds of our search for neighbours beside those of SciPy's k-d tree out.
+"""Measure our search for neighbours among the weights of many tasks, beside SciPy's k-d tree.
 
 Both find the ten nearest others of every point, on the same number of threads (``NUMBA_NUM_THREADS``). The
 tree is asked for the points as they come, and in its own order, in which one search finds in the cache what
@@ -19,7 +19,7 @@ from scipy.spatial import KDTree
 from benchmarks.report import Bar, Row, Section, step
 from benchmarks.scale.many_tasks import SPREADS
 from benchmarks.solver import ta_feng
-from benchmarks.stopwatch import best
+from benchmarks.stopwatch import best_of
 from ccmtl_core import SufficientStatistics, single_task_weights
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.data.synthetic import scale_syn
@@ -60,7 +60,7 @@ def compare(name: str, points: FloatArray) -> Row:
         "tree": partial(_by_tree, points),
         "tree, in its order": partial(_by_tree_in_order, points),
     }
-    timed = {way: best(1, partial(_given, search)) for way, search in searches.items()}
+    timed = {way: best_of(1, search) for way, search in searches.items()}
     cpu = {way: seconds.cpu for way, (_, seconds) in timed.items()}
     found = {way: np.sort(neighbours, axis=1) for way, (neighbours, _) in timed.items()}
     return {
@@ -72,10 +72,6 @@ def compare(name: str, points: FloatArray) -> Row:
         "tree / blocks": min(cpu["tree"], cpu["tree, in its order"]) / cpu["blocks"],
         "rows that differ": int((found["tree"] != found["blocks"]).any(axis=1).sum()),
     }
-
-
-def _given(search: Callable[[], IntArray]) -> Callable[[], IntArray]:
-    return search
 
 
 def _by_tree(points: FloatArray) -> IntArray:

@@ -1,1 +1,1 @@
-"""Fusion problems in, times of the solver beside those of its rivals out: ``python -m benchmarks.solver``."""
+"""The solver's times beside those of other ways to the same optimum: ``python -m benchmarks.solver``."""

@@ -1,6 +1,6 @@
-"""A Ta-Feng fit in, where its time goes and how many bytes it moves against what the machine can move out.
+"""Show where the time of a Ta-Feng fit goes, and how many bytes it moves beside what the machine can move.
 
-Each compiled kernel is replaced, while one fit runs, by one that also notes its time and the size of all
+While one fit runs, each compiled kernel is replaced by one that also notes its time and the size of all
 arrays that it was given or gave back: what it must move at least, each array counted once a call.
 """
 

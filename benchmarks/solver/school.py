@@ -1,9 +1,10 @@
-"""The School set in, objective, gap and seconds at the five strengths of the paper's table out."""
+"""Measure objective, gap and seconds on the School set at the five strengths of the paper's table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -56,8 +57,8 @@ def compare(statistics: SufficientStatistics, golden: Mapping[float, float], rep
 
 
 def _row(statistics: SufficientStatistics, strength: float, golden: float, repeats: int) -> Row:
-    def prepare() -> _Fit:
-        return _Fit(replace(statistics), strength)
+    def prepare() -> partial[FitResult]:  # fresh statistics: they remember their least squares
+        return partial(fit, replace(statistics), fusion_strength=strength, tolerance=TOLERANCE)
 
     step(f"  strength {strength:g}: our fit, then ADMM for at most {ADMM_CAP:g} s a setting")
     result, seconds = best(repeats, prepare)
@@ -78,13 +79,3 @@ def _row(statistics: SufficientStatistics, strength: float, golden: float, repea
         "rounds": report.rounds,
         "ADMM seconds": rival.seconds.cpu if rival.reached else None,
     }
-
-
-class _Fit:
-    """A fit that is ready to start; fresh statistics, since they remember their least squares."""
-
-    def __init__(self, statistics: SufficientStatistics, strength: float) -> None:
-        self._statistics, self._strength = statistics, strength
-
-    def __call__(self) -> FitResult:
-        return fit(self._statistics, fusion_strength=self._strength, tolerance=TOLERANCE)

@@ -1,4 +1,4 @@
-"""Small synthetic problems in, seconds to a gap of 1e-8 beside other ways to the same optimum out.
+"""Measure the seconds to a gap of 1e-8 on small synthetic problems, beside other ways to the same optimum.
 
 Each rival runs at its cheapest setting that brings J to 1e-7 of the optimum. What it needs to write down its
 matrices, and to evaluate J, is off its clock. Ours includes the start and a proof; all share one graph.
@@ -19,14 +19,7 @@ from benchmarks.solver.references import admm, clarabel_cone, scs_cone
 from benchmarks.solver.references.attempt import Attempt, Ladder
 from benchmarks.solver.references.cone_program import ConeProgram
 from benchmarks.stopwatch import Seconds, best
-from ccmtl_core import (
-    FitResult,
-    SufficientStatistics,
-    TaskGraph,
-    fit,
-    fusion_threshold,
-    nearest_neighbour_graph,
-)
+from ccmtl_core import FitResult, SufficientStatistics, fit, fusion_threshold, nearest_neighbour_graph
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.choices.single_task import start_weights
 from ccmtl_core.data.synthetic import scale_syn
@@ -109,15 +102,6 @@ def _seconds(case: Case, attempts: dict[str, Attempt]) -> Row:
     return {**case.label, **ours, **{name: attempt.seconds.cpu for name, attempt in attempts.items()}}
 
 
-def _statistics(kind: str, seed: int, n_tasks: int) -> SufficientStatistics:
-    center_spread, task_spread = KINDS[kind]
-    rng = np.random.default_rng(seed)
-    tasks = scale_syn(
-        rng, n_tasks, tasks_per_cluster=n_tasks // 10, center_spread=center_spread, task_spread=task_spread
-    )
-    return SufficientStatistics.from_dataset(tasks.dataset)
-
-
 def _rivals(cap: float) -> dict[str, Rival]:
     """Return each rival's search for its cheapest setting; what it finds at one case starts the next."""
     ladders = {"Clarabel": Ladder(clarabel_cone.TOLERANCES), "SCS": Ladder(scs_cone.TOLERANCES)}
@@ -142,18 +126,26 @@ def _admm(kind: admm.SplittingKind, settings: Sequence[admm.Setting], cap: float
 
 
 def _cases(kind: str, seed: int, n_tasks: int, repeats: int) -> Iterator[Case]:
-    statistics = _statistics(kind, seed, n_tasks)
+    tasks = scale_syn(
+        np.random.default_rng(seed),
+        n_tasks,
+        tasks_per_cluster=n_tasks // 10,
+        center_spread=KINDS[kind][0],
+        task_spread=KINDS[kind][1],
+    )
+    statistics = SufficientStatistics.from_dataset(tasks.dataset)
     graph = nearest_neighbour_graph(start_weights(statistics))
     whole = fusion_threshold(statistics, graph, ratio=1.02).bracket[1]
     for share in SHARES:
-        prepare = partial(_prepared, statistics, graph, share * whole)
+        strength = share * whole
+
+        def prepare(strength: float = strength) -> partial[FitResult]:  # fresh statistics, as in ta_feng.py
+            return partial(
+                fit, replace(statistics), fusion_strength=strength, tolerance=TOLERANCE, graph=graph
+            )
+
         step(f"  {kind}, seed {seed}, {share:g} of the strength that fuses all")
         result, seconds = best(repeats, prepare)
-        problem = FusionProblem(statistics.quadratic, graph, share * whole)
+        problem = FusionProblem(statistics.quadratic, graph, strength)
         label = {"kind": kind, "seed": str(seed), SHARE: f"{share:g}"}
         yield Case(label, problem, result.report.objective, result.report.gap, seconds)
-
-
-def _prepared(statistics: SufficientStatistics, graph: TaskGraph, strength: float) -> Callable[[], FitResult]:
-    """Return a fit that is ready to start; fresh statistics, since they remember their least squares."""
-    return partial(fit, replace(statistics), fusion_strength=strength, tolerance=TOLERANCE, graph=graph)

@@ -1,4 +1,4 @@
-"""A cone program in, Clarabel's answer out: an interior-point method with a sparse factorisation per step."""
+"""Solve a cone program with Clarabel: an interior-point method with a sparse factorisation per step."""
 
 from __future__ import annotations
 

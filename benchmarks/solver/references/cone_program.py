@@ -1,4 +1,4 @@
-"""A fusion problem in, the same as a quadratic program over second-order cones out, for solvers of those.
+"""Write a fusion problem as a quadratic program over second-order cones, for solvers of those.
 
 With V = W − ŵ around each task's least squares ŵ_t, and s_e ≥ ‖W_i − W_j‖,
 

@@ -1,4 +1,4 @@
-"""A fusion problem in, weights out: the paper's alternation with pyamg as its preconditioner.
+"""Solve a fusion problem by the paper's alternation, with pyamg as its preconditioner.
 
 He et al. (AAAI 2019, algorithm 1) renew the edge weights and solve equation 6 by conjugate gradients in
 turn. Here pyamg's smoothed aggregation preconditions one column of W at a time, on the T × T matrix Laplacian

@@ -1,4 +1,4 @@
-"""A cone program in, SCS's answer out: a splitting method with acceleration.
+"""Solve a cone program with SCS: a splitting method with acceleration.
 
 Its linear systems are solved by conjugate gradients: on these problems a factorisation, of which it has two,
 took several times longer in all.
