@@ -1,9 +1,9 @@
-"""What to do about a cell that is no number or no date as it stands; nothing is guessed silently."""
+"""Say what to do about a cell that is no number, no date or a damaged id as it stands; nothing is guessed."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
 
@@ -16,6 +16,7 @@ _DATE = re.compile(
     r"([0-9]{1,4})([./-])([0-9]{1,2})\2([0-9]{4}|[0-9]{2})(?:([ T])[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?)?"
 )
 _COMPACT_DATE = re.compile(r"[0-9]{8}")
+_SHOWN_BY_SPREADSHEETS = re.compile(r"[0-9](\.[0-9]+)?[eE]\+[0-9]+")
 
 
 def number_hint(text: str) -> str:
@@ -32,20 +33,18 @@ def number_hint(text: str) -> str:
     >>> number_hint("many")
     ''
     """
-    spaces = space_hint(text)
-    text = text.strip()
-    if re.fullmatch(r"[+-]?\d{1,3},\d{3}", text):
+    bare = text.strip()
+    if re.fullmatch(r"[+-]?\d{1,3},\d{3}", bare):
         return "; the decimal sign must be a point, and nothing may stand between thousands"
-    if _DECIMAL_COMMA.fullmatch(text):
-        point = re.sub(r"[. ]", "", text).replace(",", ".")
+    if _DECIMAL_COMMA.fullmatch(bare):
+        point = re.sub(r"[. ]", "", bare).replace(",", ".")
         return f"; the decimal sign must be a point, not a comma: {point}"
-    if _THOUSANDS.fullmatch(text):
-        return f"; leave the commas between thousands out: {text.replace(',', '')}"
-    return spaces
+    if _THOUSANDS.fullmatch(bare):
+        return f"; leave the commas between thousands out: {bare.replace(',', '')}"
+    return _space_hint(text)
 
 
-def space_hint(text: str) -> str:
-    """Say that spaces stand around a cell, such as after a comma of the file."""
+def _space_hint(text: str) -> str:
     return "; leave out the spaces around it" if text.strip() and text != text.strip() else ""
 
 
@@ -61,18 +60,15 @@ def date_hint(text: str) -> str:
     >>> date_hint("soon")
     ''
     """
-    formats = list(_formats(text))
-    if not formats:
-        return space_hint(text)
-    which = " (which is first?)" if len(formats) > 1 else ""
-    return f"; to read it, create the dataset with `ds_format` {' or '.join(map(repr, formats))}{which}"
-
-
-def _formats(text: str) -> Iterator[str]:
+    formats = []
     for ds_format in _candidates(text):
         with suppress(ValueError):  # there is no such day
             if datetime.strptime(text, ds_format).year >= FIRST_YEAR:
-                yield ds_format
+                formats.append(ds_format)
+    if not formats:
+        return _space_hint(text)
+    which = " (which is first?)" if len(formats) > 1 else ""
+    return f"; to read it, create the dataset with `ds_format` {' or '.join(map(repr, formats))}{which}"
 
 
 def _candidates(text: str) -> list[str]:
@@ -91,11 +87,8 @@ def _candidates(text: str) -> list[str]:
     return [day_first] if sign == "." else [month_first, day_first]
 
 
-_SHOWN_BY_SPREADSHEETS = re.compile(r"[0-9](\.[0-9]+)?[eE]\+[0-9]+")
-
-
 def spreadsheet_ids(ids: Iterable[str]) -> list[str]:
-    """Return the ids that look as spreadsheets show long numbers, of which they keep few digits.
+    """Return the ids that look as spreadsheets show long numbers, which lose digits in this way.
 
     Examples
     --------
@@ -106,7 +99,7 @@ def spreadsheet_ids(ids: Iterable[str]) -> list[str]:
 
 
 def spreadsheet_warning(ids: Sequence[str]) -> str:
-    """Say what is lost with ids such as those of :func:`spreadsheet_ids`, which are some."""
+    """Say what is lost with the ids that :func:`spreadsheet_ids` found, one or more."""
     examples = ", ".join(map(repr, ids[:3]))
     verb = "looks" if len(ids) == 1 else "look"
     return (

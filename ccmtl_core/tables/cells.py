@@ -1,6 +1,6 @@
 """Read the cells of a table as ids, times and finite numbers; every bad cell is named.
 
-The happy path reads the table once. Only when a cell is bad the table is read again, for the offending text.
+The table is read once, and only where a cell is bad a second time, for its text.
 """
 
 from __future__ import annotations
@@ -33,19 +33,12 @@ _FIXED_OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
 
 @dataclass(frozen=True)
 class Cells:
-    """What was read.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Columns ``row`` (in the file, from 1) and each role's name; rows with a bad cell are absent.
-    time_zone : str, optional
-        "UTC" where times with a zone were converted, "local" where they are what the local clock shows; None
-        where they named no zone.
-    """
+    """What was read of a table."""
 
     frame: pl.DataFrame
+    """Columns ``row`` (in the file, from 1) and each role's name; rows with a bad cell are absent."""
     time_zone: str | None = None
+    """What times with a zone are now: "UTC", "local" for what the local clock shows; None without zones."""
 
 
 @dataclass(frozen=True)
@@ -60,28 +53,15 @@ class _Check:
 def read_cells(
     table: Table, roles: Sequence[Role], faults: FaultList, formats: TimeFormat | None = None
 ) -> Cells:
-    """Read and check the columns of ``roles``.
+    """Read and check the columns of ``roles`` of an open table; one row or more is left of it.
 
-    Parameters
-    ----------
-    table : Table
-        An open one.
-    roles : sequence of Role
-        What to read.
-    faults : FaultList
-        Takes the faults of cells, for the caller to raise with those that it finds itself.
-    formats : TimeFormat, optional
-        How times are read: those that are text, and those with a zone. Default: ISO 8601, zones to UTC.
-
-    Returns
-    -------
-    Cells
-        The rows without a fault, which are some.
+    ``faults`` takes the faults of cells, for the caller to raise with those that it finds itself. Times are
+    read as ``formats`` says, by default as ISO 8601 and those with a zone in UTC.
 
     Raises
     ------
     TableError
-        If columns are missing or of a wrong type, the reader cannot make out the rows, or no row is left.
+        If columns are missing or of a wrong type, the rows cannot be read, or no row is left.
     """
     reader = _Reader(table, roles, faults, formats or time_format(None))
     with refusing_unreadable(table.unreadable, faults):
@@ -100,17 +80,9 @@ def read_cells(
 def cell_batches(
     table: Table, roles: Sequence[Role], faults: FaultList, batch_rows: int
 ) -> Iterator[pl.DataFrame]:
-    """Read and check columns as :func:`read_cells`, in pieces of at most ``batch_rows`` rows.
+    """Yield the frames of :func:`read_cells` in pieces of at most ``batch_rows`` rows, in their order.
 
-    Yields
-    ------
-    DataFrame
-        As `Cells.frame`, in the order of the rows.
-
-    Raises
-    ------
-    TableError
-        As :func:`read_cells`, and at the first piece with a bad cell, for all bad cells of the table.
+    The first piece with a bad cell raises a `TableError` for all bad cells of the table.
     """
     reader = _Reader(table, roles, faults, time_format(None))
     n_rows = 0
@@ -132,7 +104,7 @@ def _batches(rows: pl.LazyFrame, batch_rows: int) -> Iterator[pl.DataFrame]:
 
 
 class _Reader:
-    """The rows of a table with what their cells mean, and whether they are faulty; nothing is read yet."""
+    """The rows of a table with what their cells mean, and whether they are faulty; not collected yet."""
 
     def __init__(self, table: Table, roles: Sequence[Role], faults: FaultList, formats: TimeFormat) -> None:
         has_columns = check_header(table.columns, [role.column for role in roles], faults)
@@ -150,7 +122,8 @@ class _Reader:
             raw = raw.filter(~pl.col(ROW).is_in(table.malformed_rows))
         with refusing_unreadable(table.unreadable, faults):
             types = raw.collect_schema()
-        if not _check_types(roles, types, formats, faults):
+        fitting = [_check_type(role, types[_raw(role)], formats, faults) for role in roles]
+        if not all(fitting):
             raise faults.refusal()
         parsed = raw.with_columns(_parse(role, types[_raw(role)], formats) for role in roles)
         self._checks = [check for role in roles for check in _checks(role, types[_raw(role)], formats)]
@@ -161,7 +134,7 @@ class _Reader:
         self.judged = self._with_raw.select(ROW, *(role.name for role in roles), _FAULTY, _ZONE)
 
     def check_height(self, n_rows: int) -> None:
-        """Refuse a table of which the reader made other rows than the scan."""
+        """Refuse a table in which polars found another number of rows than the scan of its bytes."""
         n_expected = self._table.n_rows - len(set(self._table.malformed_rows))
         if n_rows != n_expected:
             raise pl.exceptions.ShapeError(f"{n_rows} rows were read, {n_expected} are in the file")
@@ -183,30 +156,28 @@ def _is_text(dtype: pl.DataType) -> bool:
     return isinstance(dtype, pl.String | pl.Categorical | pl.Enum)
 
 
-def _check_types(roles: Sequence[Role], types: pl.Schema, formats: TimeFormat, faults: FaultList) -> bool:
-    fitting = True
-    for role in roles:
-        dtype = types[_raw(role)]
-        is_number = dtype.is_numeric() or dtype == pl.Boolean
-        is_whole = dtype.is_integer() or (isinstance(dtype, pl.Decimal) and dtype.scale == 0)
-        fits, wanted = {
-            Kind.ID: (is_whole, "text or whole numbers"),
-            Kind.TIME: (isinstance(dtype, pl.Date | pl.Datetime), "times"),
-            Kind.NUMBER: (is_number, "numbers"),
-            Kind.SUM: (is_number, "numbers"),
-        }[role.kind]
-        if not (fits or _is_text(dtype)):
-            fitting = False
-            message = f"the column {role.column!r} is of type {dtype}; {wanted} are needed"
-            faults.add("wrong_type", message, column=role.column)
-        elif role.kind is Kind.TIME and not (formats.in_utc or _is_known(_zone(dtype))):
-            fitting = False
-            message = (
-                f"the times of the column {role.column!r} are in the zone {_zone(dtype)!r}, which the IANA "
-                "database does not have: convert them to one that it has, or to an offset such as +05:30"
-            )
-            faults.add("unknown_time_zone", message, column=role.column)
-    return fitting
+def _check_type(role: Role, dtype: pl.DataType, formats: TimeFormat, faults: FaultList) -> bool:
+    """Note a column of a wrong type; return whether it is of a right one."""
+    is_number = dtype.is_numeric() or dtype == pl.Boolean
+    is_whole = dtype.is_integer() or (isinstance(dtype, pl.Decimal) and dtype.scale == 0)
+    fits, wanted = {
+        Kind.ID: (is_whole, "text or whole numbers"),
+        Kind.TIME: (isinstance(dtype, pl.Date | pl.Datetime), "times"),
+        Kind.NUMBER: (is_number, "numbers"),
+        Kind.SUM: (is_number, "numbers"),
+    }[role.kind]
+    if not (fits or _is_text(dtype)):
+        message = f"the column {role.column!r} is of type {dtype}; {wanted} are needed"
+        faults.add("wrong_type", message, column=role.column)
+        return False
+    if role.kind is Kind.TIME and not (formats.in_utc or _is_known(_zone(dtype))):
+        message = (
+            f"the times of the column {role.column!r} are in the zone {_zone(dtype)!r}, which the IANA "
+            "database does not have: convert them to one that it has, or to an offset such as +05:30"
+        )
+        faults.add("unknown_time_zone", message, column=role.column)
+        return False
+    return True
 
 
 def _zone(dtype: pl.DataType) -> str | None:
@@ -246,7 +217,7 @@ def _moment(raw: pl.Expr) -> pl.Expr:
 
 
 def _local_moment(raw: pl.Expr, zone: str) -> pl.Expr:
-    """What the clock of the times' zone shows; null far beyond the calendar, where polars has no clock."""
+    """What a clock in the zone shows; null far outside the calendar, where polars cannot tell."""
     if offset := _FIXED_OFFSET.fullmatch(zone):
         minutes = int(offset[2]) * 60 + int(offset[3])
         return _moment(raw) + pl.duration(minutes=-minutes if offset[1] == "-" else minutes)
@@ -284,7 +255,7 @@ def _checks(role: Role, dtype: pl.DataType, formats: TimeFormat) -> Iterator[_Ch
 
 
 def _is_inexact(columns: Sequence[pl.Series]) -> pl.Series:
-    """Whether each whole number, as it stands and as float64, became another one."""
+    """Whether each whole number of the first column became another one in the second, as float64."""
     raw, parsed = columns
     ends = cast("list[float]", [parsed.min() or 0.0, parsed.max() or 0.0])
     if max(map(abs, ends)) < EXACT_BELOW:  # as nearly always

@@ -1,7 +1,7 @@
 """Open a CSV file (RFC 4180, UTF-8, commas) as a table of text, with every fault of its structure.
 
-A scan of the bytes finds what the fast reader after it would guess at: short rows, stray quotes, lone
-carriage returns, bytes that are no text.
+A scan of the bytes finds what polars, which reads them afterwards, would guess at: short rows, stray quotes,
+lone carriage returns, bytes that are no text.
 """
 
 from __future__ import annotations
@@ -35,26 +35,10 @@ _SENTENCES = {
 
 
 def open_csv(path: Path, wanted: Collection[str], faults: FaultList) -> Table:
-    """Check the structure of the file at ``path``.
+    """Open a file that is not empty and does not change meanwhile; ``wanted`` are the columns asked for.
 
-    Parameters
-    ----------
-    path : Path
-        A file that does not change meanwhile, and is not empty.
-    wanted : collection of str
-        Columns that are asked for.
-    faults : FaultList
-        Takes the faults of rows; those of the whole file are raised.
-
-    Returns
-    -------
-    Table
-        Its columns are text.
-
-    Raises
-    ------
-    TableError
-        If the file is not text in UTF-8, without header, or of another format by its header.
+    ``faults`` takes the faults of rows. A file that is not text in UTF-8, has no header, or is of another
+    format by its header is a `TableError`.
     """
     data = np.memmap(path, np.uint8, mode="r").view(np.ndarray)
     if data[:3].tobytes() == codecs.BOM_UTF8:
@@ -69,28 +53,26 @@ def open_csv(path: Path, wanted: Collection[str], faults: FaultList) -> Table:
     structure = scan_csv(data, len(header))
     _report(structure, header, faults)
     names = tuple(map(str, range(len(header))))
+    rows = None
     is_readable = set(structure.counts) <= {Irregularity.FIELD_COUNT, Irregularity.BLANK}
-    all_listed = structure.n_irregularities == len(structure.irregularities)
+    if is_readable and structure.n_irregularities == len(structure.irregularities):
+        rows = pl.scan_csv(
+            path,
+            glob=False,
+            infer_schema=False,
+            empty_string_is_null=False,
+            new_columns=names,
+            truncate_ragged_lines=structure.n_irregularities > 0,
+        ).head(structure.n_rows)
     return Table(
         columns=tuple(header),
         names=names,
-        rows=_rows(path, names, structure) if is_readable and all_listed else None,
+        rows=rows,
         n_rows=structure.n_rows,
         unreadable=("not_csv", "the file cannot be read as CSV"),
         malformed_rows=tuple(structure.irregularities[:, 1].tolist()),
         n_blank_at_end=structure.n_blank_at_end,
     )
-
-
-def _rows(path: Path, names: tuple[str, ...], structure: CsvStructure) -> pl.LazyFrame:
-    return pl.scan_csv(
-        path,
-        glob=False,
-        infer_schema=False,
-        empty_string_is_null=False,
-        new_columns=names,
-        truncate_ragged_lines=structure.n_irregularities > 0,
-    ).head(structure.n_rows)
 
 
 def _refuse_other_encodings(data: NDArray[np.uint8], faults: FaultList) -> None:
@@ -125,9 +107,7 @@ def _header(text: str, n_bytes: int, faults: FaultList) -> list[str]:
 def _report(structure: CsvStructure, header: list[str], faults: FaultList) -> None:
     listed = structure.irregularities.tolist()
     for kind, count in structure.counts.items():
-        samples = (
-            _fault(kind, row, field, n_fields, header) for k, row, field, n_fields in listed if k == kind
-        )
+        samples = (_fault(kind, row, field, n, header) for k, row, field, n in listed if k == kind)
         faults.add_all(f"csv_{kind.name.lower()}", count, samples)
 
 

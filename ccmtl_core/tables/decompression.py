@@ -1,7 +1,4 @@
-"""Decompress gzip and zstd in bounded pieces.
-
-Each piece is handed out before the next is made, so that whoever counts them can stop a bomb early.
-"""
+"""Decompress gzip and zstd piece by piece, so that whoever counts the bytes can stop a bomb early."""
 
 from __future__ import annotations
 
@@ -31,12 +28,25 @@ class CompressedDataError(DataError):
         return type(self), (str(self),)
 
 
-class GzipDecoder:
+class _Decoder:
+    """What both decoders know: the name of their format, and whether the stream would be cut off here."""
+
+    kind: str
+    _inside = False
+
+    def finish(self) -> None:
+        """Raise `CompressedDataError` when the last part of the stream has no end."""
+        if self._inside:
+            raise CompressedDataError(f"its {self.kind} stream has no end", is_cut_off=True)
+
+
+class GzipDecoder(_Decoder):
     """One or more gzip members (RFC 1952)."""
+
+    kind = "gzip"
 
     def __init__(self) -> None:
         self._member = zlib.decompressobj(GZIP_WINDOW_BITS)
-        self._inside = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Yield what ``data`` adds, at most ``PIECE_BYTES`` at a time."""
@@ -55,19 +65,15 @@ class GzipDecoder:
                 self._member = zlib.decompressobj(GZIP_WINDOW_BITS)
                 self._inside = False
 
-    def finish(self) -> None:
-        """Raise `CompressedDataError` when the last member has no end."""
-        if self._inside:
-            raise CompressedDataError("its gzip stream has no end", is_cut_off=True)
 
-
-class ZstdDecoder:
+class ZstdDecoder(_Decoder):
     """One or more zstd frames (RFC 8878)."""
+
+    kind = "zstd"
 
     def __init__(self) -> None:
         self._context = zstandard.ZstdDecompressor(max_window_size=ZSTD_MAX_WINDOW_BYTES)
         self._frame = self._context.decompressobj()
-        self._inside = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Yield what ``data`` adds, at most 32 MiB at a time."""
@@ -84,8 +90,3 @@ class ZstdDecoder:
                     rest = self._frame.unused_data
                     self._frame = self._context.decompressobj()
                     self._inside = False
-
-    def finish(self) -> None:
-        """Raise `CompressedDataError` when the last frame has no end."""
-        if self._inside:
-            raise CompressedDataError("its zstd stream has no end", is_cut_off=True)

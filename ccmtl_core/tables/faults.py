@@ -16,20 +16,7 @@ MAX_VALUE_CHARACTERS = 200
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault of a table.
-
-    Parameters
-    ----------
-    code : str
-        Stable name of its kind.
-    message : str
-        What is wrong and, where it is known, what to do.
-    row : int, optional
-        Counted from 1, the header not included.
-    column : str, optional
-        Name of the column.
-    value : str, optional
-        The offending text, cut at 200 characters.
+    """One fault of a table, its row counted from 1 without the header.
 
     Examples
     --------
@@ -38,10 +25,13 @@ class Fault:
     """
 
     code: str
+    """Stable name of its kind."""
     message: str
+    """What is wrong and, where it is known, what to do."""
     row: int | None = None
     column: str | None = None
     value: str | None = None
+    """The offending text, cut at 200 characters."""
 
     def __str__(self) -> str:
         if self.row is None:
@@ -50,23 +40,20 @@ class Fault:
         value = "" if not self.value else f", {quoted(self.value)}"
         return f"row {self.row}{column}{value}: {self.message}"
 
+    def in_table(self, table: str) -> str:
+        """Return the sentence with the table's name before it, where it has one."""
+        return f"{table}{': ' if self.row is None else ', '}{self}" if table else str(self)
+
 
 class TableError(DataError):
-    """A table that cannot be used.
+    """A table that cannot be used: the first faults of each kind by row, and how many there are of each code.
 
-    Parameters
-    ----------
-    listed : sequence of Fault
-        The first faults of each kind, by row.
-    counts : dict
-        How many there are of each code.
-    table : str
-        What the table is called in messages; nothing where it has no name.
+    Messages call the table by its name, where it has one.
     """
 
     def __init__(self, listed: Sequence[Fault], counts: Mapping[str, int], table: str = "") -> None:
         self.listed, self.counts, self.table = tuple(listed), dict(counts), table
-        sentences = [_sentence(fault, table) for fault in listed[:MAX_FAULTS]]
+        sentences = [fault.in_table(table) for fault in listed[:MAX_FAULTS]]
         super().__init__(sentences, n_faults=sum(counts.values()))
 
     def __reduce__(self) -> tuple[type[TableError], tuple[object, ...]]:  # type: ignore[override]
@@ -105,23 +92,15 @@ class FaultList:
         kept.extend(sample for sample, _ in zip(samples, range(MAX_LISTED - len(kept)), strict=False))
 
     def refusal(self) -> TableError:
-        """Return the error that lists the faults by row, every kind of them represented."""
-        return TableError(self._listed(), self._counts, self.table)
+        """Return the error that lists the faults by row, some of each kind."""
+        quota = MAX_LISTED // max(1, len(self._samples))
+        listed = [fault for samples in self._samples.values() for fault in samples[:quota]]
+        spare = [fault for samples in self._samples.values() for fault in samples[quota:]]
+        listed += spare[: MAX_LISTED - len(listed)]
+        listed.sort(key=lambda fault: (fault.row or 0, fault.column or ""))
+        return TableError(listed, self._counts, self.table)
 
     def refusal_for(self, code: str, message: str) -> TableError:
         """Return the error that says one thing of the whole table."""
         self.add(code, message)
         return self.refusal()
-
-    def _listed(self) -> list[Fault]:
-        quota = MAX_LISTED // max(1, len(self._samples))
-        listed = [fault for samples in self._samples.values() for fault in samples[:quota]]
-        spare = [fault for samples in self._samples.values() for fault in samples[quota:]]
-        listed += spare[: MAX_LISTED - len(listed)]
-        return sorted(listed, key=lambda fault: (fault.row or 0, fault.column or ""))
-
-
-def _sentence(fault: Fault, table: str) -> str:
-    if not table:
-        return str(fault)
-    return f"{table}: {fault}" if fault.row is None else f"{table}, {fault}"

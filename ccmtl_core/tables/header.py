@@ -1,7 +1,6 @@
 """Compare the columns that a caller asks for with a table's header; missing ones are named with near matches.
 
-A first line of another format shows that no row below can be read as it stands. That is one fault of the
-whole table: each row would have its own otherwise, and none would tell the cause.
+A first line of another format is one fault of the whole table: faults of the rows below would not tell why.
 """
 
 from __future__ import annotations
@@ -45,13 +44,7 @@ class Role:
 
 
 def sample_roles(task: str, target: str, features: Sequence[str]) -> list[Role]:
-    """Return the columns of a table of samples; features become ``x_0``, ``x_1``, ….
-
-    Raises
-    ------
-    ParameterError
-        No features, or a column used twice.
-    """
+    """Return the columns of a table of samples; features become ``x_0``, ``x_1``, …."""
     if not features:
         raise ParameterError("at least one feature column is needed")
     for column in (used := [task, target, *features]):
@@ -97,25 +90,10 @@ def refuse_too_many(columns: Sequence[str], faults: FaultList) -> None:
 def refuse_other_formats(
     head: str, names: Sequence[str], wanted: Collection[str], n_bytes: int, faults: FaultList
 ) -> None:
-    """Refuse a CSV file whose first line is that of another format, with the one fault and what to do.
+    """Refuse a CSV file of ``n_bytes`` whose first line is that of another format, and say what to do.
 
-    Parameters
-    ----------
-    head : str
-        The file's beginning, its first line included unless that is very long.
-    names : sequence of str
-        The columns that it names, read as CSV.
-    wanted : collection of str
-        Columns that are asked for, which are three at least.
-    n_bytes : int
-        Size of the file.
-    faults : FaultList
-        Names the table.
-
-    Raises
-    ------
-    TableError
-        If it is another format.
+    ``head`` is the file's beginning, at least its first line unless that is very long, and ``names`` are the
+    columns that it names, read as CSV. The ``wanted`` columns are three or more.
     """
     if "\r" in head and "\n" not in head:
         raise faults.refusal_for(

@@ -31,33 +31,10 @@ BATCH_ROWS = 2**17
 
 
 def read_task_dataset(path: str | Path, *, task: str, target: str, features: Sequence[str]) -> TaskDataset:
-    """Read a dataset from a file.
+    """Read a dataset from a file, by the names of its columns; tasks are in order of first appearance.
 
-    Parameters
-    ----------
-    path : str or Path
-        CSV with a header (comma, UTF-8, also gzip or zstd compressed), Parquet or Arrow; told apart by
-        content, not by name.
-    task : str
-        Column with the id of each row's task: text, or integers in Parquet.
-    target : str
-        Column of y.
-    features : sequence of str
-        Columns of X, in this order.
-
-    Returns
-    -------
-    TaskDataset
-        Tasks in order of first appearance.
-
-    Raises
-    ------
-    DataError
-        Names the file, and the row and column of each cell that cannot be used.
-    ParameterError
-        No features, a column used twice, or a path that is none.
-    OSError
-        The file cannot be read.
+    The file is CSV with a header (comma, UTF-8, also gzip or zstd compressed), Parquet or Arrow, told apart
+    by content. Errors are those of :func:`statistics_from_files`.
     """
     names = checked_names(features, "feature")
     roles = sample_roles(task, target, names)
@@ -68,12 +45,7 @@ def read_task_dataset(path: str | Path, *, task: str, target: str, features: Seq
 
 
 def read_columns(path: str | Path, roles: Sequence[Role], formats: TimeFormat | None = None) -> pl.DataFrame:
-    """Read the columns of ``roles`` from a file, under the names of the roles.
-
-    Returns
-    -------
-    DataFrame
-        All rows of the file, in its order.
+    """Read the columns of ``roles`` from a file, under the names of the roles, all rows in their order.
 
     Raises
     ------
@@ -154,8 +126,7 @@ def statistics_from_files(
         raise ParameterError(f"batch_rows must be an integer of at least 1, not {batch_rows!r}")
     if len(files) == 1:
         return _statistics_of_file(files[0], roles, names, batch_rows)
-    read = delayed(_statistics_of_file)
-    jobs = (read(file, roles, names, batch_rows) for file in files)
+    jobs = (delayed(_statistics_of_file)(file, roles, names, batch_rows) for file in files)
     return merge_statistics(Parallel(n_jobs=n_jobs, return_as="generator")(jobs))
 
 

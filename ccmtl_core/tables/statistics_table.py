@@ -1,7 +1,7 @@
 """Read sufficient statistics from a table with one row for each task, and lay them out as one.
 
-The table is what one ``GROUP BY`` computes where the rows are (``ccmtl statistics-sql`` writes the query), so
-that training needs no row. p and q count the features from 1:
+One ``GROUP BY`` computes it where the rows are (``ccmtl statistics-sql`` writes the query), so that training
+needs no row. p and q count the features from 1:
 
 =============== ============== =====================================================================
 column          type           meaning
@@ -23,8 +23,9 @@ column          type           meaning
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
+from itertools import combinations_with_replacement
 from operator import add
 from pathlib import Path
 from typing import Any, Protocol
@@ -37,7 +38,7 @@ from ccmtl_core.base.arrays import EXACT_BELOW, checked_names, locked, refuse_ea
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.file_path import checked_path
 from ccmtl_core.base.id_codes import id_codes
-from ccmtl_core.base.types import IntArray
+from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 from ccmtl_core.tables.cells import ROW, read_cells
 from ccmtl_core.tables.faults import MAX_LISTED, Fault, FaultList
@@ -81,7 +82,7 @@ def features_value(feature_names: tuple[str, ...]) -> str:
 
 def triangle(n_features: int) -> Iterator[tuple[int, int]]:
     """Return the pairs (p, q), p ≤ q, of the upper triangle of the Gram matrix; they count from 0."""
-    return ((p, q) for p in range(n_features) for q in range(p, n_features))
+    return combinations_with_replacement(range(n_features), 2)
 
 
 def read_statistics(source: Source) -> SufficientStatistics:
@@ -123,17 +124,12 @@ def read_statistics_folds(source: Source) -> list[SufficientStatistics]:
     Parameters
     ----------
     source : str, Path, polars DataFrame or Arrow stream
-        As in :func:`read_statistics`.
+        As in :func:`read_statistics`, also for the errors.
 
     Returns
     -------
     list of SufficientStatistics
         One for each fold, all with the same tasks; a single one for a table without folds.
-
-    Raises
-    ------
-    DataError, OSError
-        As :func:`read_statistics`.
     """
     if not isinstance(source, str | Path):
         frame = source if isinstance(source, pl.DataFrame) else pl.DataFrame(source)
@@ -154,8 +150,11 @@ def _statistics(table: Table, faults: FaultList) -> list[SufficientStatistics]:
     table = Table.of_frame(raw)  # which is read several times
     names = _feature_names(raw)
     _refuse_null(table, raw[TASK], faults)
-    optional = {FOLD, WEIGHT, *(gram_column(q, p) for p, q in triangle(len(names)) if p != q)}
-    numbers = [*_needed(len(names)), *(name for name in raw.columns if name in optional)]
+    features, pairs = range(len(names)), list(triangle(len(names)))
+    gram = [gram_column(p, q) for p, q in pairs]
+    needed = [N_SAMPLES, N_NULL, *gram, *map(xty_column, features), YTY, *map(x_sum_column, features), Y_SUM]
+    optional = {FOLD, WEIGHT, *(gram_column(q, p) for p, q in pairs if p != q)}
+    numbers = [*needed, *(name for name in raw.columns if name in optional)]
     roles = [Role(TASK, TASK, Kind.ID), *(Role(name, name, Kind.SUM) for name in numbers)]
     frame = read_cells(table, roles, faults).frame
     fold = _folds(frame, faults)
@@ -163,7 +162,11 @@ def _statistics(table: Table, faults: FaultList) -> list[SufficientStatistics]:
         raise faults.refusal()
     task_ids, task = id_codes(frame[TASK], ordered=True)
     n_folds = int(fold.max()) + 1
-    _refuse_repeated(task_ids, task, fold, n_folds)
+    count = np.bincount(task * n_folds + fold)
+    refuse_each(
+        np.flatnonzero(count > 1),
+        lambda i: f"task {task_ids[i // n_folds]!r} has {count[i]} rows; read parts one by one and merge",
+    )
     return _assemble(frame, task_ids, names, (fold, task), n_folds, faults)
 
 
@@ -206,13 +209,6 @@ def statistics_frame(statistics: SufficientStatistics) -> pl.DataFrame:
     columns |= {xty_column(p): statistics.xty[:, p] for p in range(P)}
     columns |= {x_sum_column(p): statistics.x_sum[:, p] for p in range(P)}
     return pl.DataFrame(columns)
-
-
-def _needed(n_features: int) -> list[str]:
-    features = range(n_features)
-    gram = [gram_column(p, q) for p, q in triangle(n_features)]
-    sums = [*map(xty_column, features), YTY, *map(x_sum_column, features), Y_SUM]
-    return [N_SAMPLES, N_NULL, *gram, *sums]
 
 
 def _feature_names(raw: pl.DataFrame) -> tuple[str, ...]:
@@ -265,14 +261,6 @@ def _refuse_null(table: Table, ids: pl.Series, faults: FaultList) -> None:
         )
 
 
-def _refuse_repeated(task_ids: tuple[str, ...], task: IntArray, fold: IntArray, n_folds: int) -> None:
-    count = np.bincount(task * n_folds + fold)
-    refuse_each(
-        np.flatnonzero(count > 1),
-        lambda i: f"task {task_ids[i // n_folds]!r} has {count[i]} rows; read parts one by one and merge",
-    )
-
-
 def _assemble(
     frame: pl.DataFrame,
     task_ids: tuple[str, ...],
@@ -283,24 +271,24 @@ def _assemble(
 ) -> list[SufficientStatistics]:
     """Put each number where its fold and task say; tasks without rows in a fold keep zeros there."""
     K, T, P = n_folds, len(task_ids), len(names)
-    gram, xty, x_sum = np.zeros((K, T, P, P)), np.zeros((K, T, P)), np.zeros((K, T, P))
-    yty, y_sum, n_samples = np.zeros((K, T)), np.zeros((K, T)), np.zeros((K, T), dtype=np.int64)
-    for p, q in triangle(P):
-        gram[*place, p, q] = gram[*place, q, p] = frame[gram_column(p, q)].to_numpy()
-        if p != q and gram_column(q, p) in frame.columns:
-            gram[*place, q, p] = frame[gram_column(q, p)].to_numpy()
-    for p in range(P):
-        xty[*place, p] = frame[xty_column(p)].to_numpy()
-        x_sum[*place, p] = frame[x_sum_column(p)].to_numpy()
-    yty[place], y_sum[place] = frame[YTY].to_numpy(), frame[Y_SUM].to_numpy()
+    known = set(frame.columns)
+
+    def placed(columns: Sequence[str], *shape: int) -> FloatArray:
+        numbers = np.zeros((K, T, len(columns)))
+        for i, column in enumerate(columns):
+            numbers[*place, i] = frame[column].to_numpy()
+        return locked(numbers.reshape(K, T, *shape))
+
+    square = [(p, q) for p in range(P) for q in range(P)]
+    gram_columns = [gram_column(p, q) if gram_column(p, q) in known else gram_column(q, p) for p, q in square]
+    gram, yty, y_sum = placed(gram_columns, P, P), placed([YTY]), placed([Y_SUM])
+    xty, x_sum = placed([*map(xty_column, range(P))], P), placed([*map(x_sum_column, range(P))], P)
+    n_samples = np.zeros((K, T), dtype=np.int64)
     n_samples[place] = _whole_numbers(frame, N_SAMPLES, faults)
-    weight = n_samples.astype(np.float64)
-    if WEIGHT in frame.columns:
-        weight[place] = frame[WEIGHT].to_numpy()
+    weight = placed([WEIGHT]) if WEIGHT in known else locked(n_samples.astype(np.float64))
+    n_samples = locked(n_samples)
     if faults:
         raise faults.refusal()
-    gram, xty, yty, x_sum, y_sum, weight = map(locked, (gram, xty, yty, x_sum, y_sum, weight))
-    n_samples = locked(n_samples)
     return [
         SufficientStatistics(
             gram[f], xty[f], yty[f], n_samples[f], task_ids, names, weight[f], x_sum[f], y_sum[f]

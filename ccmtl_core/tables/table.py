@@ -1,4 +1,4 @@
-"""A table that was opened and not read yet, and what becomes of a reader's failure on its bytes."""
+"""A table that was opened and not read yet, and how a failure to read its bytes becomes a fault of it."""
 
 from __future__ import annotations
 
@@ -15,33 +15,21 @@ from ccmtl_core.tables.faults import FaultList
 
 @dataclass(frozen=True)
 class Table:
-    """A table that was opened and not read yet.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        The header as it stands in the file, repetitions included.
-    names : tuple of str
-        What ``rows`` calls these columns.
-    rows : LazyFrame, optional
-        The data rows; None where the file's structure forbids to read them.
-    n_rows : int
-        How many there are.
-    unreadable : (code, message)
-        What to say when reading fails.
-    malformed_rows : tuple of int
-        Rows, from 1, that were found faulty already and whose cells are not to be judged.
-    n_blank_at_end : int
-        Blank lines below the last row.
-    """
+    """A table that was opened and not read yet."""
 
     columns: tuple[str, ...]
+    """The header as it stands in the file, repetitions included."""
     names: tuple[str, ...]
+    """What ``rows`` calls these columns."""
     rows: pl.LazyFrame | None
+    """The data rows; None where the file's structure forbids to read them."""
     n_rows: int
     unreadable: tuple[str, str]
+    """Code and message of the fault when reading fails."""
     malformed_rows: tuple[int, ...] = ()
+    """Rows, from 1, that are known to be faulty and whose cells are not judged."""
     n_blank_at_end: int = 0
+    """Blank lines below the last row."""
 
     @classmethod
     def of_frame(cls, frame: pl.DataFrame) -> Table:

@@ -42,7 +42,7 @@ WORDS = {
     Format.UTF_16_LITTLE: "UTF-16 text: save it as UTF-8",
     Format.UTF_16_BIG: "UTF-16 text: save it as UTF-8",
 }
-"""What is no table here, and what to do with it."""
+"""Formats that are not read: what each is, and what to do."""
 _DECODERS: dict[Format, Callable[[], GzipDecoder | ZstdDecoder]] = {
     Format.GZIP: GzipDecoder,
     Format.ZSTD: ZstdDecoder,
@@ -54,19 +54,9 @@ _SCANS: dict[Format, Callable[..., pl.LazyFrame]] = {
 
 
 def format_of(path: Path, faults: FaultList) -> Format:
-    """Return what the file at ``path`` is.
+    """Return what the file at ``path`` is, CSV where nothing else is known.
 
-    Returns
-    -------
-    Format
-        CSV where nothing else is known.
-
-    Raises
-    ------
-    TableError
-        If it is empty, or no file that can be read twice.
-    OSError
-        If it cannot be opened.
+    One that is empty, or cannot be read twice, is a `TableError`.
     """
     if path.exists() and not (path.is_file() or path.is_dir()):
         message = "this is a pipe or a device, and a table is read more than once: write it to a file first"
@@ -80,21 +70,9 @@ def format_of(path: Path, faults: FaultList) -> Format:
 
 @contextmanager
 def open_table(path: Path, wanted: Collection[str], faults: FaultList) -> Iterator[Table]:
-    """Open the file at ``path`` for the length of the block.
+    """Open a file that does not change for the length of the block; `ccmtl_core.tables.cells` reads it.
 
-    Parameters
-    ----------
-    path : Path
-        A file that does not change meanwhile.
-    wanted : collection of str
-        Columns that are asked for.
-    faults : FaultList
-        Takes the faults of rows; those of the whole file are raised.
-
-    Yields
-    ------
-    Table
-        To be read by `ccmtl_core.tables.cells`.
+    ``wanted`` are the columns that are asked for; ``faults`` takes the faults of rows.
 
     Raises
     ------
@@ -122,25 +100,16 @@ def open_table(path: Path, wanted: Collection[str], faults: FaultList) -> Iterat
         yield open_csv(path, wanted, faults)
 
 
-def _refuse_cut_off(path: Path, found: Format, faults: FaultList) -> None:
-    """Refuse a file without the bytes at its end that it has at its beginning."""
-    ends = found.value
-    with path.open("rb") as file:
-        file.seek(-len(ends), os.SEEK_END)
-        if file.read() != ends:
-            message = f"the {found.name.title()} file was cut off: its end is missing"
-            raise faults.refusal_for(f"not_{found.name.lower()}", message)
-
-
 def _open_typed(path: Path, found: Format, faults: FaultList) -> Table:
-    _refuse_cut_off(path, found, faults)
-    # Fixed offsets such as +05:30, as pandas writes them, are no zones to polars, which otherwise ends the
-    # process's thread over a column that may not even be asked for. `cells` reads them.
+    kind, code = found.name.title(), f"not_{found.name.lower()}"
+    with path.open("rb") as file:
+        file.seek(-len(found.value), os.SEEK_END)
+        if file.read() != found.value:  # which stands at both ends
+            raise faults.refusal_for(code, f"the {kind} file was cut off: its end is missing")
+    # Fixed offsets such as +05:30, as pandas writes them, are no zones to polars: without this it panics over
+    # a column that may not even be asked for. `cells` reads them.
     os.environ.setdefault("POLARS_IGNORE_TIMEZONE_PARSE_ERROR", "1")
-    unreadable = (
-        f"not_{found.name.lower()}",
-        f"the {found.name.title()} file cannot be read: it was cut off, or its bytes were changed",
-    )
+    unreadable = code, f"the {kind} file cannot be read: it was cut off, or its bytes were changed"
     with refusing_unreadable(unreadable, faults):
         rows = _SCANS[found](path, glob=False, hive_partitioning=False)
         try:

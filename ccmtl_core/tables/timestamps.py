@@ -1,10 +1,9 @@
 """Read the text of times strictly: by default ISO 8601, else one strptime pattern.
 
-The rule for zones: of times with a zone or an offset, hours are converted to UTC; days, weeks and months are
-those that the local clock shows. A time without a zone is taken as it stands; a column holds one or the
-other. Years run from 1000 to 9999.
+Of times with a zone or an offset, hours are converted to UTC; days, weeks and months are those that the local
+clock shows. A time without a zone is taken as it stands; a column holds one kind or the other.
 
-A regular expression guards each pattern, because the parser below it also takes spaces, signs and two-digit
+A regular expression guards each pattern, because the parser of polars also takes spaces, signs and two-digit
 years where none were asked for, and moves a leap second (``:60``) to the next minute, and so to another day.
 """
 
@@ -14,7 +13,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import reduce
 
 import polars as pl
 
@@ -26,7 +24,7 @@ ISO_8601 = "YYYY-MM-DD (ISO 8601; a time may follow, as in 2024-01-31T23:59:00)"
 
 _YEAR, _TWO = "[1-9][0-9]{3}", "[0-9]{2}"
 _ISO_DAY = f"{_YEAR}-{_TWO}-{_TWO}"
-_ISO_MINUTE = f"{_ISO_DAY}[T ]{_TWO}:{_TWO}"
+_ISO_MINUTE = f"{_TWO}:{_TWO}"
 _ISO_SECOND = rf"{_ISO_MINUTE}:[0-5][0-9](?:\.[0-9]{{1,9}})?"
 _ISO_ZONE = "(Z|[+-][0-9]{2}(?::?[0-9]{2})?)"  # the only group of a guard
 
@@ -69,40 +67,28 @@ class TimeFormat:
 
     def has_zone(self, text: pl.Expr) -> pl.Expr:
         """Return whether each text names a zone."""
-        guards = [f"^(?:{pattern.guard})$" for pattern in self.patterns if pattern.has_zone]
-        return reduce(lambda any_, guard: any_ | text.str.contains(guard), guards, pl.lit(False))
+        guards = (f"^(?:{pattern.guard})$" for pattern in self.patterns if pattern.has_zone)
+        return pl.any_horizontal(pl.lit(False), *map(text.str.contains, guards))
 
 
 _ISO = TimeFormat(
     ISO_8601,
     (
         _Pattern(_ISO_DAY, "%Y-%m-%d", False),
-        _Pattern(_ISO_MINUTE.replace("[T ]", "T"), "%Y-%m-%dT%H:%M", False),
-        _Pattern(_ISO_MINUTE.replace("[T ]", " "), "%Y-%m-%d %H:%M", False),
-        _Pattern(_ISO_SECOND.replace("[T ]", "T"), "%Y-%m-%dT%H:%M:%S%.f", False),
-        _Pattern(_ISO_SECOND.replace("[T ]", " "), "%Y-%m-%d %H:%M:%S%.f", False),
-        _Pattern(_ISO_MINUTE.replace("[T ]", "T") + _ISO_ZONE, "%Y-%m-%dT%H:%M%#z", True),
-        _Pattern(_ISO_MINUTE.replace("[T ]", " ") + _ISO_ZONE, "%Y-%m-%d %H:%M%#z", True),
-        _Pattern(_ISO_SECOND.replace("[T ]", "T") + _ISO_ZONE, "%Y-%m-%dT%H:%M:%S%.f%#z", True),
-        _Pattern(_ISO_SECOND.replace("[T ]", " ") + _ISO_ZONE, "%Y-%m-%d %H:%M:%S%.f%#z", True),
+        *(
+            _Pattern(f"{_ISO_DAY}{gap}{time}{zone}", f"%Y-%m-%d{gap}{directives}{offset}", bool(zone))
+            for zone, offset in (("", ""), (_ISO_ZONE, "%#z"))
+            for time, directives in ((_ISO_MINUTE, "%H:%M"), (_ISO_SECOND, "%H:%M:%S%.f"))
+            for gap in "T "
+        ),
     ),
 )
 
 
 def time_format(ds_format: str | None, *, in_utc: bool = True) -> TimeFormat:
-    """Return the format that ``ds_format`` names; without one, ISO 8601.
+    """Return the format of a strptime pattern; without one, ISO 8601.
 
-    Parameters
-    ----------
-    ds_format : str, optional
-        strptime pattern.
-    in_utc : bool
-        Whether times with a zone are converted to UTC; otherwise they are what the local clock shows.
-
-    Returns
-    -------
-    TimeFormat
-        To parse a column with.
+    Times with a zone are converted to UTC, or else are what the local clock shows.
 
     Raises
     ------
