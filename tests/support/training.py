@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from fastapi.testclient import TestClient
+from sqlalchemy import func, select
+
+from app.persistence.database import Database
+from app.persistence.models import TrainingJob
 
 
 def series_csv(*ids: str, n_days: int = 12) -> str:
@@ -53,3 +58,20 @@ def upload(client: TestClient, name: str, content: str) -> None:
 def job(**fields: Any) -> dict[str, Any]:
     """Return a training request that works on ``sales``."""
     return {"dataset": "sales", "model": "m", "fusion_strength": 1.0, **fields}
+
+
+def post(client: TestClient, body: Any, **headers: str) -> Any:
+    """Send a training request; the client's own encoder cannot write half a surrogate pair."""
+    given = {"Content-Type": "application/json", **headers}
+    return client.post("/v1/training-jobs", content=json.dumps(body), headers=given)
+
+
+def locations(answer: Any) -> list[str]:
+    """Return where the faults of a refused request are."""
+    return [fault["location"] for fault in answer.json()["errors"]]
+
+
+def n_jobs(database: Database) -> int:
+    """Return how many training jobs are stored."""
+    with database.read() as session:
+        return session.scalar(select(func.count()).select_from(TrainingJob)) or 0

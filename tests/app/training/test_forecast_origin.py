@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from app.jobs import queue
-from app.persistence.database import Database
-from app.training import pipeline
+from tests.app.training.conftest import Run
 from tests.support.training import add_series, job, series_csv
 
 
@@ -27,17 +24,14 @@ def database_kind() -> str:
     ],
 )
 def test_an_append_to_one_product_moves_the_others_only_with_fill(
-    client: TestClient, api: FastAPI, database: Database, definition: dict[str, Any], expected: dict[str, str]
+    client: TestClient, run: Run, definition: dict[str, Any], expected: dict[str, str]
 ) -> None:
     add_series(client, content=series_csv("a", "b"), **definition)
     url = "/v1/datasets/sales/versions?mode=append"
     rows = "unique_id,ds,y\na,2025-01-13,1\n"
     assert client.post(url, content=rows, headers={"Content-Type": "text/csv"}).status_code == 201
     assert client.post("/v1/training-jobs", json=job()).status_code == 202
-    with database.write() as session:
-        claimed = queue.claim(session, "worker", 60.0, 3)
-    assert claimed is not None
-    pipeline.run(database, api.state.storage, claimed, lambda record: None)
+    run()
     answer = client.post("/v1/models/m/forecast", json={"unique_id": ["a", "b"]}).json()
     assert {f["unique_id"]: f["ds"] for f in answer["forecasts"]} == expected
 
