@@ -1,14 +1,12 @@
-"""Makes the database of the settings ready at a given time, as each process of the service does."""
+"""Makes the database of the settings ready, as each process of the service does, once it is told to begin."""
 
 from __future__ import annotations
-
-import sys
-import time
 
 from app.persistence.database import Database
 from app.persistence.schema import prepare
 from app.settings import Settings
+from tests.support.processes import wait_for_the_others
 
 if __name__ == "__main__":
-    time.sleep(max(0.0, float(sys.argv[1]) - time.time()))
+    wait_for_the_others()
     prepare(Database(Settings()))

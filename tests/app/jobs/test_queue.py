@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -18,7 +15,7 @@ from app.persistence.database import Database, DatabaseNow
 from app.persistence.models import JobState
 from app.settings import Settings
 from tests.app.jobs.conftest import AddJob, let_lease_run_out, read_job
-from tests.support.processes import PATIENCE
+from tests.support.processes import run_together
 
 LEASE, MAX = 10.0, 3
 
@@ -245,18 +242,6 @@ def test_cancel_of_waiting_final_and_unknown_jobs(database: Database, add_job: A
 
 def test_400_jobs_are_claimed_exactly_once(settings: Settings, database: Database, add_job: AddJob) -> None:
     ids = sorted(add_job() for _ in range(400))
-    environment = {**os.environ, **settings.environment()}
-    start = str(time.time() + 2.0)
-    claimers = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.support.claim_all", start],
-            env=environment,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(4)
-    ]
-    claimed = [claimer.communicate(timeout=PATIENCE)[0].split() for claimer in claimers]
-    assert [claimer.returncode for claimer in claimers] == [0] * 4
+    claimed = [out.split() for out in run_together("tests.support.claim_all", 4, settings.environment())]
     assert sorted(job for part in claimed for job in part) == ids
     assert sum(1 for part in claimed if part) > 1, "only one process claimed: nothing ran side by side"

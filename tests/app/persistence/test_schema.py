@@ -1,10 +1,5 @@
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,13 +7,13 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import inspect, select, text
+from sqlalchemy import Executable, inspect, select, text, update
 
 from app.persistence.database import Database
 from app.persistence.models import Base, TrainingJob
 from app.persistence.schema import SchemaOutOfDate, migration_config, prepare, require_current, upgrade
 from app.settings import Settings
-from tests.support.processes import PATIENCE
+from tests.support.processes import run_together
 
 FIRST_SCHEMA_ROWS = [
     "INSERT INTO dataset VALUES ('ds', 'sales', 'series', '{}', '2025-01-01')",
@@ -71,14 +66,19 @@ def test_downgrade_leaves_no_table_behind(empty_database: Database) -> None:
     assert inspect(empty_database.engine).get_table_names() == ["alembic_version"]
 
 
-def test_numbers_go_on_from_the_versions_of_a_database_of_the_first_schema(empty_database: Database) -> None:
+def upgrade_from_the_first_schema(database: Database, *changes: Executable) -> None:
+    """Fill the tables of the first schema, change some rows, and upgrade."""
     config = migration_config()
-    with empty_database.write() as session:
+    with database.write() as session:
         config.attributes["connection"] = session.connection()
         command.upgrade(config, "0001")
-        for statement in FIRST_SCHEMA_ROWS:
-            session.execute(text(statement))
-    upgrade(empty_database)
+        for statement in (*map(text, FIRST_SCHEMA_ROWS), *changes):
+            session.execute(statement)
+    upgrade(database)
+
+
+def test_numbers_go_on_from_the_versions_of_a_database_of_the_first_schema(empty_database: Database) -> None:
+    upgrade_from_the_first_schema(empty_database)
     with empty_database.read() as session:
         rows = session.execute(text("SELECT name, last_number FROM model ORDER BY name")).all()
         assert [tuple(row) for row in rows] == [("sales", 3), ("without", 0)]
@@ -89,15 +89,9 @@ def test_numbers_go_on_from_the_versions_of_a_database_of_the_first_schema(empty
 
 
 def test_stored_requests_lose_the_choices_that_were_dropped(empty_database: Database) -> None:
-    config = migration_config()
-    with empty_database.write() as session:
-        config.attributes["connection"] = session.connection()
-        command.upgrade(config, "0001")
-        for statement in FIRST_SCHEMA_ROWS:
-            session.execute(text(statement))
-        old = json.dumps({"start": "shrunk", "loss_scaling": "residual", "lags": 7})
-        session.execute(text("UPDATE training_job SET request = :old WHERE id = 'job3'"), {"old": old})
-    upgrade(empty_database)
+    old = {"start": "shrunk", "loss_scaling": "residual", "lags": 7}
+    change = update(TrainingJob).where(TrainingJob.id == "job3").values(request=old)
+    upgrade_from_the_first_schema(empty_database, change)
     with empty_database.read() as session:
         requests = session.scalars(select(TrainingJob.request).order_by(TrainingJob.id)).all()
     assert requests == [{}, {"loss_scaling": "spread", "lags": 7}]
@@ -110,18 +104,7 @@ def test_upgrade_twice_changes_nothing(database: Database) -> None:
 
 def test_processes_that_start_together_on_an_empty_sqlite_file(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path / "var")
-    start = str(time.time() + 2.0)
-    starters = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.support.prepare_database", start],
-            env={**os.environ, **settings.environment()},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(6)
-    ]
-    errors = [starter.communicate(timeout=PATIENCE)[1] for starter in starters]
-    assert [starter.returncode for starter in starters] == [0] * 6, errors
+    run_together("tests.support.prepare_database", 6, settings.environment())
     database = Database(settings)
     require_current(database)
     database.dispose()
