@@ -37,6 +37,7 @@ def test_a_missed_bar_is_told(arguments: list[str], code: int, capsys: pytest.Ca
     options = command_line("solver", "About.", sections, "a folder")
     assert run(sections, options.parse_args(arguments)) == code
     printed = capsys.readouterr()
+    assert "measuring gram ..." in printed.err
     assert "missed: gram: seconds: 2, ≤ 1" in printed.err
     assert "ratio" not in printed.err
     assert run(sections, options.parse_args([*arguments, "--json"])) == code

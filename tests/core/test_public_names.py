@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import ccmtl_core
 import ccmtl_core.forecasting
 
@@ -85,3 +87,14 @@ def test_the_face_of_the_core() -> None:
 def test_the_face_of_forecasting() -> None:
     assert ccmtl_core.forecasting.__all__ == FORECASTING
     assert all(hasattr(ccmtl_core.forecasting, name) for name in FORECASTING)
+
+
+def test_strengths_have_one_name_everywhere() -> None:
+    names = set()
+    for module in (ccmtl_core, ccmtl_core.forecasting):
+        for value in (getattr(module, name) for name in module.__all__):
+            names |= {name for name in dir(value) if not name.startswith("_")}
+            if inspect.isfunction(value):
+                names |= inspect.signature(value).parameters.keys()
+    assert {name for name in names if "strength" in name} == {"fusion_strength", "fusion_strengths"}
+    assert not names & {"lam", "lambda_", "lmbda", "penalty"}

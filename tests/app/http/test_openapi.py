@@ -52,6 +52,13 @@ def test_metrics_and_report_of_a_version_have_schemas(document: dict[str, Any]) 
     assert {"rmse_mean_of_tasks", "n_test_rows"} <= schemas["Metrics"]["properties"].keys()
 
 
+def test_strengths_have_one_name_everywhere(document: dict[str, Any]) -> None:
+    names = {
+        name for schema in document["components"]["schemas"].values() for name in schema.get("properties", {})
+    }
+    assert {name for name in names if "strength" in name} == {"fusion_strength", "fusion_strengths"}
+
+
 def test_every_reference_leads_somewhere_and_every_schema_is_used(document: dict[str, Any]) -> None:
     referred = set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(document)))
     assert referred == document["components"]["schemas"].keys()
