@@ -50,7 +50,7 @@ def measure(n_tasks: int = N_TASKS, n_features: int = N_FEATURES, n_folds: int =
         choices = ModelChoices(fit_intercept=fit_intercept, metric="mahalanobis")
         select(small, n_folds=2, choices=choices)  # compiles what is not compiled
         step(f"  {n_tasks} series, {'with' if fit_intercept else 'without'} an intercept")
-        stages = _Stages()
+        stages = Stages()
         with stages.timed("whole selection"):
             selection = select(data, n_folds=n_folds, n_jobs=N_JOBS, choices=choices)
         seconds = float(stages.rows[0]["processor seconds"])
@@ -64,7 +64,7 @@ def measure(n_tasks: int = N_TASKS, n_features: int = N_FEATURES, n_folds: int =
     return Section(tables, bars)
 
 
-class _Stages:
+class Stages:
     """Seconds by stage."""
 
     def __init__(self) -> None:
@@ -72,6 +72,7 @@ class _Stages:
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
+        """Time the block, and add a row."""
         watch = Stopwatch()
         with watch.running():
             yield
@@ -79,7 +80,7 @@ class _Stages:
         self.rows.append({"stage": stage, "processor seconds": cpu, "wall seconds": wall})
 
 
-def _walk_one_fold(data: TaskDataset, choices: ModelChoices, n_folds: int, stages: _Stages) -> None:
+def _walk_one_fold(data: TaskDataset, choices: ModelChoices, n_folds: int, stages: Stages) -> None:
     """The stages of a selection, one after the other, for the rows without one fold."""
     with stages.timed("statistics of all folds"):
         fold = random_folds(data, n_folds, np.random.default_rng(SEED))
@@ -97,13 +98,13 @@ def _walk_one_fold(data: TaskDataset, choices: ModelChoices, n_folds: int, stage
     stages.rows[-1] = {**stages.rows[-1], "stage": path}
 
 
-def weekly_sales(rng: np.random.Generator, n_tasks: int) -> Array:
-    """Units of each week, (T, N_WEEKS), in units of their own typical change."""
+def weekly_sales(rng: np.random.Generator, n_tasks: int, n_weeks: int = N_WEEKS) -> Array:
+    """Units of each week, (T, n_weeks), in units of their own typical change."""
     group = rng.integers(0, N_GROUPS, n_tasks)
     phase = rng.uniform(0.0, 2.0 * np.pi, N_GROUPS)[group] + rng.normal(0.0, 0.2, n_tasks)
     swing = rng.gamma(2.0, 0.12, N_GROUPS)[group] * rng.gamma(4.0, 0.25, n_tasks)
-    season = swing[:, None] * np.cos(2.0 * np.pi * np.arange(N_WEEKS) / YEAR + phase[:, None])
-    shape = n_tasks, N_WEEKS
+    season = swing[:, None] * np.cos(2.0 * np.pi * np.arange(n_weeks) / YEAR + phase[:, None])
+    shape = n_tasks, n_weeks
     drift = np.cumsum(rng.normal(0.0, 0.03, shape), axis=1)
     promoted = rng.random(shape) < rng.uniform(0.0, 0.1, (n_tasks, 1))
     noise = rng.normal(0.0, 1.0, shape) * rng.gamma(4.0, 0.05, (n_tasks, 1))

@@ -21,7 +21,7 @@ from ccmtl_core.base.arguments import check_kind
 from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.near_matches import NearMatches
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.choices.feature_basis import from_basis, in_basis, to_basis
+from ccmtl_core.choices.feature_basis import from_basis, in_basis, independent_features, to_basis
 from ccmtl_core.choices.random_coefficients import random_coefficients
 from ccmtl_core.choices.single_task import start_weights
 from ccmtl_core.graph.knn_graph import TaskGraph, check_neighbors, nearest_neighbour_graph
@@ -106,12 +106,14 @@ class ModelChoices:
             statistics = statistics.scaled(inverse_spread(statistics))
         means = statistics.means if self.fit_intercept else None
         fitted = statistics.centred if self.fit_intercept else statistics
+        names = statistics.feature_names
         if self.metric == "euclidean":
-            return SolverInput(fitted, start_weights(fitted), means)
+            return SolverInput(fitted, start_weights(fitted), means, names)
+        independent, basis = independent_features(fitted, statistics) or (fitted, np.eye(len(names)))
         # Of the rows of each task, one less tells of the noise where its means are taken out.
-        prior = random_coefficients(fitted, np.maximum(statistics.n_samples - self.fit_intercept, 0))
-        start = to_basis(prior.expected_weights(fitted), prior.root)
-        return SolverInput(in_basis(fitted, prior.root), start, means, prior.root)
+        prior = random_coefficients(independent, np.maximum(statistics.n_samples - self.fit_intercept, 0))
+        start = to_basis(prior.expected_weights(independent), prior.root)
+        return SolverInput(in_basis(independent, prior.root), start, means, names, basis @ prior.root)
 
     def graph(self, prepared: SolverInput) -> TaskGraph:
         """The graph of each task's nearest neighbours at the start of the solve."""
@@ -166,17 +168,20 @@ class SolverInput:
         Where the solve starts, and what the graph is made of.
     means : Means or None
         Of the rows, with an intercept.
-    basis : (P, P) float64 or None
-        L, upper triangular, where the solver's weights z are not those of the features: w = L z.
+    feature_names : tuple of P str
+        Of the features of the rows, which can be more than the solver sees.
+    basis : (P, K) float64 or None
+        B, where the solver's weights z are not those of the features: w = B z.
     """
 
     statistics: Statistics
     start: FloatArray
     means: Means | None
+    feature_names: tuple[str, ...]
     basis: FloatArray | None = None
 
     def weights(self, solved: FloatArray) -> FloatArray:
-        """The features' weights (T, P) of solved ones; equal ones stay bitwise equal."""
+        """The features' weights (T, P) of solved ones (T, K); equal ones stay bitwise equal."""
         return solved if self.basis is None else from_basis(solved, self.basis)
 
     def solver_weights(self, weights: FloatArray) -> FloatArray:
@@ -193,7 +198,7 @@ class SolverInput:
 
     def model_of(self, weights: FloatArray) -> CCMTLModel:
         """The model of the features' weights (T, P)."""
-        names = self.statistics.task_ids, self.statistics.feature_names
+        names = self.statistics.task_ids, self.feature_names
         intercept = self.intercept(weights)
         return CCMTLModel(
             weights, *names, intercept=np.zeros(len(weights)) if intercept is None else intercept

@@ -22,7 +22,7 @@ from ccmtl_core.base.threads import WORTH_SHARING, sharing, slices
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.choices.feature_basis import from_basis
 from ccmtl_core.choices.single_task import pooled_weights
-from ccmtl_core.kernels.statistics.posterior_kernel import expect
+from ccmtl_core.kernels.statistics.posterior_kernel import expect, expect_wide
 from ccmtl_core.statistics.inputs import Statistics, statistics_of
 
 MAX_STEPS = 1000
@@ -40,6 +40,12 @@ TINY = 1e-150
 """A deviation that is none, in units of the first one."""
 MEMORY = 5
 """Steps before, from which the next one is extrapolated."""
+WIDE = 17
+"""Features from which a step, which costs their cube, is taken by BLAS, with fewer tasks, and fewer times."""
+MOST_DRAWN = 1000
+"""Tasks of many features, drawn by chance, whose likelihood is climbed."""
+WIDE_PATIENCE = 1e-3
+"""``PATIENCE`` for many features: what is left to gain says little of any one of their variances."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,12 +124,18 @@ def random_coefficients(statistics: Statistics, n_rows: IntArray | None = None) 
     """
     statistics = statistics_of(statistics)
     rows = statistics.n_samples if n_rows is None else n_rows
-    posterior = _Posterior(statistics, rows)
-    now, size = _first(statistics, rows, max(posterior.n_telling, 1))
+    telling = np.flatnonzero(np.asarray(statistics.gram).any(axis=(1, 2)))
+    now, size = _first(statistics, rows, max(len(telling), 1))
+    if statistics.n_features >= WIDE and len(telling) > MOST_DRAWN:
+        drawn = np.sort(np.random.default_rng(0).choice(telling, MOST_DRAWN, replace=False))
+        posterior = _Posterior(statistics, rows, drawn)
+    else:
+        posterior = _Posterior(statistics, rows)
     if not posterior.n_telling:
         return now
     moments, extrapolation = posterior.at(now), _Extrapolation(now)
     history, least = [moments.log_likelihood], LEAST_NOISE * now.noise
+    patience = (PATIENCE if statistics.n_features < WIDE else WIDE_PATIENCE) * posterior.n_telling
     for _ in range(MAX_STEPS):
         plain = _maximised(now, moments)
         then = extrapolation.of(now, plain)
@@ -139,11 +151,11 @@ def random_coefficients(statistics: Statistics, n_rows: IntArray | None = None) 
         history.append(moments.log_likelihood)
         if now.noise < least:
             break
-        if gain < PATIENCE * posterior.n_telling:
+        if gain < patience:
             if then is plain:
                 break
             extrapolation.forget()  # it may have led astray: a plain step tells
-    return RandomCoefficients(now.mean, _floored(now.root, size), now.noise, tuple(history))
+    return RandomCoefficients(now.mean, _floored(now.root, size, now.noise), now.noise, tuple(history))
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,23 +190,26 @@ class _Moments:
 class _Posterior:
     """Statistics that are looked at again and again; a part of the tasks on each thread."""
 
-    def __init__(self, statistics: Statistics, n_rows: IntArray) -> None:
+    def __init__(self, statistics: Statistics, n_rows: IntArray, drawn: IntArray | None = None) -> None:
         alone = statistics.least_squares
-        self._arrays = tuple(map(read_only, (statistics.gram, statistics.xty, alone.weights, alone.residual)))
-        self.n_telling = int(np.asarray(statistics.gram).any(axis=(1, 2)).sum())
-        self._n_rows = int(n_rows.sum())
-        work = statistics.n_tasks * statistics.n_features**3
-        self._parts = slices(statistics.n_tasks, 2 if work >= WORTH_SHARING else 1)
+        arrays = statistics.gram, statistics.xty, alone.weights, alone.residual
+        some = slice(None) if drawn is None else drawn
+        self._arrays = tuple(read_only(array[some]) for array in arrays)
+        self.n_telling = int(self._arrays[0].any(axis=(1, 2)).sum())
+        self._n_rows = int(n_rows[some].sum())
+        T, P = self._arrays[1].shape
+        self._parts = slices(T, 2 if T * P**3 >= WORTH_SHARING else 1)
 
     def at(self, parameters: RandomCoefficients) -> _Moments:
         """The expectation step."""
         m, L, noise = read_only(parameters.mean), read_only(parameters.root), parameters.noise
         T, P = self._arrays[1].shape
-        scores = np.zeros((T, P))
+        scores, expectation = np.zeros((T, P)), expect if P < WIDE else expect_wide
 
         def expect_some(tasks: slice) -> FloatArray:
             square, sums = np.zeros((P, P)), np.zeros(3)
-            expect(*(a[tasks] for a in self._arrays), m, L, noise, scores[tasks], square, sums)
+            gram, xty, alone, residual = (array[tasks] for array in self._arrays)
+            expectation(gram, xty, alone, residual, m, L, noise, scores[tasks], square, sums)
             return np.concatenate([square.ravel(), sums])
 
         with sharing(len(self._parts)) as share:
@@ -280,11 +295,16 @@ def _first(statistics: Statistics, n_rows: IntArray, n_telling: int) -> tuple[Ra
     return RandomCoefficients(m, np.sqrt(noise) * size, noise, ()), size
 
 
-def _floored(root: FloatArray, size: FloatArray) -> FloatArray:
-    """L without directions of hardly any variance, in the unit ``size``."""
+def _floored(root: FloatArray, size: FloatArray, noise: float) -> FloatArray:
+    """L without directions of hardly any variance, in the unit ``size``; the mean one is at least the noise.
+
+    Where tasks agree, variances fall towards zero for as long as steps are taken. Strengths would then have
+    another unit in each fold of the rows.
+    """
     relative = np.linalg.solve(size, root)
     values, vectors = np.linalg.eigh(relative @ relative.T)
     values = np.maximum(values, LEAST_VARIANCE * values.mean())
+    values *= max(1.0, noise / values.mean())
     return size @ _upper_root(vectors * np.sqrt(values))
 
 

@@ -143,14 +143,14 @@ def least_squares_from_gram(
     (array([[0.5, 0.5]]), array([1.]), array([1]))
     """
     square = np.diagonal(gram, axis1=1, axis2=2)
-    scale = _lengths(np.sqrt(np.maximum(square, 0.0)))
+    scale = lengths_or_one(np.sqrt(np.maximum(square, 0.0)))
     lost = np.ones_like(yty) if before is None else _largest_ratio(before[0], square)
     weights, explained = np.zeros_like(xty), np.zeros_like(yty)
     definite = solve_cholesky(read_only(gram), read_only(xty), scale, weights, explained)
     definite &= lost * EPS < 1e-3 * SAFE_PIVOT
     rank, hides = np.where(definite, gram.shape[1], 0), np.zeros(len(gram), dtype=np.bool_)
     size_of_y = np.sqrt(yty if before is None else before[1])
-    for some in _batches(~definite, gram.shape[1]):
+    for some in batches(~definite, gram.shape[1]):
         D = scale[some]
         values, V = np.linalg.eigh(gram[some] / (D[:, :, None] * D[:, None, :]))
         kept = values > values[:, -1:] * _noise(n_samples[some], gram.shape[1]) * lost[some, None]
@@ -160,7 +160,7 @@ def least_squares_from_gram(
         rank[some] = kept.sum(axis=1)
         explained[some] = (along**2 * inverse).sum(axis=1)
         hides[some] = _beyond_rounding(along, ~kept, size_of_y[some] * np.sqrt(lost[some]), n_samples[some])
-        weights[some] = _minimum_norm(V, along * inverse, D, rank[some])
+        weights[some] = minimum_norm(V, along * inverse, D, rank[some])
     if before is None:
         size = yty + 2 * _dot(np.abs(weights), np.abs(xty)) + absolute_quadratic(gram, weights)
     else:
@@ -202,13 +202,13 @@ def least_squares_from_factor(
     lengths = column_lengths(factor)
     before = lengths if before is None else before
     lost = _largest_ratio(before[:, :P], lengths[:, :P])
-    scale = _lengths(lengths[:, :P])
+    scale = lengths_or_one(lengths[:, :P])
     weights = np.zeros((len(factor), P))
     definite = solve_triangular(read_only(factor), scale, weights)
     definite &= lost * EPS < 1e-3 * np.sqrt(SAFE_PIVOT)
     rank, hides = np.where(definite, P, 0), np.zeros(len(factor), dtype=np.bool_)
     condition = np.ones(len(factor))  # of a safe task: of no weight below
-    for some in _batches(~definite, P):
+    for some in batches(~definite, P):
         D = scale[some]
         U, values, Vt = np.linalg.svd(R[some] / D[:, None, :], full_matrices=False)
         kept = values > values[:, :1] * _noise(n_samples[some], P) * lost[some, None]
@@ -220,7 +220,7 @@ def least_squares_from_factor(
         hides[some] = _beyond_rounding(along * values, ~kept, size_of_y, n_samples[some])
         condition[some] = values[:, 0] * inverse.max(axis=1)
         V = np.swapaxes(Vt, 1, 2)[:, :, ::-1]  # in rising order, as from eigh
-        weights[some] = _minimum_norm(V, (along * inverse)[:, ::-1], D, rank[some])
+        weights[some] = minimum_norm(V, (along * inverse)[:, ::-1], D, rank[some])
     rest = target - np.matmul(R, weights[:, :, None])[:, :, 0]
     exact = rank >= n_samples
     residual = np.where(exact, 0.0, (rest**2).sum(axis=1))
@@ -245,7 +245,7 @@ def column_lengths(factor: FloatArray) -> FloatArray:
     return lengths
 
 
-def _lengths(lengths: FloatArray) -> FloatArray:
+def lengths_or_one(lengths: FloatArray) -> FloatArray:
     """Lengths of the columns, with 1 for columns of zeros."""
     return np.where(lengths > 0, lengths, 1.0)
 
@@ -275,15 +275,21 @@ def _dot(a: FloatArray, b: FloatArray) -> FloatArray:
     return products
 
 
-def _batches(chosen: BoolArray, n_features: int) -> Iterator[IntArray]:
+def batches(chosen: BoolArray, n_features: int) -> Iterator[IntArray]:
     """Positions of the chosen tasks, so many at a time that temporaries stay small."""
     positions = np.flatnonzero(chosen)
+    for some in task_blocks(len(positions), n_features):
+        yield positions[some]
+
+
+def task_blocks(n_tasks: int, n_features: int) -> Iterator[slice]:
+    """Slices of the tasks, so many at a time that temporaries stay small."""
     step = max(1, BATCH_ENTRIES // n_features**2)
-    for first in range(0, len(positions), step):
-        yield positions[first : first + step]
+    for first in range(0, n_tasks, step):
+        yield slice(first, first + step)
 
 
-def _minimum_norm(V: FloatArray, b: FloatArray, scale: FloatArray, rank: IntArray) -> FloatArray:
+def minimum_norm(V: FloatArray, b: FloatArray, scale: FloatArray, rank: IntArray) -> FloatArray:
     """The w of smallest norm with V_rᵀ diag(scale) w = b_r, V_r the last ``rank`` columns of V.
 
     From the solution diag(scale)⁻¹ V_r b_r its part in the null space, spanned by the columns of

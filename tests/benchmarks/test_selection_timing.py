@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import ta_feng
 from benchmarks.scale import appended
-from benchmarks.selection import data, midsize, models, timing
+from benchmarks.selection import data, midsize, models, timing, wide
 from ccmtl_core import select
 from ccmtl_core.data.synthetic import syn
 from examples.ta_feng import NotToBeHad
@@ -34,6 +34,14 @@ def test_the_stages_of_a_selection_of_invented_weeks_are_timed() -> None:
         assert stages[:2] == ["whole selection", "statistics of all folds"]
         assert stages[-1].startswith("one fold: path, 21 strengths in ")
     assert [bar.met for bar in section.bars] == [True] * 4
+
+
+def test_a_selection_with_many_features_is_timed_and_certified() -> None:
+    section = wide.measure(n_tasks=60, n_features=24)
+    stages, folds = section.tables.values()
+    assert stages[0]["stage"] == "whole selection"
+    assert len(folds) == 5
+    assert [bar.met for bar in section.bars[1:]] == [True, True]
 
 
 @pytest.fixture

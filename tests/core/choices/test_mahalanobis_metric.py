@@ -145,6 +145,47 @@ def test_no_basis_brings_digits_back(scaling: Any) -> None:
     assert any("Fewer than six digits are left" in note for note in report.notes)
 
 
+@every_form
+def test_mixtures_of_other_features_change_no_prediction(form: Any) -> None:
+    data = grouped()
+    mixed = data.X @ np.array([[0.5, 1.0], [0.5, -2.0], [0.0, 30.0]])
+    X = np.column_stack([mixed[:, :1], data.X, mixed[:, 1:], np.ones(len(data.y))])
+    names = tuple("abcdef")
+    more = TaskDataset(X, data.y, data.offsets, data.task_ids, names)
+    one, other = (fused(form.from_dataset(d), fit_intercept=True) for d in (data, more))
+    assert other.report.status is SolveStatus.CONVERGED
+    assert other.report.objective == pytest.approx(one.report.objective, rel=1e-6)
+    assert other.clusters == one.clusters
+    assert other.model.feature_names == names
+    predicted = (
+        model.model.predict(rows, data.task_ids[:1] * 9)
+        for model, rows in ((one, data.X[:9]), (other, X[:9]))
+    )
+    np.testing.assert_allclose(*predicted, rtol=1e-4, atol=1e-4)
+    if form is SufficientStatistics:  # then weights are the smallest that predict this
+        null = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][3:]
+        np.testing.assert_allclose(other.model.weights @ null.T, 0.0, atol=1e-6)
+
+
+def series_with_windows(n_tasks: int, n_rows: int) -> TaskDataset:
+    """Levels far above their changes, as lags, means of them, and four indicators of the season."""
+    rng = np.random.default_rng(9)
+    level = rng.lognormal(3.0, 1.0, (n_tasks, 1))
+    y = level + np.cumsum(rng.standard_normal((n_tasks, n_rows + 8)), axis=1)
+    lags = np.stack([y[:, 8 - lag : -lag] for lag in range(1, 9)], axis=2)
+    means = np.stack([lags[:, :, :w].mean(axis=2) for w in (1, 2, 4, 8)], axis=2)
+    season = np.tile(np.eye(4)[np.arange(n_rows) % 4], (n_tasks, 1, 1))
+    return TaskDataset.from_arrays(np.concatenate([means, lags, season], axis=2), y[:, 8:])
+
+
+@pytest.mark.parametrize("n_rows", [9, 30], ids=["fewer rows than features", "more rows than features"])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_windows_of_lags_leave_a_certificate(n_rows: int, *, fit_intercept: bool) -> None:
+    data = series_with_windows(40, n_rows)
+    path = fit_path(data, n_neighbors=5, tolerance=1e-3, metric="mahalanobis", fit_intercept=fit_intercept)
+    assert max(point.gap for point in path.points) <= 1e-3
+
+
 def test_there_and_back_is_the_same() -> None:
     W = np.random.default_rng(0).standard_normal((40, 3))
     np.testing.assert_allclose(from_basis(W, L), W @ L.T, rtol=1e-12, atol=1e-12)

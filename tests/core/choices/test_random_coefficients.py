@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
-from ccmtl_core import SufficientStatistics, TaskDataset, TriangularStatistics, pooled_weights
+from ccmtl_core import SufficientStatistics, TaskDataset, TriangularStatistics, pooled_weights, select
+from ccmtl_core.base.arrays import read_only
 from ccmtl_core.choices.random_coefficients import LEAST_VARIANCE, RandomCoefficients, random_coefficients
+from ccmtl_core.kernels.statistics.posterior_kernel import expect, expect_wide
 
 every_form = pytest.mark.parametrize("form", [SufficientStatistics, TriangularStatistics])
 
@@ -187,3 +189,36 @@ def test_it_arrives_in_tens_of_steps_where_features_nearly_agree() -> None:
     assert len(found.log_likelihoods) <= 40
     np.testing.assert_allclose(found.mean, np.full(4, 0.25), atol=0.05)
     assert found.noise == pytest.approx(0.09, rel=0.05)
+
+
+def test_many_features_say_the_same_by_products_of_matrices() -> None:
+    data, truth = drawn(10, n_tasks=70, n_features=20, most_rows=30)
+    statistics = SufficientStatistics.from_dataset(data)
+    alone = statistics.least_squares
+    arrays = statistics.gram, statistics.xty, alone.weights, alone.residual
+    found = []
+    for expectation in (expect, expect_wide):
+        scores, square, sums = np.zeros((70, 20)), np.zeros((20, 20)), np.zeros(3)
+        expectation(*map(read_only, arrays), truth.mean, truth.root, truth.noise, scores, square, sums)
+        found.append((scores, square, sums))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-8)
+
+
+def test_a_thousand_of_many_tasks_with_many_features_tell_of_all() -> None:
+    data, truth = drawn(11, n_tasks=2500, n_features=17, most_rows=40)
+    statistics = SufficientStatistics.from_dataset(data)
+    found = random_coefficients(statistics)
+    expected = truth.expected_weights(statistics)
+    off = np.linalg.norm(found.expected_weights(statistics) - expected)
+    assert off < 0.1 * np.linalg.norm(expected - truth.mean)
+    assert found.noise == pytest.approx(truth.noise, rel=0.05)
+
+
+def test_tasks_that_agree_have_strengths_of_one_unit_in_all_folds() -> None:
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((60, 40, 3))
+        y = X @ [1.0, 2.0, 3.0] + 0.5 * rng.standard_normal((60, 40))
+        chosen = select(TaskDataset.from_arrays(X, y), n_folds=4, metric="mahalanobis")
+        assert (chosen.n_groups[:, -1] <= 4).all()
