@@ -32,8 +32,10 @@ def as_float64(values: ArrayLike, what: str) -> FloatArray:
     array = as_array(values, what)
     if array.dtype.kind not in "buifO":
         raise DataError(f"{what} must hold real numbers, not {array.dtype}")
-    if array.dtype.kind == "O":
-        _refuse_no_numbers(array, what)
+    if array.dtype.kind == "O":  # of which NumPy would parse text, and drop imaginary parts
+        kinds = set(map(type, array.ravel().tolist()))
+        if wrong := sorted(kind.__name__ for kind in kinds if issubclass(kind, _NO_NUMBERS)):
+            raise DataError(f"{what} must hold real numbers, not {' or '.join(wrong)}")
     try:
         numbers = np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
     except (TypeError, ValueError, OverflowError) as error:
@@ -41,14 +43,6 @@ def as_float64(values: ArrayLike, what: str) -> FloatArray:
         raise DataError(f"{what} holds something that is not a real number: {error}") from error
     _refuse_inexact(values, array, numbers, what)
     return np.where(np.ma.getmaskarray(values), np.nan, numbers) if np.ma.isMaskedArray(values) else numbers
-
-
-def _refuse_no_numbers(array: NDArray[Any], what: str) -> None:
-    """Refuse objects that NumPy would silently convert: it parses text and drops imaginary parts."""
-    kinds = set(map(type, array.ravel().tolist()))
-    wrong = sorted(kind.__name__ for kind in kinds if issubclass(kind, _NO_NUMBERS))
-    if wrong:
-        raise DataError(f"{what} must hold real numbers, not {' or '.join(wrong)}")
 
 
 def _refuse_cells(values: object, array: NDArray[Any], what: str) -> None:

@@ -42,7 +42,9 @@ class Fault:
 
     def in_table(self, table: str) -> str:
         """Return the sentence with the table's name before it, where it has one."""
-        return f"{table}{': ' if self.row is None else ', '}{self}" if table else str(self)
+        if not table:
+            return str(self)
+        return f"{table}: {self}" if self.row is None else f"{table}, {self}"
 
 
 class TableError(DataError):
