@@ -19,6 +19,7 @@ from app.persistence.database import Database
 from app.persistence.schema import require_current
 from app.settings import Settings
 from tests.conftest import postgres_database
+from tests.support.forked import forked_ccmtl
 from tests.support.processes import PATIENCE
 
 
@@ -74,7 +75,7 @@ def test_no_folder_for_compiled_code_is_needed_to_start() -> None:
 
 
 def test_migrate_makes_an_empty_database_current(empty_database_url: str) -> None:
-    done = ccmtl("migrate", CCMTL_DATABASE_URL=empty_database_url)
+    done = forked_ccmtl("migrate", CCMTL_DATABASE_URL=empty_database_url)
     assert (done.returncode, done.stdout) == (0, "The database is up to date.\n"), done.stderr
     database = Database(Settings(database_url=empty_database_url))
     require_current(database)
@@ -86,14 +87,14 @@ def test_migrate_makes_an_empty_database_current(empty_database_url: str) -> Non
 def test_postgresql_without_tables_is_refused_with_the_remedy(
     empty_database_url: str, command: str, tmp_path: Path
 ) -> None:
-    done = ccmtl(command, CCMTL_DATABASE_URL=empty_database_url, CCMTL_DATA_DIR=str(tmp_path))
+    done = forked_ccmtl(command, CCMTL_DATABASE_URL=empty_database_url, CCMTL_DATA_DIR=str(tmp_path))
     assert done.returncode == 1
     assert "run `ccmtl migrate`" in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_a_database_url_that_cannot_be_used_is_named_without_its_password() -> None:
-    done = ccmtl("migrate", CCMTL_DATABASE_URL="mysql://shop:hush@host/shop")
+    done = forked_ccmtl("migrate", CCMTL_DATABASE_URL="mysql://shop:hush@host/shop")
     assert done.returncode == 1
     assert done.stderr.startswith("CCMTL_DATABASE_URL: ")
     assert "postgresql+psycopg://host/name" in done.stderr
@@ -102,7 +103,7 @@ def test_a_database_url_that_cannot_be_used_is_named_without_its_password() -> N
 
 
 def test_a_database_that_is_not_there_is_named() -> None:
-    done = ccmtl("migrate", CCMTL_DATABASE_URL="postgresql+psycopg://nobody@127.0.0.1:1/none")
+    done = forked_ccmtl("migrate", CCMTL_DATABASE_URL="postgresql+psycopg://nobody@127.0.0.1:1/none")
     assert done.returncode == 1
     assert done.stderr.startswith("The database cannot be used: ")
     assert "Traceback" not in done.stderr
@@ -135,20 +136,20 @@ def test_an_empty_setting_is_not_taken_for_its_default(name: str) -> None:
 @pytest.mark.parametrize("command", ["serve", "api", "worker"])
 def test_a_data_folder_that_is_a_file_stops_the_start(tmp_path: Path, command: str) -> None:
     (tmp_path / "file").touch()
-    done = ccmtl(command, CCMTL_DATA_DIR=str(tmp_path / "file"))
+    done = forked_ccmtl(command, CCMTL_DATA_DIR=str(tmp_path / "file"))
     assert done.returncode == 1
     assert done.stderr == f"CCMTL_DATA_DIR: {tmp_path / 'file'} is a file, not a folder\n"
 
 
 def test_a_database_file_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     (tmp_path / "ccmtl.db").mkdir()
-    done = ccmtl("migrate", CCMTL_DATA_DIR=str(tmp_path))
+    done = forked_ccmtl("migrate", CCMTL_DATA_DIR=str(tmp_path))
     reason = "The database cannot be used: unable to open database file"
     assert done.stderr == f"{reason}: {tmp_path / 'ccmtl.db'} (CCMTL_DATA_DIR)\n"
     url = f"sqlite:///{tmp_path / 'none' / 'x.db'}"
     assert (
         f"{tmp_path / 'none' / 'x.db'} (CCMTL_DATABASE_URL)"
-        in ccmtl("migrate", CCMTL_DATABASE_URL=url).stderr
+        in forked_ccmtl("migrate", CCMTL_DATABASE_URL=url).stderr
     )
 
 
@@ -156,7 +157,7 @@ def test_a_database_file_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
 def test_a_taken_port_is_found_out_at_once(tmp_path: Path, command: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        done = ccmtl(command, "--port", port, CCMTL_DATA_DIR=str(tmp_path))
+        done = forked_ccmtl(command, "--port", port, CCMTL_DATA_DIR=str(tmp_path))
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"Cannot listen on 127.0.0.1, port {port}: another program listens there")
@@ -168,7 +169,7 @@ def test_a_taken_port_is_found_out_at_once(tmp_path: Path, command: str) -> None
     [("192.0.2.7", "no address of this machine"), ("nowhere.invalid", "there is no such host")],
 )
 def test_a_host_that_is_not_this_machine_is_named(tmp_path: Path, host: str, reason: str) -> None:
-    done = ccmtl("serve", "--host", host, "--port", "0", CCMTL_DATA_DIR=str(tmp_path))
+    done = forked_ccmtl("serve", "--host", host, "--port", "0", CCMTL_DATA_DIR=str(tmp_path))
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert reason in line
@@ -189,7 +190,7 @@ def test_a_database_that_is_not_utf8_is_refused_with_the_remedy(
     postgres_url: str, command: str, encoding: str, tmp_path: Path
 ) -> None:
     with postgres_database(postgres_url, "template0", f"ENCODING '{encoding}'") as url:
-        done = ccmtl(command, CCMTL_DATABASE_URL=url, CCMTL_DATA_DIR=str(tmp_path))
+        done = forked_ccmtl(command, CCMTL_DATABASE_URL=url, CCMTL_DATA_DIR=str(tmp_path))
     assert done.returncode == 1
     assert f"encoding {encoding}" in done.stderr
     assert "createdb --encoding=UTF8" in done.stderr
