@@ -63,6 +63,23 @@ def test_long_answers_are_compressed_for_those_who_ask(client: TestClient) -> No
     assert "accept-encoding" in packed.headers["vary"].lower()
 
 
+@pytest.mark.parametrize(
+    ("accepted", "is_packed"),
+    [
+        ("gzip;q=0", False),
+        ("br, gzip ; q=0.000, *", False),
+        ("identity", False),
+        ("gzip;q=0.5, br", True),
+        ("deflate, GZIP", True),
+    ],
+)
+def test_nothing_is_compressed_for_those_who_refuse_it(
+    client: TestClient, accepted: str, is_packed: bool
+) -> None:
+    answer = client.get("/openapi.json", headers={"Accept-Encoding": accepted})
+    assert ("content-encoding" in answer.headers) == is_packed
+
+
 def test_a_very_long_answer_is_compressed_too(client: TestClient, database: Database) -> None:
     ids = [f"product {t}" for t in range(10_000)]
     add_version(database, trained([[1.0]] * len(ids), ids))
