@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import EventSourceResponse
+from pydantic import StringConstraints
 
 from app.http.dependencies import DatabaseDep, read_form
 from app.http.errors import refusals
@@ -90,12 +91,8 @@ def create_training_job(
     response: Response,
     database: DatabaseDep,
     idempotency_key: Annotated[
-        str | None,
-        Header(
-            min_length=1,
-            max_length=200,
-            description="The same key with the same request returns the job that it created before.",
-        ),
+        Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)] | None,
+        Header(description="The same key with the same request returns the job that it created before."),
     ] = None,
 ) -> TrainingJobDetail:
     """Queue a training job, unless it cannot work."""
