@@ -31,12 +31,7 @@ class WeightedRows(NamedTuple):
 
 
 def weighted_rows(dataset: TaskDataset, sample_weight: ArrayLike) -> WeightedRows:
-    """Multiply the n rows of a dataset by the roots of their weights, (n,).
-
-    Raises
-    ------
-    DataError
-        The number of weights is not that of the rows, a weight is negative or not finite, or all are 0.
+    """Multiply the n rows of a dataset by the roots of their weights (n,), finite, from 0 on and not all 0.
 
     Examples
     --------

@@ -7,8 +7,7 @@ are the same for any number of workers, and so are the results.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -108,9 +107,14 @@ class FoldPaths:
             for fold in range(len(training))
         )
         workers = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")
-        with _abandoned_at_the_end(workers(work)) as pieces:
+        pieces = workers(work)
+        try:
             for piece in pieces:
                 table.enter(piece)
+        finally:  # gives up what is left where this ends early, of which joblib would warn
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                pieces.close()
         return table, [prepared for prepared, _ in ready]
 
     def ready(self, training: tuple[Statistics]) -> tuple[SolverInput, TaskGraph]:
@@ -130,14 +134,3 @@ class FoldPaths:
             piece.gaps.append(point.gap)
             piece.n_groups.append(point.n_groups)
         return piece
-
-
-@contextmanager
-def _abandoned_at_the_end(pieces: Generator[_Piece, None, None]) -> Iterator[Generator[_Piece, None, None]]:
-    """Give up what is left of the work when the block ends early, without joblib's warning of just that."""
-    try:
-        yield pieces
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            pieces.close()

@@ -205,22 +205,9 @@ def predict_rows(
 ) -> FloatArray:
     """Compute w_0 x_0 + w_1 x_1 + … + b for each row, in this order; all predictions come from here.
 
-    Going column by column makes the result of a row independent of the rows beside it: it is the same
-    to the last bit whether one row is predicted or a million.
-
-    Parameters
-    ----------
-    weights, intercept : (T, P), (T,) float64
-        One model per task; no intercept is the same as zeros.
-    row : (n,) int64
-        The row of ``weights`` for each row of X.
-    X : (n, P) float64
-        Features.
-
-    Returns
-    -------
-    (n,) float64
-        Infinite or NaN where the products overflow.
+    Row i of X (n, P) is of task ``row[i]``, which has a row of weights (T, P) and an entry of intercept (T,);
+    no intercept is the same as zeros. The result (n,) is infinite or NaN where products overflow. Going
+    column by column makes it the same to the last bit whether one row is predicted or a million.
 
     Examples
     --------

@@ -55,13 +55,9 @@ def read_cells(
 ) -> Cells:
     """Read and check the columns of ``roles`` of an open table; one row or more is left of it.
 
-    ``faults`` takes the faults of cells, for the caller to raise with those that it finds itself. Times are
-    read as ``formats`` says, by default as ISO 8601 and those with a zone in UTC.
-
-    Raises
-    ------
-    TableError
-        If columns are missing or of a wrong type, the rows cannot be read, or no row is left.
+    ``faults`` takes the faults of cells, for the caller to raise with those that it finds itself; missing
+    columns, columns of a wrong type and unreadable rows are raised here. Times are read as ``formats`` says,
+    by default as ISO 8601 and those with a zone in UTC.
     """
     reader = _Reader(table, roles, faults, formats or time_format(None))
     with refusing_unreadable(table.unreadable, faults):

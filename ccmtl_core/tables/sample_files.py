@@ -47,12 +47,7 @@ def read_task_dataset(path: str | Path, *, task: str, target: str, features: Seq
 def read_columns(path: str | Path, roles: Sequence[Role], formats: TimeFormat | None = None) -> pl.DataFrame:
     """Read the columns of ``roles`` from a file, under the names of the roles, all rows in their order.
 
-    Raises
-    ------
-    DataError
-        Names the file, and the row and column of each cell that cannot be used.
-    OSError
-        The file cannot be read.
+    A DataError names the file, and the row and column of each cell that cannot be used.
     """
     faults = FaultList(str(path))
     with open_table(checked_path(path), [role.column for role in roles], faults) as table:

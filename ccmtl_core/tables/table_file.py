@@ -72,14 +72,8 @@ def format_of(path: Path, faults: FaultList) -> Format:
 def open_table(path: Path, wanted: Collection[str], faults: FaultList) -> Iterator[Table]:
     """Open a file that does not change for the length of the block; `ccmtl_core.tables.cells` reads it.
 
-    ``wanted`` are the columns that are asked for; ``faults`` takes the faults of rows.
-
-    Raises
-    ------
-    TableError
-        If the file is no table, or one that was cut off or changed.
-    OSError
-        If it cannot be opened.
+    ``wanted`` are the columns that are asked for; ``faults`` takes the faults of rows. A file that is no
+    table, or was cut off or changed, is a `TableError`.
     """
     found = format_of(path, faults)
     if found in WORDS:

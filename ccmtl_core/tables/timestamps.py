@@ -88,12 +88,8 @@ _ISO = TimeFormat(
 def time_format(ds_format: str | None, *, in_utc: bool = True) -> TimeFormat:
     """Return the format of a strptime pattern; without one, ISO 8601.
 
-    Times with a zone are converted to UTC, or else are what the local clock shows.
-
-    Raises
-    ------
-    ParameterError
-        If the pattern has a directive that is not read here, or does not name one moment.
+    Times with a zone are converted to UTC, or else are what the local clock shows. A pattern with a directive
+    that is not read here, or that does not name one moment, is a ParameterError.
     """
     if ds_format is None:
         return replace(_ISO, in_utc=in_utc)
