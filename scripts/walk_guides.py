@@ -72,6 +72,7 @@ class Walk:
             if self._database == "postgresql":
                 stack.enter_context(self._postgres())
             if any(DOCUMENTED in block.text or block.marks & {"server", "fresh"} for block in self._blocks):
+                tell(f"{self._database:10}  starting the service\n")
                 self._serve()
             return [self._in_its_place(block, tell) for block in self._blocks]
 
