@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -43,6 +44,14 @@ def test_help_names_every_command() -> None:
 def test_the_help_of_each_command_is_that_of_its_function() -> None:
     for name, place in COMMANDS.items():
         assert NamedCommand(name).imported().help.partition("\n")[0] == place.help
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_breaks_no_word_in_a_narrow_terminal(command: str) -> None:
+    narrow, wide = (forked_ccmtl(command, "--help", COLUMNS=columns).stdout for columns in ("60", "250"))
+    assert len(narrow.splitlines()[0]) <= 60
+    assert wide.startswith("Usage: ")
+    assert sorted(re.sub(r"-\n +", "-", narrow).split()) == sorted(wide.split())
 
 
 def test_the_version_is_the_distribution_s() -> None:
