@@ -54,9 +54,9 @@ def date_hint(text: str) -> str:
     Examples
     --------
     >>> date_hint("31.01.2024")
-    "; to read it, create the dataset with `ds_format` '%d.%m.%Y'"
+    "; to read it, create the dataset, or fit, with `ds_format` '%d.%m.%Y'"
     >>> date_hint("01/02/2024")
-    "; to read it, create the dataset with `ds_format` '%m/%d/%Y' or '%d/%m/%Y' (which is first?)"
+    "; to read it, create the dataset, or fit, with `ds_format` '%m/%d/%Y' or '%d/%m/%Y' (which is first?)"
     >>> date_hint("soon")
     ''
     """
@@ -67,8 +67,8 @@ def date_hint(text: str) -> str:
                 formats.append(ds_format)
     if not formats:
         return _space_hint(text)
-    which = " (which is first?)" if len(formats) > 1 else ""
-    return f"; to read it, create the dataset with `ds_format` {' or '.join(map(repr, formats))}{which}"
+    which = " or ".join(map(repr, formats)) + (" (which is first?)" if len(formats) > 1 else "")
+    return f"; to read it, create the dataset, or fit, with `ds_format` {which}"
 
 
 def _candidates(text: str) -> list[str]:
