@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 from ccmtl_core import (
     DataError,
+    FitResult,
     ParameterError,
     SufficientStatistics,
     TaskDataset,
@@ -40,8 +42,21 @@ from ccmtl_core import (
 
 rng = np.random.default_rng(0)
 DATA = TaskDataset.from_arrays(list(rng.standard_normal((6, 8, 2))), list(rng.standard_normal((6, 8))))
-STATISTICS = SufficientStatistics.from_dataset(DATA)
-FIRST = fit(STATISTICS, fusion_strength=1.0, n_neighbors=2)
+
+
+@cache
+def statistics() -> SufficientStatistics:
+    return SufficientStatistics.from_dataset(DATA)
+
+
+@cache
+def factors() -> TriangularStatistics:
+    return TriangularStatistics.from_dataset(DATA)
+
+
+@cache
+def first() -> FitResult:
+    return fit(statistics(), fusion_strength=1.0, n_neighbors=2)
 
 
 def by_fit(fusion_strength: Any = 1.0, **given: Any) -> Any:
@@ -100,9 +115,9 @@ TABLE = pl.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0]})
         lambda: single_task_weights(TABLE),
         lambda: shrunk_weights(TABLE, 1.0),
         lambda: random_coefficients(TABLE),
-        lambda: fused_weights(TABLE, FIRST.graph),
-        lambda: fusion_threshold(TABLE, FIRST.graph),
-        lambda: strength_grid(TABLE, FIRST.graph),
+        lambda: fused_weights(TABLE, first().graph),
+        lambda: fusion_threshold(TABLE, first().graph),
+        lambda: strength_grid(TABLE, first().graph),
         lambda: random_folds(TABLE, 2, rng),
         lambda: contiguous_folds(TABLE, 2),
         lambda: period_factors(TABLE, [1, 2]),
@@ -115,11 +130,11 @@ def test_a_table_is_told_how_it_becomes_a_dataset(call: Callable[[], Any]) -> No
 
 def test_statistics_of_all_rows_cannot_be_parted() -> None:
     with pytest.raises(ParameterError, match="give select a TaskDataset, or the statistics of each fold"):
-        select(STATISTICS)
+        select(statistics())
 
 
 def test_rivals_take_a_dataset_too() -> None:
-    assert np.array_equal(pooled_weights(DATA), pooled_weights(STATISTICS))
+    assert np.array_equal(pooled_weights(DATA), pooled_weights(statistics()))
 
 
 @every_face
@@ -180,7 +195,7 @@ def test_numbers_and_truth_values_of_numpy_are_as_good(call: Callable[..., Any])
 
 def test_a_given_graph_is_taken_whatever_the_number_of_neighbours() -> None:
     two: Any = np.int32(2)
-    graph = nearest_neighbour_graph(FIRST.model.weights, two)
+    graph = nearest_neighbour_graph(first().model.weights, two)
     np.testing.assert_array_equal(by_fit(graph=graph, n_neighbors=4).graph.edges, graph.edges)
 
 
@@ -255,10 +270,6 @@ def takes_paths(path: Any, **given: Any) -> Any:
     return statistics_from_files(path, **{"task": "t", "target": "y", "features": ["x"], **given})
 
 
-FACTORS = TriangularStatistics.from_dataset(DATA)
-MODEL = FIRST.model
-
-
 @pytest.mark.parametrize(
     "call",
     [
@@ -267,24 +278,24 @@ MODEL = FIRST.model
         lambda: by_path(on_point=5),
         lambda: by_selection(rng=5),
         lambda: random_folds(DATA, 2, 5),  # type: ignore[arg-type]
-        lambda: append_statistics(STATISTICS, STATISTICS, forgetting="x"),  # type: ignore[arg-type]
-        lambda: append_statistics(STATISTICS, STATISTICS, forgetting=None),  # type: ignore[arg-type]
-        lambda: append_statistics(STATISTICS, STATISTICS, forgetting=[0.5]),  # type: ignore[arg-type]
-        lambda: append_statistics(STATISTICS, None),  # type: ignore[arg-type]
-        lambda: append_statistics(None, STATISTICS),  # type: ignore[arg-type]
-        lambda: append_statistics(STATISTICS, FACTORS),  # type: ignore[arg-type]
-        lambda: merge_statistics(STATISTICS),  # type: ignore[arg-type]
-        lambda: merge_statistics([STATISTICS, None]),  # type: ignore[list-item]
+        lambda: append_statistics(statistics(), statistics(), forgetting="x"),  # type: ignore[arg-type]
+        lambda: append_statistics(statistics(), statistics(), forgetting=None),  # type: ignore[arg-type]
+        lambda: append_statistics(statistics(), statistics(), forgetting=[0.5]),  # type: ignore[arg-type]
+        lambda: append_statistics(statistics(), None),  # type: ignore[arg-type]
+        lambda: append_statistics(None, statistics()),  # type: ignore[arg-type]
+        lambda: append_statistics(statistics(), factors()),  # type: ignore[arg-type]
+        lambda: merge_statistics(statistics()),  # type: ignore[arg-type]
+        lambda: merge_statistics([statistics(), None]),  # type: ignore[list-item]
         lambda: fusion_threshold(None, None),  # type: ignore[arg-type]
-        lambda: fusion_threshold(STATISTICS, None),  # type: ignore[arg-type]
-        lambda: fusion_threshold(STATISTICS, FIRST.graph, ratio="x"),  # type: ignore[arg-type]
-        lambda: fused_weights(STATISTICS, None),  # type: ignore[arg-type]
-        lambda: strength_grid(STATISTICS, None),  # type: ignore[arg-type]
-        lambda: strength_grid(STATISTICS, FIRST.graph, n="x"),  # type: ignore[arg-type]
-        lambda: shrunk_weights(STATISTICS, "x"),  # type: ignore[arg-type]
+        lambda: fusion_threshold(statistics(), None),  # type: ignore[arg-type]
+        lambda: fusion_threshold(statistics(), first().graph, ratio="x"),  # type: ignore[arg-type]
+        lambda: fused_weights(statistics(), None),  # type: ignore[arg-type]
+        lambda: strength_grid(statistics(), None),  # type: ignore[arg-type]
+        lambda: strength_grid(statistics(), first().graph, n="x"),  # type: ignore[arg-type]
+        lambda: shrunk_weights(statistics(), "x"),  # type: ignore[arg-type]
         lambda: statistics_frame(None),  # type: ignore[arg-type]
         lambda: SufficientStatistics.from_dataset(None),  # type: ignore[arg-type]
-        lambda: TriangularStatistics.from_dataset(STATISTICS),  # type: ignore[arg-type]
+        lambda: TriangularStatistics.from_dataset(statistics()),  # type: ignore[arg-type]
         lambda: SufficientStatistics.by_fold(None, [0], 1),  # type: ignore[arg-type]
         lambda: takes_paths([None]),
         lambda: takes_paths("a\0b"),
@@ -301,16 +312,16 @@ def test_an_argument_of_the_wrong_kind_is_named(call: Callable[[], Any]) -> None
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: STATISTICS.scaled("x"),  # type: ignore[arg-type]
-        lambda: FACTORS.scaled("0.5"),  # type: ignore[arg-type]
-        lambda: STATISTICS.squared_error("x"),
+        lambda: statistics().scaled("x"),  # type: ignore[arg-type]
+        lambda: factors().scaled("0.5"),  # type: ignore[arg-type]
+        lambda: statistics().squared_error("x"),
         lambda: SufficientStatistics.by_fold(DATA, [[0], [1, 2]], 3),
         lambda: SufficientStatistics.from_blocks([], 2, 1, feature_names=5),  # type: ignore[arg-type]
         lambda: TriangularStatistics.from_blocks([], 2, 1, task_ids="ab"),
         lambda: takes_paths(5),
         lambda: takes_paths("a.csv", features="ab"),
         lambda: takes_paths("a.csv", features=None),
-        lambda: MODEL.rows(None),  # type: ignore[arg-type]
+        lambda: first().model.rows(None),  # type: ignore[arg-type]
     ],
 )
 def test_data_of_the_wrong_kind_is_named(call: Callable[[], Any]) -> None:

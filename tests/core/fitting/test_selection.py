@@ -10,7 +10,6 @@ from joblib import parallel_config
 
 from ccmtl_core import (
     DataError,
-    ModelChoices,
     ParameterError,
     SufficientStatistics,
     TaskDataset,
@@ -19,46 +18,16 @@ from ccmtl_core import (
     fit_path,
     nearest_neighbour_graph,
     pooled_weights,
-    rival_models,
     select,
-    shrunk_weights,
     single_task_weights,
     strength_grid,
     training_statistics,
 )
 from ccmtl_core.fitting.fold_paths import SelectionProgress
-from ccmtl_core.fitting.rivals import SHRINKAGES
-from ccmtl_core.fitting.scoring import choose, mean_of_task_rmse, rmse_over_rows
+from ccmtl_core.fitting.scoring import mean_of_task_rmse
 from ccmtl_core.fitting.selection import Selection
 from ccmtl_core.statistics.folds import contiguous_folds, random_folds
-
-STRENGTHS = [0.0, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0]
-
-
-def clustered(seed: int = 0, n_tasks: int = 30, noise: float = 1.0) -> TaskDataset:
-    """Tasks in three clusters, with few and ragged rows: fusing pays, one model for all does not."""
-    rng = np.random.default_rng(seed)
-    centres = 2.0 * rng.standard_normal((3, 2))
-    W = centres[np.arange(n_tasks) % 3] + 0.05 * rng.standard_normal((n_tasks, 2))
-    X = [rng.standard_normal((rng.integers(6, 12), 2)) for _ in W]
-    y = [x @ w + noise * rng.standard_normal(len(x)) for x, w in zip(X, W, strict=True)]
-    return TaskDataset.from_arrays(X, y)
-
-
-@pytest.fixture(scope="module")
-def dataset() -> TaskDataset:
-    return clustered()
-
-
-@pytest.fixture(scope="module")
-def folds(dataset: TaskDataset) -> list[SufficientStatistics]:
-    fold = random_folds(dataset, 4, np.random.default_rng(1))
-    return SufficientStatistics.by_fold(dataset, fold, 4)
-
-
-@pytest.fixture(scope="module")
-def selection(folds: list[SufficientStatistics]) -> Selection:
-    return select(folds, STRENGTHS, n_neighbors=4, path_tolerance=1e-7, tolerance=1e-8)
+from tests.core.fitting.conftest import STRENGTHS
 
 
 def test_errors_are_those_of_fits_to_the_other_folds(
@@ -187,55 +156,6 @@ def test_model_choices_are_made_in_each_fold(
     assert bool(final.intercept.any()) is choices.get("fit_intercept", False)
 
 
-def test_the_shrunk_rival_is_shrunk_as_is_best_on_the_folds(
-    folds: list[SufficientStatistics], selection: Selection
-) -> None:
-    errors = [
-        [
-            mean_of_task_rmse(test.squared_error(shrunk_weights(train, shrinkage)), test.n_samples)
-            for train, test in zip(training_statistics(folds), folds, strict=True)
-        ]
-        for shrinkage in SHRINKAGES
-    ]
-    best = min(errors, key=np.mean)
-    np.testing.assert_allclose(selection.rivals["shrunk"], best, rtol=1e-12)
-    assert selection.rivals["shrunk"].mean() < selection.rivals["single_task"].mean()
-
-
-@pytest.mark.parametrize(
-    "choices",
-    [
-        ModelChoices(fit_intercept=True, loss_scaling="spread", n_neighbors=29),
-        ModelChoices(metric="mahalanobis", n_neighbors=29),
-    ],
-)
-def test_rivals_are_fitted_plain_and_with_the_same_choices(
-    folds: list[SufficientStatistics], choices: ModelChoices
-) -> None:
-    result = select(folds, [1.0, 10.0], choices=choices)
-    assert result.shrinkages.keys() == {"shrunk", "shrunk_same_choices"}
-    for f, training in enumerate(training_statistics(folds)):
-        models = rival_models(training, choices, result.shrinkages)
-        assert models.keys() == result.rivals.keys()
-        for name, model in models.items():
-            squared = folds[f].squared_error(model.weights, model.intercept)
-            error = mean_of_task_rmse(squared, folds[f].n_samples)
-            assert result.rivals[name][f] == pytest.approx(error, rel=1e-9)
-        same = models["pooled_same_choices"]
-        assert (same.weights == same.weights[0]).all()
-        assert bool(same.intercept.any()) is choices.fit_intercept
-        assert not models["pooled"].intercept.any()
-    # All fused with the choices, and each alone with them, are what those rivals are.
-    ends = select(folds, [0.0, 1e9], choices=choices).fold_errors
-    np.testing.assert_allclose(ends[:, 0], result.rivals["single_task_same_choices"], rtol=1e-6)
-    np.testing.assert_allclose(ends[:, 1], result.rivals["pooled_same_choices"], rtol=1e-6)
-
-
-def test_without_choices_rivals_of_the_same_choices_are_the_plain_ones(selection: Selection) -> None:
-    for name in ("pooled", "single_task", "shrunk"):
-        assert (selection.rivals[name] == selection.rivals[f"{name}_same_choices"]).all()
-
-
 def test_the_order_that_folds_went_by_is_told(dataset: TaskDataset) -> None:
     when = np.arange(len(dataset.y))
     for options, expected in (
@@ -277,39 +197,6 @@ def test_arguments_without_effect_are_refused(
 def test_a_strength_that_stands_twice_is_refused(folds: list[SufficientStatistics]) -> None:
     with pytest.raises(ParameterError, match="fusion_strengths must hold no number twice"):
         select(folds, [1.0, 2.0, 1.0])
-
-
-def test_another_score_can_choose(dataset: TaskDataset) -> None:
-    result = select(dataset, STRENGTHS, n_folds=3, score=rmse_over_rows)
-    assert result.fold_errors[0, 0] != select(dataset, STRENGTHS, n_folds=3).fold_errors[0, 0]
-    worst = select(dataset, STRENGTHS, n_folds=3, score=lambda e, n: -mean_of_task_rmse(e, n))
-    assert worst.fusion_strength in (0.0, STRENGTHS[-1])
-
-
-def test_one_standard_error_takes_the_most_fused_of_the_good_ones() -> None:
-    data = clustered(3, noise=2.0)
-    best = select(data, STRENGTHS, n_folds=3)
-    careful = select(data, STRENGTHS, n_folds=3, rule="one_standard_error")
-    assert careful.fusion_strength >= best.fusion_strength
-    allowed = best.errors[best.chosen] + best.standard_errors[best.chosen]
-    assert careful.errors[careful.chosen] <= allowed
-    assert (careful.errors[careful.chosen + 1 :] > allowed).all()
-
-
-def test_one_held_out_part_has_no_standard_error(dataset: TaskDataset) -> None:
-    blocks = SufficientStatistics.by_fold(dataset, contiguous_folds(dataset, 2), 2)
-    told: list[SelectionProgress] = []
-    options: dict[str, Any] = {"folds": "rolling", "rule": "one_standard_error", "on_progress": told.append}
-    with pytest.raises(ParameterError, match="one_standard_error needs two or more held-out parts, and"):
-        select(dataset, n_folds=1, **options)
-    with pytest.raises(ParameterError, match="one_standard_error needs two or more held-out parts, and"):
-        select(blocks, **options)
-    assert told == []
-    best = select(dataset, [0.0, 1.0], folds="rolling", n_folds=1)
-    assert best.fold_errors.shape == (1, 2)
-    assert np.isnan(best.standard_errors).all()
-    with pytest.raises(ParameterError, match="one_standard_error needs"):
-        choose(best.fusion_strengths, best.fold_errors, "one_standard_error")
 
 
 def test_progress_tells_errors_as_strengths_are_done(folds: list[SufficientStatistics]) -> None:
@@ -393,11 +280,6 @@ def test_contiguous_folds_follow_time(dataset: TaskDataset) -> None:
         contiguous_folds(dataset, 3, np.zeros(len(dataset.y)))
 
 
-def test_of_equal_errors_the_larger_strength_is_chosen() -> None:
-    errors = np.array([[1.0, 0.5, 0.5, 2.0]] * 2)
-    assert choose(np.array([0.0, 1.0, 2.0, 3.0]), errors, "best") == 2
-
-
 @pytest.mark.parametrize("folds", [None, 3, 2.5])
 def test_folds_that_are_neither_a_word_nor_rows_are_refused(dataset: TaskDataset, folds: Any) -> None:
     with pytest.raises(ParameterError, match="folds must be one of random, contiguous, rolling"):
@@ -428,15 +310,3 @@ def test_statistics_of_two_kinds_are_refused(dataset: TaskDataset) -> None:
     ]
     with pytest.raises(ParameterError, match="one kind, not SufficientStatistics and TriangularStatistics"):
         select(parts, [0.0])
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -np.inf, None, "1", np.ones(2)])
-def test_a_score_is_a_finite_number(dataset: TaskDataset, value: Any) -> None:
-    with pytest.raises(ParameterError, match="score must return a finite number"):
-        select(dataset, [0.0, 1.0], n_folds=2, score=lambda squared_error, n_samples: value)
-
-
-def test_a_score_is_a_function(dataset: TaskDataset) -> None:
-    wrong: Any = "rmse"
-    with pytest.raises(ParameterError, match="score must be a function, not 'rmse'"):
-        select(dataset, [0.0], score=wrong)
