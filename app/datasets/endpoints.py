@@ -10,10 +10,9 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import ValidationError
 
-from app.datasets import lookup, service
+from app.datasets import repository, service
 from app.datasets.reading.upload_file import FileType
-from app.datasets.receive.body import receive
-from app.datasets.receive.decoding import decoder_for
+from app.datasets.receive import decoder_for, receive
 from app.datasets.schemas import (
     DatasetDetail,
     DatasetPage,
@@ -203,7 +202,7 @@ def read_dataset_version(name: DatasetName, version: VersionNumber, database: Da
 
 def _require(database: Database, name: str) -> None:
     with database.read() as session:
-        lookup.require(session, name)
+        repository.find_dataset(session, name)
 
 
 def _file_type(content_type: str) -> FileType:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, joinedload, selectinload
 
+from app.http.errors import NotFound
 from app.persistence.models import (
     Dataset,
     DatasetVersion,
@@ -41,20 +42,25 @@ def list_datasets(session: Session, limit: int, after_name: str | None) -> list[
     return [DatasetRow(*row) for row in session.execute(query)]
 
 
-def find_dataset(session: Session, name: str) -> DatasetRow | None:
-    """Return the dataset called ``name``."""
+def find_dataset(session: Session, name: str) -> DatasetRow:
+    """Return the dataset called ``name``, or raise NotFound with similar names."""
     row = session.execute(_DATASETS.where(Dataset.name == name)).one_or_none()
-    return None if row is None else DatasetRow(*row)
+    if row is None:
+        raise _unknown(session, name)
+    return DatasetRow(*row)
 
 
-def dataset_names(session: Session) -> Sequence[str]:
-    """Return every dataset's name."""
-    return session.scalars(select(Dataset.name)).all()
+def lock_dataset(session: Session, name: str) -> Dataset:
+    """Do the same, and hold the dataset until the transaction ends (SQLite holds everything)."""
+    query = select(Dataset).where(Dataset.name == name).with_for_update()
+    dataset = session.scalars(query).one_or_none()
+    if dataset is None:
+        raise _unknown(session, name)
+    return dataset
 
 
-def lock_dataset(session: Session, name: str) -> Dataset | None:
-    """Return the dataset called ``name``, held until the transaction ends (SQLite holds everything)."""
-    return session.scalars(select(Dataset).where(Dataset.name == name).with_for_update()).one_or_none()
+def _unknown(session: Session, name: str) -> NotFound:
+    return NotFound.named("dataset", name, session.scalars(select(Dataset.name)))
 
 
 def lock_versions(session: Session, dataset_id: str) -> None:

@@ -9,7 +9,6 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.datasets import repository
-from app.datasets.lookup import lock, require
 from app.datasets.repository import DatasetRow
 from app.datasets.schemas import (
     DatasetDetail,
@@ -60,12 +59,12 @@ def list_datasets(session: Session, limit: int, cursor: str | None) -> DatasetPa
 
 def read(session: Session, name: str) -> DatasetDetail:
     """Return the dataset called ``name``."""
-    return _detail(require(session, name))
+    return _detail(repository.find_dataset(session, name))
 
 
 def list_versions(session: Session, name: str, limit: int, cursor: int | None) -> VersionPage:
     """Return one page of the versions of ``name``, newest first."""
-    dataset = require(session, name).dataset
+    dataset = repository.find_dataset(session, name).dataset
     versions = repository.list_versions(session, dataset.id, limit + 1, cursor)
     items = [_version_detail(name, version) for version in versions]
     return VersionPage.of(items, limit, lambda version: str(version.version))
@@ -73,7 +72,7 @@ def list_versions(session: Session, name: str, limit: int, cursor: int | None) -
 
 def read_version(session: Session, name: str, number: int) -> VersionDetail:
     """Return version ``number`` of the dataset called ``name``."""
-    row = require(session, name)
+    row = repository.find_dataset(session, name)
     version = repository.find_version(session, row.dataset.id, number)
     if version is None:
         newest = row.newest_version
@@ -97,7 +96,7 @@ def remove(database: Database, storage: Storage, name: str) -> None:
         If an unfinished job or a model version uses it.
     """
     with database.write() as session:
-        dataset = lock(session, name)
+        dataset = repository.lock_dataset(session, name)
         repository.lock_versions(session, dataset.id)
         jobs = repository.unfinished_jobs(session, dataset.id)
         if jobs:

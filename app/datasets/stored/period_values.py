@@ -22,35 +22,15 @@ COUNT = "n"
 
 @dataclass(frozen=True)
 class PeriodValues:
-    """Values sorted by series and period, each pair once.
+    """Values sorted by series and period, each pair once: T series, n values."""
 
-    Parameters
-    ----------
-    unique_ids : (T,) Series of text
-        Sorted by their UTF-8 bytes.
-    series : (n,) int64
-        Index into ``unique_ids``.
-    period : (n,) int64
-        Number of the period at ``frequency``.
-    y : (n,) float64
-        Value; not finite where a sum overflows.
-    count : (n,) int64
-        Rows behind the value.
-    row : (n,) int64
-        The first of them.
-    repeated : (m, 2) int64
-        Without aggregation: rows that fell on a pair that an earlier row had, and that earlier row.
-    frequency : Frequency
-        What a period is.
-    """
-
-    unique_ids: pl.Series
-    series: NDArray[np.int64]
-    period: NDArray[np.int64]
-    y: NDArray[np.float64]
-    count: NDArray[np.int64]
-    row: NDArray[np.int64]
-    repeated: NDArray[np.int64]
+    unique_ids: pl.Series  # (T,), sorted by their UTF-8 bytes
+    series: NDArray[np.int64]  # (n,), index into unique_ids
+    period: NDArray[np.int64]  # (n,), number of the period at this frequency
+    y: NDArray[np.float64]  # (n,), not finite where a sum overflows
+    count: NDArray[np.int64]  # (n,), rows behind the value
+    row: NDArray[np.int64]  # (n,), the first of them
+    repeated: NDArray[np.int64]  # (m, 2), without aggregation: a row whose pair an earlier row had, and that
     frequency: Frequency
 
     @property
@@ -63,6 +43,14 @@ class PeriodValues:
         ds = pl.Series("ds", self.frequency.to_datetime(self.period))
         ids = self.unique_ids.gather(self.series).alias("unique_id")
         return pl.DataFrame([ids, ds, pl.Series("y", self.y), pl.Series(COUNT, self.count)])
+
+    def unique_id(self, i: int) -> str:
+        """Return the series of value ``i``."""
+        return str(self.unique_ids[int(self.series[i])])
+
+    def period_text(self, i: int) -> str:
+        """Return the start of the period of value ``i``."""
+        return period_text(self.frequency, self.period[i])
 
     def runs(self, where: NDArray[np.bool_] | None = None) -> pl.DataFrame:
         """Return the runs of all values, or of those named (see :mod:`app.datasets.stored.runs`)."""
@@ -77,22 +65,10 @@ def period_text(frequency: Frequency, period: int) -> str:
 
 
 def by_period(frame: pl.DataFrame, frequency: Frequency, aggregation: Aggregation | None) -> PeriodValues:
-    """Bring the rows of ``frame`` to one per series and period.
+    """Bring the rows of ``frame`` (``unique_id``, ``ds``, ``y``; one at least) to one per series and period.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        At least one row of ``unique_id``, ``ds``, ``y``; with ``n``, y stands for that many rows; with
-        ``row``, rows are numbered so and not by position.
-    frequency : Frequency
-        What a period is.
-    aggregation : Aggregation, optional
-        Without one, the first of several rows is kept and the others are listed in ``repeated``.
-
-    Returns
-    -------
-    PeriodValues
-        One value for each series and period.
+    With a column ``n``, y stands for that many rows; with ``row``, rows are numbered so and not by position.
+    Without an aggregation the first of several rows is kept, and the others are listed in ``repeated``.
     """
     ids = frame["unique_id"].unique().sort()
     code = frame["unique_id"].cast(pl.Enum(ids)).to_physical().to_numpy().astype(np.int64)

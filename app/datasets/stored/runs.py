@@ -16,17 +16,7 @@ Integers = NDArray[np.int64]
 def runs_of(unique_ids: pl.Series, series: Integers, period: Integers) -> pl.DataFrame:
     """Return the runs of values that are sorted by series and period, each pair once.
 
-    Parameters
-    ----------
-    unique_ids : (T,) Series of text
-        Sorted by their UTF-8 bytes.
-    series, period : (n,) int64
-        Index into ``unique_ids``, and number of the period, of each value.
-
-    Returns
-    -------
-    DataFrame
-        The runs.
+    ``unique_ids`` are sorted by their UTF-8 bytes; ``series`` is an index into them for each value.
     """
     begins = np.ones(len(period), dtype=np.bool_)
     begins[1:] = (np.diff(period) != 1) | (np.diff(series) != 0)

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from app.datasets.schemas import SeriesDefinition, Totals, Warned
 from app.datasets.stored.coverage import Summary
-from app.datasets.stored.isolation import isolated_periods
 from app.datasets.stored.period_values import PeriodValues, by_period, period_text
 from app.datasets.stored.row_samples import sampled
 from app.datasets.stored.runs import has_period, merged_runs, n_missing
-from app.datasets.upload.absent_periods import absent_periods
 from app.datasets.upload.overlap import Overlap, overlap_of_rows, overlap_of_series
+from app.datasets.upload.period_warnings import period_warnings
 from ccmtl_core.forecasting import MAX_DENSE_ROWS, Frequency
 from ccmtl_core.tables.cells import ROW, Cells
 from ccmtl_core.tables.faults import MAX_LISTED, Fault, FaultList
@@ -43,31 +42,13 @@ class Base:
 
 @dataclass(frozen=True)
 class Extent:
-    """What an accepted upload amounts to.
-
-    Parameters
-    ----------
-    segment : DataFrame
-        What is stored.
-    summary : Summary
-        Of the version that it makes.
-    upload : Totals
-        The upload alone.
-    version : Totals
-        The version.
-    filled_periods : int
-        Values that the fill policy adds to the version.
-    warnings : tuple of Warned
-        What the sender may not have meant.
-    overlap : Overlap, optional
-        Rows that may be in the version before already.
-    """
+    """What an accepted upload amounts to."""
 
     segment: pl.DataFrame
-    summary: Summary
-    upload: Totals
+    summary: Summary  # of the version that it makes
+    upload: Totals  # of the upload alone
     version: Totals
-    filled_periods: int = 0
+    filled_periods: int = 0  # values that the fill policy adds to the version
     warnings: tuple[Warned, ...] = ()
     overlap: Overlap | None = None
 
@@ -123,9 +104,7 @@ def series_extent(cells: Cells, definition: SeriesDefinition, base: Base | None,
     _check_size(whole, n_filled, upload, definition, faults)
     if faults:
         raise faults.refusal()
-    warnings = [*_moved(cells.frame, definition), *isolated_periods(whole, upload, n_filled)]
-    if definition.fill is None:
-        warnings += absent_periods(whole, definition.frequency)
+    warnings = period_warnings(cells.frame, upload, whole, n_filled, definition)
     return Extent(
         upload.to_frame(),
         Summary(whole),
@@ -160,8 +139,8 @@ def _check_finite(values: PeriodValues, faults: FaultList) -> None:
     samples = (
         Fault(
             code="overflow",
-            message=f"the rows of {period_text(values.frequency, values.period[i])} add up beyond a float64",
-            value=values.unique_ids[int(values.series[i])],
+            message=f"the rows of {values.period_text(i)} add up beyond a float64",
+            value=values.unique_id(i),
         )
         for i in bad[:MAX_LISTED]
     )
@@ -184,11 +163,10 @@ def _check_taken(upload: PeriodValues, taken: NDArray[np.bool_], faults: FaultLi
     samples = (
         Fault(
             code="duplicate_period",
-            message="an earlier upload has this series in "
-            f"{period_text(upload.frequency, upload.period[i])}: leave the row out, or upload all data with "
-            f"`mode=full`; {_MERGE}",
+            message=f"an earlier upload has this series in {upload.period_text(i)}: leave the row out, or "
+            f"upload all data with `mode=full`; {_MERGE}",
             row=int(upload.row[i]),
-            value=upload.unique_ids[int(upload.series[i])],
+            value=upload.unique_id(i),
         )
         for i in at[np.argsort(upload.row[at])][:MAX_LISTED]
     )
@@ -210,7 +188,7 @@ def _check_size(
     of_far = whole.filter((pl.col("first") <= far) & (far < pl.col("first") + pl.col("length")))
     row, unique_id = None, of_far["unique_id"][0]
     if len(sent):
-        row, unique_id = int(upload.row[sent[0]]), upload.unique_ids[int(upload.series[sent[0]])]
+        row, unique_id = int(upload.row[sent[0]]), upload.unique_id(sent[0])
     begin, end, farthest = (period_text(upload.frequency, period) for period in (first, last, far))
     faults.add(
         "too_many_filled_periods",
@@ -221,14 +199,6 @@ def _check_size(
         column=definition.columns.ds,
         value=farthest,
     )
-
-
-def _moved(frame: pl.DataFrame, definition: SeriesDefinition) -> Iterator[Warned]:
-    starts = pl.col("ds").dt.truncate(definition.frequency.polars_interval)
-    n_moved = int(frame.select((pl.col("ds") != starts).sum()).item())
-    if n_moved and definition.aggregation is None:
-        message = "Times inside a period were taken for the period that they fall in."
-        yield Warned(code="moved_to_period_start", message=message, count=n_moved)
 
 
 def _ends(runs: pl.DataFrame) -> tuple[int, int]:

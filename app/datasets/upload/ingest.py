@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
-
-import polars as pl
 
 from app.datasets.reading.parquet_probe import survives_decoding
 from app.datasets.reading.upload_file import FileType, answering, refuse_undeclared, roles_of
-from app.datasets.receive.body import too_large
+from app.datasets.receive import too_large
 from app.datasets.schemas import Definition, SeriesDefinition, UploadMode, UploadReport, Warned
-from app.datasets.stored.coverage import Summary
 from app.datasets.upload.extent import Base, Extent, regression_extent, series_extent
-from app.datasets.upload.overlap import Overlap
 from ccmtl_core.forecasting import Frequency
 from ccmtl_core.tables.cell_hints import spreadsheet_ids, spreadsheet_warning
 from ccmtl_core.tables.cells import Cells, read_cells
@@ -27,15 +22,6 @@ from ccmtl_core.tables.timestamps import time_format
 BYTES_PER_CELL = 8
 
 
-class Ingested(NamedTuple):
-    """What is to be stored, what is to be told, and the rows that may be stored already."""
-
-    segment: pl.DataFrame
-    summary: Summary
-    report: UploadReport
-    overlap: Overlap | None
-
-
 def ingest(
     path: Path,
     file_type: FileType,
@@ -43,28 +29,11 @@ def ingest(
     mode: UploadMode,
     base: Base | None,
     max_bytes: int,
-) -> Ingested:
-    """Validate the file at ``path`` and bring it to the form of a segment.
+) -> tuple[Extent, UploadReport]:
+    """Validate the decoded upload at ``path``, and return what it amounts to and its report.
 
-    Parameters
-    ----------
-    path : Path
-        The decoded upload.
-    file_type : FileType
-        What it was declared to be.
-    definition : Definition
-        What the dataset asks for.
-    mode : UploadMode
-        What the sender asked for.
-    base : Base, optional
-        The data that it is appended to; None when it stands alone.
-    max_bytes : int
-        Limit on the memory of a table whose file does not show its size.
-
-    Returns
-    -------
-    Ingested
-        What was read.
+    ``max_bytes`` limits the memory of a table whose file does not show its size; ``base`` is the version that
+    the upload is appended to, if any.
 
     Raises
     ------
@@ -91,8 +60,7 @@ def ingest(
             else:
                 cells = read_cells(table, roles, faults)
                 extent = regression_extent(cells, base, faults)
-    report = _report(table, roles, cells, extent, mode)
-    return Ingested(extent.segment, extent.summary, report, extent.overlap)
+    return extent, _report(table, roles, cells, extent, mode)
 
 
 def _report(
@@ -102,11 +70,8 @@ def _report(
     overlap = extent.overlap
     warnings = [*extent.warnings, *([] if overlap is None else [overlap.warning()])]
     if table.n_blank_at_end:
-        warnings.append(
-            Warned(
-                code="blank_lines", message="Blank lines at the end were skipped.", count=table.n_blank_at_end
-            )
-        )
+        message = "Blank lines at the end were skipped."
+        warnings.append(Warned(code="blank_lines", message=message, count=table.n_blank_at_end))
     ids = spreadsheet_ids(extent.summary.series["unique_id"].unique().sort())
     if ids:
         warnings.append(Warned(code="spreadsheet_ids", message=spreadsheet_warning(ids), count=len(ids)))

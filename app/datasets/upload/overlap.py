@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from app.datasets.schemas import Aggregation, Warned
-from app.datasets.stored.period_values import PeriodValues, period_text
+from app.datasets.stored.period_values import PeriodValues
 from app.datasets.stored.row_samples import row_hashes
 from app.http.errors import Conflict, Fault
 from ccmtl_core.tables.cells import ROW
@@ -25,27 +25,13 @@ _MERGED = {Aggregation.SUM: "added to the values there", Aggregation.MEAN: "aver
 
 @dataclass(frozen=True)
 class Overlap:
-    """Rows of an upload that may be there already.
-
-    Parameters
-    ----------
-    n_rows : int
-        How many.
-    n_values : int
-        Values that they do not add to the version, being merged with those before.
-    is_doubtful : bool
-        Whether they are refused unless the sender says that they are new.
-    first : Fault
-        Where the first of them is, and how many there are in words.
-    effect : str
-        What becomes of them when they are accepted.
-    """
+    """Rows of an upload that may be there already."""
 
     n_rows: int
-    n_values: int
-    is_doubtful: bool
-    first: Fault
-    effect: str
+    n_values: int  # that these rows do not add to the version, because they are merged with those before
+    is_doubtful: bool  # refused unless the sender says that they are new
+    first: Fault  # where the first of them is, and how many there are in words
+    effect: str  # what becomes of them when they are accepted
 
     def warning(self) -> Warned:
         """Say what became of the rows."""
@@ -73,10 +59,10 @@ def overlap_of_series(
     if not len(at):
         return None
     n_rows, first = int(upload.count[at].sum()), at[np.argmin(upload.row[at])]
-    row, unique_id = int(upload.row[first]), upload.unique_ids[int(upload.series[first])]
+    row, unique_id = int(upload.row[first]), upload.unique_id(first)
     found = (
         f"{n_rows} of {upload.count.sum()} rows fall into periods that their series has values in, the first "
-        f"in row {row} (series {unique_id!r}, period {period_text(upload.frequency, upload.period[first])})"
+        f"in row {row} (series {unique_id!r}, period {upload.period_text(first)})"
     )
     return Overlap(n_rows, len(at), True, _first(found, row, unique_id), _MERGED[aggregation])
 
@@ -84,17 +70,8 @@ def overlap_of_series(
 def overlap_of_rows(cells: pl.DataFrame, samples: pl.DataFrame) -> Overlap | None:
     """Return the overlap of the rows of a regression, None where there is none.
 
-    Parameters
-    ----------
-    cells : DataFrame
-        The rows sent, with their numbers.
-    samples : DataFrame
-        Of the segments before them (see :mod:`app.datasets.stored.row_samples`).
-
-    Returns
-    -------
-    Overlap or None
-        Its number of rows is exact where all rows of the segments are in their samples.
+    ``samples`` are those of the segments before (see :mod:`app.datasets.stored.row_samples`); the number of
+    rows is exact where they hold all rows of their segments.
     """
     hashes, first, times = np.unique(row_hashes(cells.drop(ROW)), return_index=True, return_counts=True)
     sent = pl.DataFrame({"hash": hashes, "at": first, "sent": times})

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from sqlalchemy.orm import Session
 
 from app.datasets import repository
-from app.datasets.lookup import lock, require
 from app.datasets.reading.upload_file import FileType
 from app.datasets.schemas import (
     Definition,
@@ -22,8 +21,8 @@ from app.datasets.stored.coverage import Summary, drop_summary, find_summary, sa
 from app.datasets.stored.frames import definition_of
 from app.datasets.stored.period_values import by_period
 from app.datasets.stored.segments import discard, read_segments, unreadable, write_segment
-from app.datasets.upload.extent import Base, summary_of_rows
-from app.datasets.upload.ingest import Ingested, ingest
+from app.datasets.upload.extent import Base, Extent, summary_of_rows
+from app.datasets.upload.ingest import ingest
 from app.http.errors import Conflict
 from app.persistence.database import Database
 from app.persistence.models import DatasetVersion, Segment
@@ -56,11 +55,6 @@ def add_version(
 ) -> UploadOutcome:
     """Validate an upload and, unless it is a dry run, make it the newest version of the dataset.
 
-    Returns
-    -------
-    UploadOutcome
-        The version, if there is one, and the report.
-
     Raises
     ------
     InvalidContent
@@ -73,26 +67,32 @@ def add_version(
     """
     target = _target(database, name, upload.mode)
     base = _base(database, storage, target)
-    ingested = ingest(upload.path, upload.file_type, target.definition, upload.mode, base, max_bytes)
+    extent, report = ingest(upload.path, upload.file_type, target.definition, upload.mode, base, max_bytes)
     with storage.incoming() as path:
-        write_segment(ingested.segment, path)
+        write_segment(extent.segment, path)
         digest = file_sha256(path)
         if digest in target.base_digests:
             raise Conflict(
                 "already_appended",
                 f"The dataset {name!r} has these very rows already: they would count twice.",
             )
-        if upload.overlap is OverlapPolicy.REFUSE and ingested.overlap and ingested.overlap.is_doubtful:
-            raise ingested.overlap.refusal(name)
-        if upload.dry_run:
-            return _outcome(name, None, ingested.report)
-        version = _publish(database, storage, name, target, path, digest, ingested)
-    return _outcome(name, version, ingested.report)
+        if upload.overlap is OverlapPolicy.REFUSE and extent.overlap and extent.overlap.is_doubtful:
+            raise extent.overlap.refusal(name)
+        version = None
+        if not upload.dry_run:
+            version = _publish(database, storage, name, target, path, digest, extent, report)
+    return UploadOutcome(
+        dataset=name,
+        version=version and version.number,
+        id=version and version.id,
+        created_at=version and version.created_at,
+        report=report,
+    )
 
 
 def _target(database: Database, name: str, mode: UploadMode) -> _Target:
     with database.read() as session:
-        dataset = require(session, name).dataset
+        dataset = repository.find_dataset(session, name).dataset
         definition = definition_of(dataset)
         newest = repository.newest_version(session, dataset.id)
         if newest is None or mode is UploadMode.FULL:
@@ -133,51 +133,44 @@ def _publish(
     target: _Target,
     path: Path,
     digest: str,
-    ingested: Ingested,
+    extent: Extent,
+    report: UploadReport,
 ) -> DatasetVersion:
     try:
         with storage.publishing():
             n_bytes = storage.commit(path, digest)
             with database.write() as session:
-                return _insert(session, name, target, (digest, ingested.segment.height, n_bytes), ingested)
+                added = Segment(sha256=digest, n_rows=extent.segment.height, n_bytes=n_bytes)
+                return _insert(session, name, target, added, extent.summary, report)
     except BaseException:
         discard(database, storage, digest)
         raise
 
 
 def _insert(
-    session: Session, name: str, target: _Target, added: tuple[str, int, int], ingested: Ingested
+    session: Session, name: str, target: _Target, added: Segment, summary: Summary, report: UploadReport
 ) -> DatasetVersion:
-    dataset = lock(session, name)
+    dataset = repository.lock_dataset(session, name)
     newest = repository.newest_version(session, dataset.id)
-    is_append = ingested.report.mode is UploadMode.APPEND
+    is_append = report.mode is UploadMode.APPEND
     changed = dataset.id != target.dataset_id or (
         is_append and (newest.id if newest else None) != target.base_id
     )
     if changed:
         raise Conflict("dataset_changed", f"The dataset {name!r} changed during the upload; send it again.")
     kept = repository.segments_of(session, newest.id) if newest is not None and is_append else []
-    segments = [*((s.sha256, s.n_rows, s.n_bytes) for s in kept), added]
     version = DatasetVersion(
         dataset_id=dataset.id,
         number=1 if newest is None else newest.number + 1,
-        report=ingested.report.model_dump(mode="json"),
+        report=report.model_dump(mode="json"),
         segments=[
-            Segment(position=i, sha256=sha256, n_rows=n_rows, n_bytes=n_bytes)
-            for i, (sha256, n_rows, n_bytes) in enumerate(segments)
+            Segment(position=i, sha256=s.sha256, n_rows=s.n_rows, n_bytes=s.n_bytes)
+            for i, s in enumerate([*kept, added])
         ],
     )
     session.add(version)
     session.flush()
-    save_summary(session, version.id, ingested.summary, target.definition)
+    save_summary(session, version.id, summary, target.definition)
     if newest is not None:
         drop_summary(session, newest.id)
     return version
-
-
-def _outcome(name: str, version: DatasetVersion | None, report: UploadReport) -> UploadOutcome:
-    if version is None:
-        return UploadOutcome(dataset=name, version=None, id=None, created_at=None, report=report)
-    return UploadOutcome(
-        dataset=name, version=version.number, id=version.id, created_at=version.created_at, report=report
-    )

@@ -39,7 +39,7 @@ def test_a_folder_that_cannot_be_written_is_named(
     name = shop.series()
     before = shop.files()
     owner, attribute = {
-        "receive": ("app.datasets.receive.body.BodyFile", "write"),
+        "receive": ("app.datasets.receive.BodyFile", "write"),
         "write": (pl.DataFrame, "write_parquet"),
         "commit": (Storage, "commit"),
     }[step]

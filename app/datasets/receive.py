@@ -1,17 +1,59 @@
-"""Write a request's body, decoded, to a file: whole or not at all."""
+"""Write the body of an upload, decoded, to a file: whole or not at all."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from fastapi.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
-from app.datasets.receive.decoding import Decoder, cut_off, refusing_undecodable
-from app.http.errors import BadRequest, PayloadTooLarge
+from app.http.errors import BadRequest, PayloadTooLarge, UnsupportedMediaType
+from ccmtl_core.tables.decompression import CompressedDataError, GzipDecoder, ZstdDecoder
 
 BATCH_BYTES = 1 << 20
+
+
+class Decoder(Protocol):
+    """Turns the bytes of one body into what they encode."""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield what ``data`` adds."""
+
+    def finish(self) -> None:
+        """Raise `CompressedDataError` unless the encoded stream is whole."""
+
+
+class IdentityDecoder:
+    """Bytes as they are."""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield ``data``."""
+        yield data
+
+    def finish(self) -> None:
+        """Accept: plain bytes do not tell whether they are whole."""
+
+
+DECODERS: dict[str, Callable[[], Decoder]] = {
+    "identity": IdentityDecoder,
+    "gzip": GzipDecoder,
+    "x-gzip": GzipDecoder,
+    "zstd": ZstdDecoder,
+}
+
+
+def decoder_for(content_encoding: str | None) -> Decoder:
+    """Return the decoder for a ``Content-Encoding`` header, absent or not."""
+    name = (content_encoding or "identity").strip().lower()
+    if name not in DECODERS:
+        raise UnsupportedMediaType(
+            "unsupported_content_encoding",
+            f"The body is encoded as {name[:100]!r}; send it plain, or as gzip or zstd.",
+        )
+    return DECODERS[name]()
 
 
 class BodyFile:
@@ -28,7 +70,7 @@ class BodyFile:
         """Decode and append ``data``; both its own bytes and the decoded ones count towards the limit."""
         self._n_received += len(data)
         self._check(self._n_received)
-        with refusing_undecodable():
+        with _refusing_undecodable():
             for piece in self._decoder.feed(data):
                 self._n_decoded += len(piece)
                 self._check(self._n_decoded)
@@ -37,13 +79,13 @@ class BodyFile:
     def finish(self, declared: int | None) -> None:
         """Check that everything arrived: ``declared`` bytes, and the end of the encoded stream."""
         if declared is not None and declared != self._n_received:
-            raise cut_off(f"{self._n_received} of {declared} bytes arrived")
+            raise _cut_off(f"{self._n_received} of {declared} bytes arrived")
         if self._n_received:
-            with refusing_undecodable():
+            with _refusing_undecodable():
                 self._decoder.finish()
 
     def close(self) -> None:
-        """Flush and close the file."""
+        """Close the file."""
         self._file.close()
 
     def _check(self, n_bytes: int) -> None:
@@ -72,7 +114,7 @@ async def receive(
             await run_in_threadpool(file.write, batch)
         file.finish(declared)
     except ClientDisconnect:
-        raise cut_off("the connection ended") from None
+        raise _cut_off("the connection ended") from None
     finally:
         file.close()
 
@@ -101,3 +143,21 @@ async def _batches(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
             batch.clear()
     if batch:
         yield bytes(batch)
+
+
+@contextmanager
+def _refusing_undecodable() -> Iterator[None]:
+    try:
+        yield
+    except CompressedDataError as error:
+        if error.is_cut_off:
+            raise _cut_off(str(error)) from None
+        raise BadRequest(
+            "undecodable_body", f"The body is not what its `Content-Encoding` says: {error}."
+        ) from None
+
+
+def _cut_off(reason: str) -> BadRequest:
+    return BadRequest(
+        "upload_cut_off", f"The upload was cut off: {reason}. Nothing was stored; send it again."
+    )

@@ -1,1 +1,0 @@
-"""The body of an upload: received, decoded, kept in a file."""

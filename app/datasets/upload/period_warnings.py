@@ -1,0 +1,123 @@
+"""Warn of periods that may not be meant: far from all others, without a value, or not where they begin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from app.datasets.schemas import SeriesDefinition, Warned
+from app.datasets.stored.period_values import PeriodValues, period_text
+from app.datasets.stored.runs import blocks
+from ccmtl_core.forecasting import Frequency
+
+FEWEST = 30
+"""Shorter gaps between dates are nothing to wonder at."""
+USUAL_STEPS = 10
+
+_DAYS = ("Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday")
+_MONTHS = "January February March April May June July August September October November December"
+_CYCLES = {
+    Frequency.HOUR: [f"at {hour:02d}:00" for hour in range(24)],
+    Frequency.DAY: [f"on {day}s" for day in _DAYS],
+    Frequency.MONTH: [f"in {month}" for month in _MONTHS.split()],
+}
+"""What recurs, from the period of 1970-01-01 on, with which the numbers of periods begin."""
+
+_LONGER = {Frequency.HOUR: ', or the `frequency` "D"', Frequency.DAY: ', or the `frequency` "W"'}
+_FEWEST_CYCLES = 2
+_MAX_SEARCHED = 1_000_000
+
+
+def period_warnings(
+    frame: pl.DataFrame,
+    upload: PeriodValues,
+    whole: pl.DataFrame,
+    n_filled: int,
+    definition: SeriesDefinition,
+) -> Iterator[Warned]:
+    """Warn of the periods of a version: ``whole`` are its runs, ``n_filled`` the values that `fill` adds.
+
+    ``frame`` has the rows that were sent now, and ``upload`` what they make.
+    """
+    if definition.aggregation is None:
+        starts = pl.col("ds").dt.truncate(definition.frequency.polars_interval)
+        if n_moved := int(frame.select((pl.col("ds") != starts).sum()).item()):
+            message = "Times inside a period were taken for the period that they fall in."
+            yield Warned(code="moved_to_period_start", message=message, count=n_moved)
+    yield from _isolated(whole, upload, n_filled)
+    if definition.fill is None:
+        yield from _absent(whole, definition.frequency)
+
+
+def _isolated(runs: pl.DataFrame, upload: PeriodValues, n_filled: int) -> Iterator[Warned]:
+    """Warn of the first and of the last gap such as a mistyped year makes.
+
+    No series has a value in it, it is longer than all periods that have one taken together, and more than ten
+    times as long as the usual step from one of these to the next: rows of the first of each month make none.
+    """
+    starts, ends = blocks(runs["first"].to_numpy(), runs["length"].to_numpy())
+    if len(starts) < 2:
+        return
+    n_occupied = int((ends - starts).sum())
+    steps = starts[1:] - ends[:-1] + 1  # from one block to the next; inside a block each step is one
+    n_single, middle = n_occupied - len(starts), (n_occupied - 2) // 2
+    usual = 1 if middle < n_single else np.sort(steps)[middle - n_single]
+    gaps = np.flatnonzero((steps - 1 > max(FEWEST, n_occupied)) & (steps > USUAL_STEPS * usual))
+    for i in sorted({*gaps[:1].tolist(), *gaps[-1:].tolist()}):
+        yield _far_away(int(ends[i]) - 1, int(starts[i + 1]), runs, upload, n_filled)
+
+
+def _far_away(before: int, after: int, runs: pl.DataFrame, upload: PeriodValues, n_filled: int) -> Warned:
+    n_values = int(runs["length"].sum())
+    n_after = int(runs.filter(pl.col("first") >= after)["length"].sum())
+    n_before = n_values - n_after
+    is_late = n_after <= n_before
+    rows = upload.row[upload.period >= after if is_late else upload.period <= before]
+    first, last = (period_text(upload.frequency, period) for period in (before, after))
+    count, place = (n_after, f"from {last} on") if is_late else (n_before, f"up to {first}")
+    known = f" (the first in row {rows.min()})" if len(rows) else ""
+    filled = f" Filling in adds {n_filled} values." if n_filled else ""
+    return Warned(
+        code="isolated_period",
+        message=f"No series has a value in the {after - before - 1} periods between {first} and {last}; "
+        f"values {place}: {count} of {n_values}{known}; is a date mistyped?{filled}",
+        count=count,
+    )
+
+
+def _absent(runs: pl.DataFrame, frequency: Frequency) -> Iterator[Warned]:
+    """Say how many periods the series lack inside their own time, and which no series has."""
+    first, end = pl.col("first").min(), (pl.col("first") + pl.col("length")).max()
+    spans = int(runs.group_by("unique_id").agg((end - first).alias("n"))["n"].sum())
+    n_absent = spans - int(runs["length"].sum())
+    if n_absent:
+        yield Warned(
+            code="absent_periods",
+            message=f"{n_absent} of the {spans} periods between the first and the last value of their series "
+            "have no value, and the dataset has no `fill`: training leaves out every row with one of them "
+            f"among its lags.{_of_no_series(runs, frequency)} If nothing happened in these periods, create a "
+            'dataset with `fill` {"method": "zero"}. If they do not count, as days on which a shop is closed '
+            f"do not, take few `lags`{_LONGER.get(frequency, '')}.",
+            count=n_absent,
+        )
+
+
+def _of_no_series(runs: pl.DataFrame, frequency: Frequency) -> str:
+    """Name the periods that no series has a value in: what recurs, such as a weekday, and the first other."""
+    starts, ends = blocks(runs["first"].to_numpy(), runs["length"].to_numpy())
+    lengths, low, high = ends - starts, int(starts[0]), int(ends[-1])
+    occupied = np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    absent = np.setdiff1d(np.arange(low, min(high, low + _MAX_SEARCHED)), occupied, assume_unique=True)
+    names, told = _CYCLES.get(frequency, []), []
+    if names and high - low >= _FEWEST_CYCLES * len(names):
+        missing = np.setdiff1d(np.arange(len(names)), occupied % len(names))
+        absent = absent[~np.isin(absent % len(names), missing)]
+        told = [names[place] for place in missing]
+    if len(absent):
+        other = " other" if told else ""
+        plural = "s" if len(absent) > 1 else ""
+        told.append(f"in {len(absent)}{other} period{plural}, first {period_text(frequency, int(absent[0]))}")
+    share = f" ({high - low - len(occupied)} of {high - low} periods)"
+    return f" No series has a value {', '.join(told)}{share}." if told else ""

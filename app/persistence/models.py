@@ -1,0 +1,262 @@
+"""The tables: datasets with their versions, training jobs, models with their versions and matrices."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    MetaData,
+    String,
+    TypeDecorator,
+    UniqueConstraint,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An aware datetime, stored in UTC; a naive one is refused."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Convert to UTC on the way in."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"naive datetime {value!r}: give it a time zone")
+        return value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Attach UTC on the way out (SQLite stores no zone)."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Base(DeclarativeBase):
+    """Declarative base; constraint names are derived, so that migrations can name them."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map = {  # noqa: RUF012 - SQLAlchemy reads this class attribute
+        datetime: UtcDateTime(),
+        dict[str, Any]: JSON(none_as_null=True),
+        list[str]: JSON(none_as_null=True),
+    }
+
+
+def utc_now() -> datetime:
+    """Return the present, aware, in UTC."""
+    return datetime.now(UTC)
+
+
+def new_id(prefix: str) -> str:
+    """Return a new opaque id such as ``job_5f…``."""
+    return f"{prefix}_{secrets.token_hex(12)}"
+
+
+class Dataset(Base):
+    """A name for uploads of one definition: kind, columns, frequency, and how to aggregate and fill."""
+
+    __tablename__ = "dataset"
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True, default=lambda: new_id("ds"))
+    name: Mapped[str] = mapped_column(String(200), unique=True)
+    kind: Mapped[str] = mapped_column(String(20))
+    definition: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime] = mapped_column(default=utc_now)
+
+    versions: Mapped[list[DatasetVersion]] = relationship(
+        back_populates="dataset", order_by="DatasetVersion.number", cascade="all, delete-orphan"
+    )
+
+
+class DatasetVersion(Base):
+    """One accepted upload, with its validation report; never changed afterwards."""
+
+    __tablename__ = "dataset_version"
+    __table_args__ = (UniqueConstraint("dataset_id", "number"),)
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True, default=lambda: new_id("dsv"))
+    dataset_id: Mapped[str] = mapped_column(ForeignKey("dataset.id", ondelete="CASCADE"), index=True)
+    number: Mapped[int]
+    report: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime] = mapped_column(default=utc_now)
+
+    dataset: Mapped[Dataset] = relationship(back_populates="versions")
+    segments: Mapped[list[Segment]] = relationship(order_by="Segment.position", cascade="all, delete-orphan")
+
+
+class Segment(Base):
+    """One Parquet file of a version; appended versions share the files of those before them."""
+
+    __tablename__ = "dataset_segment"
+
+    dataset_version_id: Mapped[str] = mapped_column(
+        ForeignKey("dataset_version.id", ondelete="CASCADE"), primary_key=True
+    )
+    position: Mapped[int] = mapped_column(primary_key=True)
+    sha256: Mapped[str] = mapped_column(String(64), index=True)
+    n_rows: Mapped[int]
+    n_bytes: Mapped[int] = mapped_column(BigInteger)
+
+
+class CoveragePart(StrEnum):
+    """The tables that a version's coverage is kept in.
+
+    A training request reads the first two, of any version; an append the others, of the newest version alone.
+    """
+
+    SIZES = "sizes"
+    RUNS = "runs"
+    SERIES = "series"
+    SAMPLES = "samples"
+
+
+class DatasetCoverage(Base):
+    """One part of what is known of a version's rows without reading them: a small table."""
+
+    __tablename__ = "dataset_coverage"
+
+    dataset_version_id: Mapped[str] = mapped_column(
+        ForeignKey("dataset_version.id", ondelete="CASCADE"), primary_key=True
+    )
+    part: Mapped[str] = mapped_column(String(20), primary_key=True)
+    data: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class JobState(StrEnum):
+    """Where a job stands; the last three are final."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class TrainingJob(Base):
+    """``attempt`` counts the runs; whoever writes must know the current one.
+
+    ``times_lost`` counts the runs that ended without an outcome (a killed worker, a fit out of memory).
+    """
+
+    __tablename__ = "training_job"
+    __table_args__ = (Index("ix_training_job_queue", "state", "created_at"),)
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True, default=lambda: new_id("job"))
+    dataset_version_id: Mapped[str] = mapped_column(
+        ForeignKey("dataset_version.id", ondelete="CASCADE"), index=True
+    )
+    model_name: Mapped[str] = mapped_column(String(200))
+    request: Mapped[dict[str, Any]]
+    idempotency_key: Mapped[str | None] = mapped_column(String(200), unique=True)
+
+    state: Mapped[str] = mapped_column(String(20), default=JobState.QUEUED)
+    attempt: Mapped[int] = mapped_column(default=0)
+    times_lost: Mapped[int] = mapped_column(default=0)
+    worker: Mapped[str | None] = mapped_column(String(200))
+    lease_expires_at: Mapped[float | None] = mapped_column(Float(53))
+    cancel_requested: Mapped[bool] = mapped_column(default=False)
+
+    progress: Mapped[dict[str, Any] | None]
+    error: Mapped[dict[str, Any] | None]
+    model_version_id: Mapped[str | None] = mapped_column(String(40))
+    created_at: Mapped[datetime] = mapped_column(default=utc_now)
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+
+
+class Model(Base):
+    """The name under which versions are published; it stays when they are deleted.
+
+    ``last_number`` is the last number that was given. A number is never given again, so that a name and a
+    number always mean the same weights.
+    """
+
+    __tablename__ = "model"
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True, default=lambda: new_id("mdl"))
+    name: Mapped[str] = mapped_column(String(200), unique=True)
+    last_number: Mapped[int] = mapped_column(default=0, server_default="0")
+    created_at: Mapped[datetime] = mapped_column(default=utc_now)
+
+    versions: Mapped[list[ModelVersion]] = relationship(
+        back_populates="model", order_by="ModelVersion.number", cascade="all, delete-orphan"
+    )
+
+
+class ModelVersion(Base):
+    """What was trained, on what, and how well it did; its matrices are in ``matrix_chunk``."""
+
+    __tablename__ = "model_version"
+    __table_args__ = (UniqueConstraint("model_id", "number"),)
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True, default=lambda: new_id("mv"))
+    model_id: Mapped[str] = mapped_column(ForeignKey("model.id", ondelete="CASCADE"), index=True)
+    number: Mapped[int]
+    training_job_id: Mapped[str] = mapped_column(ForeignKey("training_job.id"), unique=True)
+    dataset_version_id: Mapped[str] = mapped_column(ForeignKey("dataset_version.id"), index=True)
+    feature_names: Mapped[list[str]]
+    n_tasks: Mapped[int]
+    configuration: Mapped[dict[str, Any]]
+    metrics: Mapped[dict[str, Any]]
+    report: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime] = mapped_column(default=utc_now)
+
+    model: Mapped[Model] = relationship(back_populates="versions")
+
+
+class MatrixName(StrEnum):
+    """The matrices kept for a version, each with one row per task."""
+
+    WEIGHTS = "weights"
+    INTERCEPT = "intercept"
+    HISTORY = "history"
+
+
+class MatrixChunk(Base):
+    """Up to 256 consecutive rows, float64 little-endian in row order, with their digest."""
+
+    __tablename__ = "matrix_chunk"
+
+    model_version_id: Mapped[str] = mapped_column(
+        ForeignKey("model_version.id", ondelete="CASCADE"), primary_key=True
+    )
+    matrix: Mapped[str] = mapped_column(String(20), primary_key=True)
+    first_row: Mapped[int] = mapped_column(primary_key=True)
+    n_rows: Mapped[int]
+    n_columns: Mapped[int]
+    data: Mapped[bytes] = mapped_column(LargeBinary)
+    sha256: Mapped[str] = mapped_column(String(64))
+
+
+class TaskRow(Base):
+    """``unique_id → row`` of a version's matrices; the id is any text of up to 512 bytes."""
+
+    __tablename__ = "task_row"
+
+    model_version_id: Mapped[str] = mapped_column(
+        ForeignKey("model_version.id", ondelete="CASCADE"), primary_key=True
+    )
+    unique_id: Mapped[str] = mapped_column(String(512), primary_key=True)
+    row: Mapped[int]
