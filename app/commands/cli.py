@@ -10,49 +10,35 @@ import os
 import sys
 from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-
-class Place(NamedTuple):
-    """Where a command's function is, and the first line of its help."""
-
-    module: str
-    function: str
-    help: str
-
-
 COMMANDS = {
-    "serve": Place(
-        "app.commands.service_commands", "serve", "Run the API and the workers; restart what ends."
-    ),
-    "api": Place("app.commands.service_commands", "api", "Run the API alone."),
-    "worker": Place("app.commands.service_commands", "worker", "Run one worker alone."),
-    "migrate": Place("app.commands.service_commands", "migrate", "Bring the database's tables up to date."),
-    "fit": Place(
-        "app.commands.fit_command",
-        "fit_command",
+    "serve": ("service_commands.serve", "Run the API and the workers; restart what ends."),
+    "api": ("service_commands.api", "Run the API alone."),
+    "worker": ("service_commands.worker", "Run one worker alone."),
+    "migrate": ("service_commands.migrate", "Bring the database's tables up to date."),
+    "fit": (
+        "fit_command.fit_command",
         "Fit one linear model per task from a file, similar tasks pulled together; needs no server.",
     ),
-    "predict": Place(
-        "app.commands.use_model",
-        "predict_command",
+    "predict": (
+        "use_model.predict_command",
         "Predict each row of a file with a model that ccmtl fit wrote.",
     ),
-    "forecast": Place(
-        "app.commands.use_model",
-        "forecast_command",
+    "forecast": (
+        "use_model.forecast_command",
         "Forecast each series of a file with a model that ccmtl fit --lags wrote.",
     ),
-    "statistics-sql": Place(
-        "app.commands.statistics_sql_command",
-        "statistics_sql_command",
+    "statistics-sql": (
+        "statistics_sql.statistics_sql_command",
         "Write the query that computes statistics for training in your own database.",
     ),
 }
+"""Where each command's function is, and the first line of its help."""
 
 
 class Command(TyperCommand):
@@ -67,7 +53,7 @@ class NamedCommand(TyperCommand):
     """A command that is known by its name and help until it is called."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(name, help=COMMANDS[name].help)
+        super().__init__(name, help=COMMANDS[name][1])
 
     def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
         """Return the context of the command itself."""
@@ -75,9 +61,10 @@ class NamedCommand(TyperCommand):
 
     def imported(self) -> Any:
         """Return the command itself."""
-        place = COMMANDS[str(self.name)]
+        module, function = COMMANDS[str(self.name)][0].split(".")
+        command = getattr(import_module(f"app.commands.{module}"), function)
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-        alone.command(self.name, cls=Command)(getattr(import_module(place.module), place.function))
+        alone.command(self.name, cls=Command)(command)
         return get_command(alone)
 
 

@@ -13,7 +13,6 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import IntEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,14 +23,9 @@ from rich.progress import Progress as ProgressBar
 
 from app.commands.fit_data import Every, Fill, FitData, Source
 from app.commands.strength_option import Strength
-from app.commands.unusable import UNUSABLE, explaining, print_answer
+from app.commands.unusable import explaining, print_answer
 from app.reports import described, in_words, rival_notes
-from ccmtl_core import (
-    FitResult,
-    ModelChoices,
-    Progress,
-    SolveStatus,
-)
+from ccmtl_core import FitResult, ModelChoices, Progress, SolveStatus
 from ccmtl_core.base.file_path import checked_output
 from ccmtl_core.choices.model_choices import LossScaling, Metric, choice_texts
 from ccmtl_core.fitting.scoring import Rule
@@ -43,125 +37,101 @@ from ccmtl_core.tables.cell_hints import spreadsheet_ids, spreadsheet_warning
 _DEFAULT, _TEXTS = ModelChoices(), choice_texts()
 
 
-class ExitCode(IntEnum):
-    """What the command's exit code means; 2 is a wrong command line."""
-
-    REACHED = 0
-    UNUSABLE = UNUSABLE
-    NOT_REACHED = 3
-
-
-File = Annotated[
-    Path | None, typer.Argument(metavar="FILE", help="CSV, Parquet or Arrow, one sample or value per row.")
-]
-Task = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COL", help="Column with the id of each row's task; of series, unique_id by default."
-    ),
-]
-Target = Annotated[
-    str | None, typer.Option(metavar="COL", help="Column to predict; of series, y by default.")
-]
-Features = Annotated[
-    str | None,
-    typer.Option(metavar="COL,COL,…", help="Columns to predict from; quote a name that has a comma."),
-]
-Lags = Annotated[
-    int | None,
-    typer.Option(
-        help="FILE holds series: predict each value from so many before it, in place of --features."
-    ),
-]
-Time = Annotated[
-    str | None,
-    typer.Option(metavar="COL", help="Of series: column with the time of each value; ds by default."),
-]
-Period = Annotated[
-    Every | None, typer.Option("--frequency", help="Of series: an hour, a day, a week or a month.")
-]
-TimeFormat = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PATTERN", help="Of series: how times are written, as %d/%m/%Y; ISO 8601 by default."
-    ),
-]
-Gaps = Annotated[
-    Fill | None,
-    typer.Option(
-        "--fill",
-        show_default="none",
-        help="Of series: what stands for a period without a row, once it has begun.",
-    ),
-]
-Statistics = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="In place of samples: the result of a query of ccmtl statistics-sql."),
-]
-FusionStrength = Annotated[
-    str,
-    typer.Option(
-        metavar="NUMBER|NUMBER,…|auto",
-        help="λ, 0 or from 1e-100 to 1e100: how strongly similar tasks are pulled together; of "
-        "several, or of 21 with auto, the best in cross-validation.",
-    ),
-]
-How = Annotated[
-    Folds | None,
-    typer.Option(
-        show_default="random; of series, rolling",
-        help="How one of several strengths is chosen; contiguous and rolling go by time, or by the order of "
-        "rows where none is known.",
-    ),
-]
-FoldCount = Annotated[
-    int | None,
-    typer.Option(
-        "--n-folds", show_default=str(DEFAULT_FOLDS), help="Parts that are predicted from the others."
-    ),
-]
-ChosenBy = Annotated[
-    Rule | None,
-    typer.Option(
-        show_default="best",
-        help="The strength of least error, or the largest within one standard error of it.",
-    ),
-]
-Tolerance = Annotated[float, typer.Option(help="Certified relative gap to reach.")]
-Solver = Annotated[
-    str, typer.Option(metavar="|".join(SOLVERS), help="auto takes the one that suits the data.")
-]
-Intercept = Annotated[bool, typer.Option("--fit-intercept", metavar="", help=_TEXTS["fit_intercept"])]
-Scaling = Annotated[LossScaling, typer.Option(help=_TEXTS["loss_scaling"])]
-Distance = Annotated[Metric, typer.Option(help=_TEXTS["metric"])]
-Neighbors = Annotated[int, typer.Option(help=_TEXTS["n_neighbors"])]
-AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print one JSON object instead of a table.")]
-Output = Annotated[Path | None, typer.Option(metavar="FILE.npz", help="Write the model here.")]
+GAP_NOT_REACHED = 3
+"""The exit code of a fit whose gap is above the tolerance."""
 
 
 def fit_command(
-    fusion_strength: FusionStrength,
-    file: File = None,
-    task: Task = None,
-    target: Target = None,
-    features: Features = None,
-    lags: Lags = None,
-    time: Time = None,
-    frequency: Period = None,
-    ds_format: TimeFormat = None,
-    fill: Gaps = None,
-    statistics: Statistics = None,
-    folds: How = None,
-    n_folds: FoldCount = None,
-    rule: ChosenBy = None,
-    n_neighbors: Neighbors = _DEFAULT.n_neighbors,
-    fit_intercept: Intercept = _DEFAULT.fit_intercept,
-    loss_scaling: Scaling = _DEFAULT.loss_scaling,
-    metric: Distance = _DEFAULT.metric,
-    tolerance: Tolerance = 1e-4,
-    solver: Solver = "auto",
-    as_json: AsJson = False,
-    output: Output = None,
+    fusion_strength: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBER|NUMBER,…|auto",
+            help="λ, 0 or from 1e-100 to 1e100: how strongly similar tasks are pulled together; of "
+            "several, or of 21 with auto, the best in cross-validation.",
+        ),
+    ],
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="FILE", help="CSV, Parquet or Arrow, one sample or value per row."),
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL", help="Column with the id of each row's task; of series, unique_id by default."
+        ),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="COL", help="Column to predict; of series, y by default.")
+    ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(metavar="COL,COL,…", help="Columns to predict from; quote a name that has a comma."),
+    ] = None,
+    lags: Annotated[
+        int | None,
+        typer.Option(
+            help="FILE holds series: predict each value from so many before it, in place of --features."
+        ),
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="Of series: column with the time of each value; ds by default."),
+    ] = None,
+    frequency: Annotated[
+        Every | None, typer.Option(help="Of series: an hour, a day, a week or a month.")
+    ] = None,
+    ds_format: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN", help="Of series: how times are written, as %d/%m/%Y; ISO 8601 by default."
+        ),
+    ] = None,
+    fill: Annotated[
+        Fill | None,
+        typer.Option(
+            show_default="none",
+            help="Of series: what stands for a period without a row, once it has begun.",
+        ),
+    ] = None,
+    statistics: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="In place of samples: the result of a query of ccmtl statistics-sql."
+        ),
+    ] = None,
+    folds: Annotated[
+        Folds | None,
+        typer.Option(
+            show_default="random; of series, rolling",
+            help="How one of several strengths is chosen; contiguous and rolling go by time, or by the order "
+            "of rows where none is known.",
+        ),
+    ] = None,
+    n_folds: Annotated[
+        int | None,
+        typer.Option(show_default=str(DEFAULT_FOLDS), help="Parts that are predicted from the others."),
+    ] = None,
+    rule: Annotated[
+        Rule | None,
+        typer.Option(
+            show_default="best",
+            help="The strength of least error, or the largest within one standard error of it.",
+        ),
+    ] = None,
+    n_neighbors: Annotated[int, typer.Option(help=_TEXTS["n_neighbors"])] = _DEFAULT.n_neighbors,
+    fit_intercept: Annotated[
+        bool, typer.Option("--fit-intercept", metavar="", help=_TEXTS["fit_intercept"])
+    ] = _DEFAULT.fit_intercept,
+    loss_scaling: Annotated[LossScaling, typer.Option(help=_TEXTS["loss_scaling"])] = _DEFAULT.loss_scaling,
+    metric: Annotated[Metric, typer.Option(help=_TEXTS["metric"])] = _DEFAULT.metric,
+    tolerance: Annotated[float, typer.Option(help="Certified relative gap to reach.")] = 1e-4,
+    solver: Annotated[
+        str, typer.Option(metavar="|".join(SOLVERS), help="auto takes the one that suits the data.")
+    ] = "auto",
+    as_json: Annotated[
+        bool, typer.Option("--json", metavar="", help="Print one JSON object instead of a table.")
+    ] = False,
+    output: Annotated[Path | None, typer.Option(metavar="FILE.npz", help="Write the model here.")] = None,
 ) -> None:
     """Fit one linear model per task from a file, similar tasks pulled together; needs no server.
 
@@ -191,20 +161,17 @@ def fit_command(
         if output is not None:
             data.with_origin(result.model).save(output)
     report = None if selection is None else described(selection)
-    summary = {
-        **_summary(data, result, output),
-        "fusion_strength": result.fusion_strength,
-        "selection": report,
-    }
-    rivals = rival_notes(choices, {}, report, of_series=source.lags is not None)
-    summary["notes"] = [*_of_ids(result), *rivals, *summary["notes"]]
+    ids = spreadsheet_ids(result.model.task_ids)
+    notes = [spreadsheet_warning(ids)] if ids else []
+    notes += rival_notes(choices, {}, report, of_series=source.lags is not None)
+    summary = _summary(data, result, output, notes, report)
     if as_json:
         print_answer(json.dumps(summary, ensure_ascii=False, allow_nan=False))
     else:
         print_answer(_table(summary))
     if result.report.status is not SolveStatus.CONVERGED:
         messages.print(result.report.advice, style="yellow", markup=False, soft_wrap=True)
-        raise typer.Exit(ExitCode.NOT_REACHED)
+        raise typer.Exit(GAP_NOT_REACHED)
 
 
 def _once(console: Console) -> Callable[[bool], None]:
@@ -255,7 +222,9 @@ def _state(progress: Progress) -> str:
     return f"round {progress.round}, objective {progress.objective:.6g}{gap}"
 
 
-def _summary(data: FitData, result: FitResult, output: Path | None) -> dict[str, Any]:
+def _summary(
+    data: FitData, result: FitResult, output: Path | None, notes: list[str], selection: dict[str, Any] | None
+) -> dict[str, Any]:
     report = result.report
     return {
         "tasks": len(result.model.task_ids),
@@ -264,7 +233,7 @@ def _summary(data: FitData, result: FitResult, output: Path | None) -> dict[str,
         "edges": len(result.graph.edges),
         "status": report.status.value,
         "advice": report.advice,
-        "notes": [*data.notes, *report.notes],
+        "notes": [*notes, *data.notes, *report.notes],
         "solver": report.solver,
         "objective": _finite(report.objective),
         "gap": _finite(report.gap),
@@ -273,12 +242,9 @@ def _summary(data: FitData, result: FitResult, output: Path | None) -> dict[str,
         "cg_iterations": report.cg_iterations,
         "seconds": {phase: round(seconds, 6) for phase, seconds in report.seconds.items()},
         "model": None if output is None else str(output),
+        "fusion_strength": result.fusion_strength,
+        "selection": selection,
     }
-
-
-def _of_ids(result: FitResult) -> list[str]:
-    ids = spreadsheet_ids(result.model.task_ids)
-    return [spreadsheet_warning(ids)] if ids else []
 
 
 def _finite(value: float) -> float | None:

@@ -30,28 +30,16 @@ Every = Literal["h", "D", "W", "MS"]
 
 @dataclass(frozen=True)
 class FitData:
-    """What was read.
-
-    Parameters
-    ----------
-    rows : TaskDataset, or list of SufficientStatistics
-        Samples, or the statistics of their folds.
-    time : (n,) int64, optional
-        When each sample was, where that is known.
-    series : dict, optional
-        Of a file of series: what ``ccmtl forecast`` needs to read its history alike.
-    notes : sequence of str
-        What of the file is no sample.
-    """
+    """What was read: samples, or the statistics of their folds."""
 
     rows: TaskDataset | list[SufficientStatistics]
-    time: NDArray[np.int64] | None = None
-    series: dict[str, Any] | None = None
-    notes: Sequence[str] = ()
+    time: NDArray[np.int64] | None = None  # when each sample was, where that is known
+    series: dict[str, Any] | None = None  # of series: what `ccmtl forecast` needs to read its history alike
+    notes: Sequence[str] = ()  # what of the file is no sample
 
     @property
     def n_samples(self) -> int:
-        """Samples in all."""
+        """How many samples there are."""
         parts = self.rows if isinstance(self.rows, list) else [self.rows]
         return sum(int(part.n_samples.sum()) for part in parts)
 
@@ -78,53 +66,27 @@ class Source:
     fill: Fill | None
 
     def refuse_contradictions(self) -> None:
-        """Refuse options that cannot stand beside each other.
-
-        Raises
-        ------
-        typer.BadParameter
-            It says which to leave out, or to add.
-        """
+        """Refuse options that cannot stand beside each other, and say which to leave out or to add."""
         if (self.file is None) == (self.statistics is None):
             raise typer.BadParameter("give either FILE or --statistics FILE")
-        of_series = {
-            "--time": self.time,
-            "--frequency": self.frequency,
-            "--ds-format": self.ds_format,
-            "--fill": self.fill,
-        }
+        of_series = {"--time": self.time, "--frequency": self.frequency}
+        of_series |= {"--ds-format": self.ds_format, "--fill": self.fill}
         columns = {"--task": self.task, "--target": self.target, "--features": self.features}
         if self.statistics is not None:
-            self._refuse({**columns, "--lags": self.lags, **of_series}, "statistics name their own columns")
+            _refuse({**columns, "--lags": self.lags, **of_series}, "statistics name their own columns")
         elif self.lags is None:
-            self._refuse(of_series, "these are for series, which need --lags")
+            _refuse(of_series, "these are for series, which need --lags")
             if None in columns.values():
                 raise typer.BadParameter(
                     "FILE needs --task, --target and --features; of series, --lags and --frequency"
                 )
         else:
-            self._refuse({"--features": self.features}, "with --lags the features are the values before")
+            _refuse({"--features": self.features}, "with --lags the features are the values before")
             if self.frequency is None:
                 raise typer.BadParameter("--lags needs --frequency: h, D, W or MS, what a period is")
 
-    @staticmethod
-    def _refuse(options: dict[str, Any], reason: str) -> None:
-        given = [name for name, value in options.items() if value is not None]
-        if given:
-            raise typer.BadParameter(f"{', '.join(given)}: {reason}")
-
     def read(self, *, by_fold: bool) -> FitData:
-        """Read the file.
-
-        Parameters
-        ----------
-        by_fold : bool
-            Whether the samples will be parted, so that all of them must be there.
-
-        Returns
-        -------
-        FitData
-            What to fit.
+        """Read the file; ``by_fold``, the samples will be parted, so that all of them must be there.
 
         Raises
         ------
@@ -140,10 +102,7 @@ class Source:
             return self._read_series(self.lags)
         read = read_task_dataset if by_fold else statistics_from_files
         rows = read(
-            self.file,
-            task=self.task or "",
-            target=self.target or "",
-            features=listed(self.features or ""),
+            self.file, task=self.task or "", target=self.target or "", features=listed(self.features or "")
         )
         return FitData(rows if isinstance(rows, TaskDataset) else [rows])
 
@@ -174,3 +133,9 @@ class Source:
         ]
         series = {"frequency": self.frequency, "fill": fill, "ds_format": self.ds_format}
         return FitData(lagged.dataset, lagged.target_period, series, [note for note in notes if note])
+
+
+def _refuse(options: dict[str, Any], reason: str) -> None:
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise typer.BadParameter(f"{', '.join(given)}: {reason}")

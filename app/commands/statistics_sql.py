@@ -1,4 +1,4 @@
-"""Write the SQL query that computes statistics where the rows are: one ``GROUP BY``.
+"""``ccmtl statistics-sql``: print the query that computes statistics where the rows are: one ``GROUP BY``.
 
 The query's result is the table that :func:`ccmtl_core.read_statistics` reads. Numbers are cast to double
 before they are multiplied, so that integers do not overflow. A row with NULL in a column that is used is
@@ -12,11 +12,15 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from enum import StrEnum
 from itertools import pairwise
+from typing import Annotated
 
 import sqlglot
+import typer
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from app.commands.name_list import listed
+from app.commands.unusable import print_answer
 from ccmtl_core import ParameterError
 from ccmtl_core.tables import statistics_table as layout
 
@@ -34,6 +38,47 @@ class Dialect(StrEnum):
     SPARK = "spark"
 
 
+def statistics_sql_command(
+    table: Annotated[str, typer.Option(metavar="NAME", help="Table, as in shop.sales; capitals count.")],
+    task: Annotated[str, typer.Option(metavar="COL", help="Column with the id of each row's task.")],
+    target: Annotated[str, typer.Option(metavar="COL", help="Column to predict.")],
+    features: Annotated[
+        str, typer.Option(metavar="COL,COL,…", help="Columns to predict from; quote a name that has a comma.")
+    ],
+    dialect: Annotated[Dialect, typer.Option(help="Whose SQL.")],
+    where: Annotated[
+        str | None, typer.Option(metavar="CONDITION", help="Which rows, in the same SQL.")
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option(metavar="COL", help="Dates or numbers that split rows into folds.")
+    ] = None,
+    folds: Annotated[
+        str,
+        typer.Option(metavar="CUT,CUT,…", help="Where folds begin after the first: rising dates or numbers."),
+    ] = "",
+) -> None:
+    """Write the query that computes statistics for training in your own database.
+
+    Run it there, store its result as CSV, Parquet or Arrow, and train from that: ccmtl fit --statistics FILE.
+    Rows with NULL in a column that is used are counted in n_null, and training refuses them.
+    """
+    try:
+        query = statistics_sql(
+            table=table,
+            task=task,
+            target=target,
+            features=listed(features),
+            dialect=dialect,
+            where=where,
+            time=time,
+            cuts=listed(folds),
+        )
+    except ParameterError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+    print_answer(query)
+
+
 def statistics_sql(
     *,
     table: str,
@@ -47,29 +92,9 @@ def statistics_sql(
 ) -> str:
     """Write the query.
 
-    Parameters
-    ----------
-    table : str
-        With dots between its parts: ``sales``, ``shop.sales``. Names of tables and columns are taken as they
-        are and quoted, so capitals count; Snowflake stores names in capitals unless they were quoted.
-    task, target : str
-        Columns of the id and of y.
-    features : sequence of P str
-        Columns of X.
-    dialect : Dialect
-        Whose SQL to write.
-    where : str, optional
-        A condition on the rows, in the same SQL; it goes into the query as it is meant, not as text.
-    time : str, optional
-        Column of dates or numbers by which rows fall into folds.
-    cuts : sequence of str
-        Rising dates (YYYY-MM-DD) or numbers, at least one with ``time``: K cuts make K + 1 folds, and the
-        first row of a fold is at its cut.
-
-    Returns
-    -------
-    str
-        The query.
+    ``table`` has dots between its parts, as in shop.sales. Names of tables and columns are taken as they are
+    and quoted, so capitals count; Snowflake stores names in capitals unless they were quoted. K rising
+    ``cuts`` of ``time`` make K + 1 folds, and the first row of a fold is at its cut.
 
     Raises
     ------

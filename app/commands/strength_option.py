@@ -35,14 +35,7 @@ class Strength:
 
     @classmethod
     def parsed(cls, text: str, folds: Folds | None, n_folds: int | None, rule: Rule | None) -> Strength:
-        """Read "auto", a number, or numbers with commas between them.
-
-        Raises
-        ------
-        typer.BadParameter
-            It is none of these, a number stands twice, or there is one alone, and with it an option that says
-            how one of several is chosen.
-        """
+        """Read "auto", a number, or numbers with commas between them; refuse options without effect."""
         if text == "auto":
             return cls(None, folds, n_folds, rule)
         try:
@@ -69,21 +62,9 @@ class Strength:
         return not isinstance(self.value, float)
 
     def fit(
-        self,
-        data: FitData,
-        show: Show,
-        choices: ModelChoices,
-        *,
-        tolerance: float,
-        solver: str,
+        self, data: FitData, show: Show, choices: ModelChoices, *, tolerance: float, solver: str
     ) -> tuple[FitResult, Selection | None]:
-        """Fit the data, or its folds together, with the strength or the chosen one.
-
-        Raises
-        ------
-        ParameterError
-            Statistics that hold no folds, and a strength is to be chosen.
-        """
+        """Fit the data, or its folds together, with the strength or the chosen one."""
         if isinstance(self.value, float):
             one = data.rows[0] if isinstance(data.rows, list) else data.rows
             result = fit(

@@ -14,13 +14,10 @@ from rich.console import Console
 
 from ccmtl_core import CCMTLError
 
-UNUSABLE = 1
-"""The exit code."""
-
 
 @contextmanager
 def explaining(messages: Console) -> Iterator[None]:
-    """Turn errors of the block into a sentence and the exit code."""
+    """Turn errors of the block into a sentence and exit code 1."""
     try:
         yield
     except FileNotFoundError as error:
@@ -32,17 +29,11 @@ def explaining(messages: Console) -> Iterator[None]:
     else:
         return
     messages.print(fault, style="red", markup=False, soft_wrap=True)
-    raise typer.Exit(UNUSABLE)
+    raise typer.Exit(1)
 
 
 def print_answer(text: str) -> None:
-    """Print to standard output, as UTF-8 whatever the locale.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written, or is closed.
-    """
+    """Print to standard output, as UTF-8 whatever the locale; raise OSError if it cannot be written."""
     if sys.stdout is None:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     typer.echo(text.encode("utf-8", "surrogateescape"), nl=not text.endswith("\n"))

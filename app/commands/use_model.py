@@ -23,19 +23,6 @@ from ccmtl_core.tables.header import Kind, Role
 from ccmtl_core.tables.sample_files import read_columns
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL.npz", help="What ccmtl fit --output wrote.")]
-Samples = Annotated[
-    Path, typer.Argument(metavar="FILE", help="CSV, Parquet or Arrow, one row for each prediction.")
-]
-Task = Annotated[str, typer.Option(metavar="COL", help="Column with the id of each row's task.")]
-Series = Annotated[
-    Path, typer.Argument(metavar="FILE", help="The history: CSV, Parquet or Arrow, one value a row.")
-]
-Id = Annotated[str, typer.Option("--task", metavar="COL", help="Column with the id of the series.")]
-Time = Annotated[str, typer.Option("--time", metavar="COL", help="Column with the time of each value.")]
-Value = Annotated[str, typer.Option("--target", metavar="COL", help="Column with the values.")]
-Horizon = Annotated[
-    int, typer.Option("--horizon", "-h", help="Periods to forecast, each series from its end.")
-]
 Output = Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Write here, not to standard output.")]
 
 MAX_NAMED = 5
@@ -43,7 +30,14 @@ SERIES_KEYS = {"frequency", "fill", "ds_format"}
 """What a model of series tells of its file."""
 
 
-def predict_command(model: Model, file: Samples, task: Task, output: Output = None) -> None:
+def predict_command(
+    model: Model,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="CSV, Parquet or Arrow, one row for each prediction.")
+    ],
+    task: Annotated[str, typer.Option(metavar="COL", help="Column with the id of each row's task.")],
+    output: Output = None,
+) -> None:
     """Predict each row of a file with a model that ccmtl fit wrote.
 
     FILE has the columns that the model was fitted with, in any order. The answer is CSV, in the order of
@@ -63,11 +57,19 @@ def predict_command(model: Model, file: Samples, task: Task, output: Output = No
 
 def forecast_command(
     model: Model,
-    file: Series,
-    horizon: Horizon,
-    task: Id = "unique_id",
-    time: Time = "ds",
-    target: Value = "y",
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The history: CSV, Parquet or Arrow, one value a row.")
+    ],
+    horizon: Annotated[
+        int, typer.Option("--horizon", "-h", help="Periods to forecast, each series from its end.")
+    ],
+    task: Annotated[
+        str, typer.Option("--task", metavar="COL", help="Column with the id of the series.")
+    ] = "unique_id",
+    time: Annotated[
+        str, typer.Option("--time", metavar="COL", help="Column with the time of each value.")
+    ] = "ds",
+    target: Annotated[str, typer.Option("--target", metavar="COL", help="Column with the values.")] = "y",
     output: Output = None,
 ) -> None:
     """Forecast each series of a file with a model that ccmtl fit --lags wrote.

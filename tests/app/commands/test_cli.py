@@ -42,8 +42,8 @@ def test_help_names_every_command() -> None:
 
 
 def test_the_help_of_each_command_is_that_of_its_function() -> None:
-    for name, place in COMMANDS.items():
-        assert NamedCommand(name).imported().help.partition("\n")[0] == place.help
+    for name, (_, line) in COMMANDS.items():
+        assert NamedCommand(name).imported().help.partition("\n")[0] == line
 
 
 @pytest.mark.parametrize("command", COMMANDS)
