@@ -22,23 +22,24 @@ COMMANDS = {
     "worker": ("service_commands.worker", "Run one worker alone."),
     "migrate": ("service_commands.migrate", "Bring the database's tables up to date."),
     "fit": (
-        "fit_command.fit_command",
+        "model_commands.fit",
         "Fit one linear model per task from a file, similar tasks pulled together; needs no server.",
     ),
     "predict": (
-        "use_model.predict_command",
+        "model_commands.predict",
         "Predict each row of a file with a model that ccmtl fit wrote.",
     ),
     "forecast": (
-        "use_model.forecast_command",
+        "model_commands.forecast",
         "Forecast each series of a file with a model that ccmtl fit --lags wrote.",
     ),
     "statistics-sql": (
-        "statistics_sql.statistics_sql_command",
+        "model_commands.statistics_sql",
         "Write the query that computes statistics for training in your own database.",
     ),
 }
 """Where each command's function is, and the first line of its help."""
+HELP = {"help_option_names": ["-h", "--help"]}
 
 
 class Command(TyperCommand):
@@ -64,7 +65,7 @@ class NamedCommand(TyperCommand):
         module, function = COMMANDS[str(self.name)][0].split(".")
         command = getattr(import_module(f"app.commands.{module}"), function)
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-        alone.command(self.name, cls=Command)(command)
+        alone.command(self.name, cls=Command, context_settings=HELP)(command)
         return get_command(alone)
 
 
@@ -82,7 +83,9 @@ class Commands(TyperGroup):
 cli = typer.Typer(
     name="ccmtl",
     cls=Commands,
-    help="Forecast tens of thousands of products at once. The service is configured by CCMTL_… variables.",
+    help="Forecast tens of thousands of products at once. Variables CCMTL_… configure the service; "
+    "docs/operations.md lists them.",
+    context_settings=HELP,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

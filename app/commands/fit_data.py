@@ -1,31 +1,36 @@
-"""Read what ``ccmtl fit`` learns from: samples, series, or statistics that a database made of samples."""
+"""Read what ``ccmtl fit`` learns from: samples, series, or a database's statistics of samples; and fit it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
 from app.commands.name_list import listed
+from app.commands.options import Source, Strength
 from ccmtl_core import (
     CCMTLModel,
+    DataError,
+    FitResult,
+    ModelChoices,
+    Progress,
+    Selection,
+    SelectionProgress,
     SufficientStatistics,
     TaskDataset,
+    fit,
     read_statistics,
     read_statistics_folds,
+    select,
     statistics_from_files,
 )
 from ccmtl_core.base.display import counted
-from ccmtl_core.forecasting import lag_dataset, read_series
+from ccmtl_core.forecasting import SeriesPanel, lag_dataset, read_series
 from ccmtl_core.tables.sample_files import read_task_dataset
-
-Fill = Literal["none", "zero"]
-Every = Literal["h", "D", "W", "MS"]
 
 
 @dataclass(frozen=True)
@@ -33,8 +38,8 @@ class FitData:
     """What was read: samples, or the statistics of their folds."""
 
     rows: TaskDataset | list[SufficientStatistics]
+    origin: Mapping[str, Any]  # what `ccmtl predict` and `forecast` need to read their files alike
     time: NDArray[np.int64] | None = None  # when each sample was, where that is known
-    series: dict[str, Any] | None = None  # of series: what `ccmtl forecast` needs to read its history alike
     notes: Sequence[str] = ()  # what of the file is no sample
 
     @property
@@ -44,98 +49,113 @@ class FitData:
         return sum(int(part.n_samples.sum()) for part in parts)
 
     def with_origin(self, model: CCMTLModel) -> CCMTLModel:
-        """Return the model with what tells ``ccmtl forecast`` how to go on from it."""
-        if self.series is None:
-            return model
-        return replace(model, metadata={**model.metadata, "series": self.series})
+        """Return the model with its origin."""
+        return replace(model, metadata={**model.metadata, **self.origin})
 
 
-@dataclass(frozen=True)
-class Source:
-    """The options of ``ccmtl fit`` that name what to read; None where they were not given."""
+def read(source: Source, *, by_fold: bool) -> FitData:
+    """Read the file; ``by_fold``, the samples will be parted, so that all of them must be there.
 
-    file: Path | None
-    statistics: Path | None
-    task: str | None
-    target: str | None
-    features: str | None
-    lags: int | None
-    time: str | None
-    frequency: Every | None
-    ds_format: str | None
-    fill: Fill | None
+    Raises
+    ------
+    CCMTLError, OSError
+        The file cannot be used, or not read.
+    """
+    if source.statistics is not None:
+        if by_fold:
+            return FitData(read_statistics_folds(source.statistics), {})
+        return FitData([read_statistics(source.statistics)], {})
+    assert source.file is not None
+    if source.lags is not None:
+        return _read_series(source, source.file, source.lags)
+    read_rows = read_task_dataset if by_fold else statistics_from_files
+    task, target, features = source.task or "", source.target or "", listed(source.features or "")
+    rows = read_rows(source.file, task=task, target=target, features=features)
+    return FitData(rows if isinstance(rows, TaskDataset) else [rows], {"task": task})
 
-    def refuse_contradictions(self) -> None:
-        """Refuse options that cannot stand beside each other, and say which to leave out or to add."""
-        if (self.file is None) == (self.statistics is None):
-            raise typer.BadParameter("give either FILE or --statistics FILE")
-        of_series = {"--time": self.time, "--frequency": self.frequency}
-        of_series |= {"--ds-format": self.ds_format, "--fill": self.fill}
-        columns = {"--task": self.task, "--target": self.target, "--features": self.features}
-        if self.statistics is not None:
-            _refuse({**columns, "--lags": self.lags, **of_series}, "statistics name their own columns")
-        elif self.lags is None:
-            _refuse(of_series, "these are for series, which need --lags")
-            if None in columns.values():
-                raise typer.BadParameter(
-                    "FILE needs --task, --target and --features; of series, --lags and --frequency"
-                )
-        else:
-            _refuse({"--features": self.features}, "with --lags the features are the values before")
-            if self.frequency is None:
-                raise typer.BadParameter("--lags needs --frequency: h, D, W or MS, what a period is")
 
-    def read(self, *, by_fold: bool) -> FitData:
-        """Read the file; ``by_fold``, the samples will be parted, so that all of them must be there.
-
-        Raises
-        ------
-        CCMTLError, OSError
-            The file cannot be used, or not read.
-        """
-        if self.statistics is not None:
-            if by_fold:
-                return FitData(read_statistics_folds(self.statistics))
-            return FitData([read_statistics(self.statistics)])
-        assert self.file is not None
-        if self.lags is not None:
-            return self._read_series(self.lags)
-        read = read_task_dataset if by_fold else statistics_from_files
-        rows = read(
-            self.file, task=self.task or "", target=self.target or "", features=listed(self.features or "")
+def _read_series(source: Source, file: Path, lags: int) -> FitData:
+    assert source.frequency is not None
+    columns: dict[str, Any] = {
+        "unique_id": source.task or "unique_id",
+        "ds": source.time or "ds",
+        "y": source.target or "y",
+        "ds_format": source.ds_format,
+        "aggregation": source.aggregation,
+    }
+    panel = read_series(file, source.frequency, **columns)
+    n_read, n_filled, fill = len(panel.values), 0, source.fill or "none"
+    if fill != "none":
+        panel, n_filled = panel.filled(fill, "series")
+    longest = int(np.diff(panel.offsets).max(initial=0))
+    if lags >= longest:
+        raise DataError(
+            f"--lags {lags} needs series of {lags + 1} values or more, and the longest has {longest:,}"
         )
-        return FitData(rows if isinstance(rows, TaskDataset) else [rows])
+    lagged = lag_dataset(panel, lags)
+    n_used = len(lagged.dataset.y)
+    if not source.accept_gaps:
+        _refuse_gaps(panel, lags, n_used)
+    n_without = int(np.count_nonzero(lagged.dataset.n_samples == 0))
+    notes = [
+        f"{counted(n_filled, 'period')} without a row counted as 0." if n_filled else "",
+        f"{counted(lagged.n_dropped, 'value')} of {n_read + n_filled:,} could not be learned from: not "
+        f"all {lags} periods before them are there.",
+        f"{n_without:,} series {'has' if n_without == 1 else 'have'} no sample; what the others have in "
+        "common stands in for it."
+        if n_without
+        else "",
+    ]
+    origin = {"series": {"frequency": source.frequency, "fill": fill, **columns}}
+    return FitData(lagged.dataset, origin, lagged.target_period, [note for note in notes if note])
 
-    def _read_series(self, lags: int) -> FitData:
-        assert self.file is not None
-        assert self.frequency is not None
-        fill = self.fill or "none"
-        panel = read_series(
-            self.file,
-            self.frequency,
-            unique_id=self.task or "unique_id",
-            ds=self.time or "ds",
-            y=self.target or "y",
-            ds_format=self.ds_format,
+
+def _refuse_gaps(panel: SeriesPanel, lags: int, n_used: int) -> None:
+    """Refuse series of which less than half of the rows can be used: the others may be of another kind."""
+    sizes = np.diff(panel.offsets)
+    n_possible = int(np.where(sizes > lags, sizes - lags, sizes).sum())
+    if 2 * n_used < n_possible:
+        raise DataError(
+            f"with --lags {lags} only {n_used:,} of {n_possible:,} rows can be used: the others lack a value "
+            f"in one of the {lags} periods before them, and a model of the rest may be wrong for them. If "
+            "nothing happened in the absent periods, add --fill zero; if they do not count, take fewer "
+            "--lags or a longer --frequency; or add --accept-gaps"
         )
-        n_read, n_filled = len(panel.values), 0
-        if fill != "none":
-            panel, n_filled = panel.filled(fill, "series")
-        lagged = lag_dataset(panel, lags)
-        n_without = int(np.count_nonzero(np.diff(lagged.dataset.offsets) == 0))
-        notes = [
-            f"{counted(n_filled, 'period')} without a row counted as 0." if n_filled else "",
-            f"{counted(lagged.n_dropped, 'value')} of {n_read + n_filled:,} could not be learned from: not "
-            f"all {lags} periods before them are there.",
-            f"{n_without:,} series {'has' if n_without == 1 else 'have'} no sample, and so the model of all."
-            if n_without
-            else "",
-        ]
-        series = {"frequency": self.frequency, "fill": fill, "ds_format": self.ds_format}
-        return FitData(lagged.dataset, lagged.target_period, series, [note for note in notes if note])
 
 
-def _refuse(options: dict[str, Any], reason: str) -> None:
-    given = [name for name, value in options.items() if value is not None]
-    if given:
-        raise typer.BadParameter(f"{', '.join(given)}: {reason}")
+def fitted(
+    data: FitData,
+    strength: Strength,
+    choices: ModelChoices,
+    show: Callable[[Progress], None],
+    *,
+    tolerance: float,
+    solver: str,
+) -> tuple[FitResult, Selection | None]:
+    """Fit the data, or its folds together, with the strength or the chosen one."""
+    if isinstance(strength.value, float):
+        one = data.rows[0] if isinstance(data.rows, list) else data.rows
+        result = fit(
+            one, strength.value, choices=choices, tolerance=tolerance, solver=solver, on_progress=show
+        )
+        return result, None
+    if isinstance(data.rows, list) and len(data.rows) < 2:
+        raise DataError("the statistics hold no folds, by which a strength is chosen; name one")
+
+    def told(step: SelectionProgress) -> None:
+        show(Progress(f"fit {step.done} of {step.total}", 0, None, None, 0.0))
+
+    selection = select(
+        data.rows,
+        strength.value,
+        folds=strength.folds or ("random" if data.time is None else "rolling"),
+        time=None if strength.folds == "random" else data.time,
+        n_folds=strength.n_folds,
+        rule=strength.rule or "best",
+        choices=choices,
+        tolerance=tolerance,
+        solver=solver,
+        n_jobs=-1,
+        on_progress=told,
+    )
+    return selection.fit, selection

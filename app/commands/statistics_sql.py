@@ -10,17 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import date
-from enum import StrEnum
 from itertools import pairwise
-from typing import Annotated
 
 import sqlglot
-import typer
+from rich.console import Console
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from app.commands.name_list import listed
-from app.commands.unusable import print_answer
+from app.commands.options import Dialect
+from app.commands.unusable import explaining, print_answer
 from ccmtl_core import ParameterError
 from ccmtl_core.tables import statistics_table as layout
 
@@ -28,41 +27,18 @@ _SAMPLES, _Y = "samples", "y"
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
-class Dialect(StrEnum):
-    """Databases whose SQL can be written."""
-
-    DUCKDB = "duckdb"
-    POSTGRES = "postgres"
-    BIGQUERY = "bigquery"
-    SNOWFLAKE = "snowflake"
-    SPARK = "spark"
-
-
-def statistics_sql_command(
-    table: Annotated[str, typer.Option(metavar="NAME", help="Table, as in shop.sales; capitals count.")],
-    task: Annotated[str, typer.Option(metavar="COL", help="Column with the id of each row's task.")],
-    target: Annotated[str, typer.Option(metavar="COL", help="Column to predict.")],
-    features: Annotated[
-        str, typer.Option(metavar="COL,COL,…", help="Columns to predict from; quote a name that has a comma.")
-    ],
-    dialect: Annotated[Dialect, typer.Option(help="Whose SQL.")],
-    where: Annotated[
-        str | None, typer.Option(metavar="CONDITION", help="Which rows, in the same SQL.")
-    ] = None,
-    time: Annotated[
-        str | None, typer.Option(metavar="COL", help="Dates or numbers that split rows into folds.")
-    ] = None,
-    folds: Annotated[
-        str,
-        typer.Option(metavar="CUT,CUT,…", help="Where folds begin after the first: rising dates or numbers."),
-    ] = "",
+def print_sql(
+    table: str,
+    task: str,
+    target: str,
+    features: str,
+    dialect: Dialect,
+    where: str | None,
+    time: str | None,
+    folds: str,
 ) -> None:
-    """Write the query that computes statistics for training in your own database.
-
-    Run it there, store its result as CSV, Parquet or Arrow, and train from that: ccmtl fit --statistics FILE.
-    Rows with NULL in a column that is used are counted in n_null, and training refuses them.
-    """
-    try:
+    """Print the query, or say which argument cannot be used."""
+    with explaining(Console(stderr=True, highlight=False)):
         query = statistics_sql(
             table=table,
             task=task,
@@ -73,9 +49,6 @@ def statistics_sql_command(
             time=time,
             cuts=listed(folds),
         )
-    except ParameterError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(1) from None
     print_answer(query)
 
 

@@ -12,18 +12,20 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from ccmtl_core import CCMTLError
+from ccmtl_core import CCMTLError, ParameterError
 
 
 @contextmanager
 def explaining(messages: Console) -> Iterator[None]:
-    """Turn errors of the block into a sentence and exit code 1."""
+    """Turn errors of the block into a sentence and exit code 1, or 2 where an argument is wrong."""
     try:
         yield
     except FileNotFoundError as error:
         fault = f"There is no file {error.filename}; this runs in {Path.cwd()}: give the file's full path"
     except IsADirectoryError as error:
         fault = f"{error.filename} is a folder; give one file, with the rows of all files in it"
+    except ParameterError as error:
+        raise typer.BadParameter(str(error)) from None
     except (CCMTLError, OSError, MemoryError) as error:
         fault = str(error)
     else:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
 import numpy as np
 import polars as pl
-import typer
 from rich.console import Console
 
 from app.commands.unusable import explaining, print_answer
@@ -19,78 +18,59 @@ from ccmtl_core import CCMTLModel, DataError, ParameterError
 from ccmtl_core.base.display import quoted
 from ccmtl_core.base.file_path import whole_file
 from ccmtl_core.forecasting import Frequency, SeriesPanel, latest_lags, read_series, recursive_forecast
+from ccmtl_core.tables.faults import TableError
 from ccmtl_core.tables.header import Kind, Role
 from ccmtl_core.tables.sample_files import read_columns
-
-Model = Annotated[Path, typer.Argument(metavar="MODEL.npz", help="What ccmtl fit --output wrote.")]
-Output = Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Write here, not to standard output.")]
 
 MAX_NAMED = 5
 SERIES_KEYS = {"frequency", "fill", "ds_format"}
 """What a model of series tells of its file."""
+MORE_KEYS = {"unique_id", "ds", "y", "aggregation"}
+"""What it may tell besides."""
 
 
-def predict_command(
-    model: Model,
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="CSV, Parquet or Arrow, one row for each prediction.")
-    ],
-    task: Annotated[str, typer.Option(metavar="COL", help="Column with the id of each row's task.")],
-    output: Output = None,
-) -> None:
-    """Predict each row of a file with a model that ccmtl fit wrote.
-
-    FILE has the columns that the model was fitted with, in any order. The answer is CSV, in the order of
-    FILE's rows: the task and yhat.
-
-    Exit codes: 0 all rows are predicted; 1 a file, a cell or a task cannot be used, and nothing is written.
-    """
+def predict(model: Path, file: Path, task: str | None, output: Path | None) -> None:
+    """Print a prediction for each row of the file, or write them to ``output``."""
     messages = Console(stderr=True, highlight=False)
     with explaining(messages):
         fitted = CCMTLModel.load(model)
+        series = _series(fitted)
+        task = task or series.get("unique_id") or fitted.metadata.get("task")
+        if not isinstance(task, str):
+            raise ParameterError(f"{model} does not name the column of the tasks' ids: add --task")
         numbers = [Role(f"x_{i}", name, Kind.NUMBER) for i, name in enumerate(fitted.feature_names)]
-        frame = read_columns(file, [Role("unique_id", task, Kind.ID), *numbers])
+        try:
+            frame = read_columns(file, [Role("unique_id", task, Kind.ID), *numbers])
+        except TableError as error:
+            if not series or "missing_column" not in error.counts:
+                raise
+            raise DataError(
+                f"{model} is a model of series: ccmtl forecast goes on from their values; rows to predict "
+                f"from need the columns {', '.join([task, *fitted.feature_names])}"
+            ) from None
         X, ids = frame.select(role.name for role in numbers).to_numpy(), frame["unique_id"]
         predictions = pl.DataFrame({"task": ids, "yhat": fitted.predict(X, ids.to_list())})
     _write(predictions, output, messages)
 
 
-def forecast_command(
-    model: Model,
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The history: CSV, Parquet or Arrow, one value a row.")
-    ],
-    horizon: Annotated[
-        int, typer.Option("--horizon", "-h", help="Periods to forecast, each series from its end.")
-    ],
-    task: Annotated[
-        str, typer.Option("--task", metavar="COL", help="Column with the id of the series.")
-    ] = "unique_id",
-    time: Annotated[
-        str, typer.Option("--time", metavar="COL", help="Column with the time of each value.")
-    ] = "ds",
-    target: Annotated[str, typer.Option("--target", metavar="COL", help="Column with the values.")] = "y",
-    output: Output = None,
+def forecast(
+    model: Path, file: Path, horizon: int, columns: Mapping[str, str | None], output: Path | None
 ) -> None:
-    """Forecast each series of a file with a model that ccmtl fit --lags wrote.
+    """Print the forecasts of each series of the file, or write them to ``output``.
 
-    Frequency and filling are those of the fit. The answer is CSV: unique_id, ds, yhat. Series without a
-    forecast are counted on standard error: the model does not know them, or their last periods are not
-    all there.
-
-    Exit codes: 0 there are forecasts; 1 a file or a cell cannot be used, or no series can be forecast.
+    ``columns`` names the file's own in place of those of the fit.
     """
     messages = Console(stderr=True, highlight=False)
     with explaining(messages):
         fitted = CCMTLModel.load(model)
-        series = fitted.metadata.get("series")
-        if not (isinstance(series, Mapping) and series.keys() >= SERIES_KEYS):
-            raise ParameterError(f"{model} is no model of series; ccmtl fit --lags makes them")
-        panel = read_series(
-            file, series["frequency"], unique_id=task, ds=time, y=target, ds_format=series["ds_format"]
-        )
-        if series["fill"] != "none":
-            panel, _ = panel.filled(series["fill"], "series")
+        series = _series(fitted)
+        if not series:
+            raise DataError(f"{model} is no model of series; ccmtl fit --lags makes them")
+        fill = series.pop("fill")
+        series |= {name: column for name, column in columns.items() if column is not None}
+        panel = read_series(file, **series)
+        if fill != "none":
+            panel, _ = panel.filled(fill, "series")
         forecasts, without = _forecasts(fitted, panel, horizon)
         for reason, ids in without.items():
             if ids:
@@ -98,6 +78,14 @@ def forecast_command(
         if not len(forecasts):
             raise DataError("no series of the file can be forecast")
     _write(forecasts, output, messages)
+
+
+def _series(model: CCMTLModel) -> dict[str, Any]:
+    """How a model of series read its file; empty of another model."""
+    series = model.metadata.get("series")
+    if not (isinstance(series, Mapping) and series.keys() >= SERIES_KEYS):
+        return {}
+    return {name: value for name, value in series.items() if name in SERIES_KEYS | MORE_KEYS}
 
 
 def _forecasts(

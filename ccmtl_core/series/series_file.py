@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
+
+from ccmtl_core.base.display import counted, quoted
+from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.panel import SeriesPanel
+from ccmtl_core.tables.cells import ROW
 from ccmtl_core.tables.header import Kind, Role
 from ccmtl_core.tables.sample_files import read_columns
 from ccmtl_core.tables.timestamps import time_format
@@ -19,8 +24,9 @@ def read_series(
     ds: str = "ds",
     y: str = "y",
     ds_format: str | None = None,
+    aggregation: str | None = None,
 ) -> SeriesPanel:
-    """Read a panel from a file with one row per series and period, in any order.
+    """Read a panel from a file with one value a row, in any order.
 
     Parameters
     ----------
@@ -33,6 +39,8 @@ def read_series(
         Columns with the id of the series, the time, and the value.
     ds_format : str, optional
         A strptime pattern for times that are text, such as "%d/%m/%Y"; default ISO 8601.
+    aggregation : {"sum", "mean"}, optional
+        What several rows of a series in one period become. By default they are refused.
 
     Returns
     -------
@@ -42,14 +50,36 @@ def read_series(
     Raises
     ------
     DataError
-        Names the file, and the row and column of each cell that cannot be used, or the series and period
-        that stand in the file twice.
+        Names the file, and the row and column of each cell that cannot be used, or how many rows fall into
+        a period that has one already.
     ParameterError
-        An unknown frequency, a pattern that cannot be used, or a path that is none.
+        An unknown frequency or aggregation, a pattern that cannot be used, or a path that is none.
     OSError
         The file cannot be read.
     """
     frequency = Frequency(frequency)
     roles = [Role("unique_id", unique_id, Kind.ID), Role("ds", ds, Kind.TIME), Role("y", y, Kind.NUMBER)]
     formats = time_format(ds_format, in_utc=frequency is Frequency.HOUR)
-    return SeriesPanel.from_frame(read_columns(path, roles, formats), frequency)
+    if aggregation not in (None, "sum", "mean"):
+        raise ParameterError(f"aggregation must be 'sum' or 'mean', not {aggregation!r}")
+    frame = read_columns(path, roles, formats)
+    frame = frame.with_columns(pl.Series("period", frequency.to_period(frame["ds"])))
+    if aggregation is None:
+        _refuse_repeated(frame, frequency, path)
+    else:
+        value = pl.col("y").sum() if aggregation == "sum" else pl.col("y").mean()
+        frame = frame.group_by("unique_id", "period", maintain_order=True).agg(pl.col("ds").first(), value)
+    return SeriesPanel.from_frame(frame, frequency)
+
+
+def _refuse_repeated(frame: pl.DataFrame, frequency: Frequency, path: str | Path) -> None:
+    repeated = frame.filter(~pl.struct("unique_id", "period").is_first_distinct())
+    if repeated.height:
+        row, unique_id, period = repeated.select(ROW, "unique_id", "period").row(0)
+        unit = "m" if frequency is Frequency.HOUR else "D"
+        start = frequency.to_datetime(period).astype(f"datetime64[{unit}]")
+        raise DataError(
+            f"{path}: {counted(repeated.height, 'row')} in a period that the series has a row in already, "
+            f"the first in row {row} (series {quoted(unique_id)}, period {start}): with the aggregation sum "
+            "or mean, several rows become one value"
+        )

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from typer.testing import CliRunner
 
 from app.commands import entry
-from app.commands.cli import COMMANDS, NamedCommand
+from app.commands.cli import COMMANDS, NamedCommand, cli
 from app.persistence.database import Database
 from app.persistence.schema import require_current
 from app.settings import Settings
@@ -71,6 +72,29 @@ def imports_of(*arguments: str, **environment: str) -> set[str]:
 
 def test_help_does_not_wait_for_libraries_that_it_does_not_need() -> None:
     assert not imports_of("--help") & {"numba", "polars", "pydantic", "sqlalchemy"}
+    for command in COMMANDS:
+        assert not imports_of(command, "--help") & {"ccmtl_core", "numba", "numpy", "polars"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "fit shop.csv --fusion-strength much --task a --target b --features c",
+        "fit shop.csv --fusion-strength 1 --metric cosine",
+        "forecast m.npz shop.csv --horizon 0",
+        "predict shop.csv m.npz",
+        "statistics-sql --dialect none",
+    ],
+)
+def test_a_wrong_command_line_does_not_wait_for_the_library(wrong: str) -> None:
+    assert not imports_of(*wrong.split()) & {"ccmtl_core", "numba", "numpy", "polars"}
+
+
+@pytest.mark.parametrize("arguments", [["-h"], *([command, "-h"] for command in COMMANDS)])
+def test_the_short_option_h_is_help_everywhere(arguments: list[str]) -> None:
+    done = CliRunner().invoke(cli, arguments)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "-h, --help" in done.stdout
 
 
 @pytest.mark.parametrize("command", ["serve", "api", "worker", "migrate"])
@@ -257,7 +281,9 @@ def test_output_that_cannot_be_written_is_one_sentence(arguments: str) -> None:
     assert done.returncode == 1
 
 
-@pytest.mark.parametrize(("module", "arguments"), [("typer", ["--help"]), ("numba", ["fit", "--help"])])
+@pytest.mark.parametrize(
+    ("module", "arguments"), [("typer", ["--help"]), ("numba", ["predict", "m.npz", "shop.csv"])]
+)
 def test_an_interrupt_during_the_imports_ends_the_command_quietly(
     module: str, arguments: list[str], tmp_path: Path
 ) -> None:

@@ -315,5 +315,5 @@ def test_what_makes_no_query_is_refused(more: dict[str, object], message: str) -
 
 def test_the_command_says_so_too() -> None:
     done = run("--table", "t", "--task", "a", "--target", "a", "--features", "b", "--dialect", "spark")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "no column twice" in done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,53 @@ def test_no_forecast_at_all_is_an_error(shop: Path) -> None:
     assert "no series of the file can be forecast" in done.stderr
 
 
+def test_rows_of_the_fit_s_own_task_column_are_predicted(stores: Path) -> None:
+    rows = "promotion,store,price,sales\n1,002,5,7\n0,001,2,3\n1,001,3,4\n"
+    (stores / "rows.csv").write_text(rows)
+    columns = ("--task", "store", "--target", "sales", "--features", "price,promotion")
+    options = ("--fusion-strength", 0, "--output", stores / "m.npz")
+    assert run("fit", stores / "rows.csv", *columns, *options).exit_code == 0
+    done = run("predict", stores / "m.npz", stores / "rows.csv")
+    assert [line.partition(",")[0] for line in done.stdout.splitlines()] == ["task", "002", "001", "001"]
+
+
+def test_a_model_that_names_no_task_column_asks_for_it(stores: Path) -> None:
+    (stores / "rows.csv").write_text("promotion,store,price\n1,002,5\n")
+    done = run("predict", stores / "m.npz", stores / "rows.csv")
+    assert done.exit_code == 2
+    assert "add --task" in done.stderr
+
+
+def test_predict_with_a_model_of_series_points_to_forecast(shop: Path) -> None:
+    (shop / "sold.csv").write_text("unique_id,ds,y\na,2024-01-01,1\n")
+    done = run("predict", shop / "m.npz", shop / "sold.csv", "--task", "unique_id")
+    assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
+    assert "ccmtl forecast goes on from their values; rows to predict from need the columns" in done.stderr
+    (shop / "rows.csv").write_text("unique_id,lag_1,lag_2\na,1,2\n")
+    assert run("predict", shop / "m.npz", shop / "rows.csv", "--task", "unique_id").stdout.endswith("a,3.0\n")
+
+
+@pytest.mark.parametrize("command", ["predict", "forecast"])
+def test_swapped_arguments_are_told(shop: Path, command: str) -> None:
+    horizon = ("--horizon", 1) if command == "forecast" else ()
+    done = run(command, "sold.csv", "m.npz", *horizon)
+    assert done.exit_code == 2
+    assert "the model comes first, then the rows: m.npz sold.csv" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--horizon", "0"], "'--horizon': Input should be greater than or equal to 1"),
+        (["--horizon", "1", "--output", "out.txt"], "give a name that ends in .csv"),
+    ],
+)
+def test_a_wrong_argument_of_a_forecast_ends_with_code_2(shop: Path, options: list[str], said: str) -> None:
+    done = run("forecast", shop / "m.npz", shop / "sold.csv", *options)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert said in " ".join(done.stderr.split())
+
+
 @pytest.mark.parametrize("metadata", [{}, {"series": "daily"}, {"series": {"frequency": "D"}}])
 def test_a_model_of_samples_forecasts_no_series(stores: Path, metadata: dict[str, object]) -> None:
     CCMTLModel([[1.0]], ("001",), ("x",), metadata).save(stores / "m.npz")
@@ -154,11 +202,51 @@ def test_what_series_leave_out_is_noted(tmp_path: Path) -> None:
     (tmp_path / "sold.csv").write_text("\n".join(["unique_id,ds,y", *rows]))
     series = ("--lags", 2, "--frequency", "D", "--fusion-strength", 0)
     options = ("fit", tmp_path / "sold.csv", *series, "--json")
-    notes = json.loads(run(*options).stdout)["notes"]
+    notes = json.loads(run(*options, "--accept-gaps").stdout)["notes"]
     assert "5 values of 7 could not be learned from: not all 2 periods before them are there." in notes
     assert any(note.startswith("1 series has no sample") for note in notes)
     filled = json.loads(run(*options, "--fill", "zero").stdout)["notes"]
     assert "7 periods without a row counted as 0." in filled
+
+
+def test_several_rows_of_a_period_are_aggregated_in_the_fit_and_in_forecasts(tmp_path: Path) -> None:
+    days = [f"{name},2024-01-{day:02},{day % 7}" for name in "ab" for day in range(1, 29)]
+    (tmp_path / "sold.csv").write_text("\n".join(["unique_id,ds,y", *days]))
+    series = ("fit", tmp_path / "sold.csv", "--lags", 1, "--frequency", "W", "--fusion-strength", 1)
+    refused = run(*series)
+    assert refused.exit_code == 1
+    assert "48 rows in a period that the series has a row in already, the first in row 2" in refused.stderr
+    assert "with the aggregation sum or mean" in refused.stderr
+    summed = run(*series, "--aggregation", "sum", "--output", tmp_path / "m.npz", "--json")
+    assert json.loads(summed.stdout)["samples"] == 2 * 3
+    done = run("forecast", tmp_path / "m.npz", tmp_path / "sold.csv", "--horizon", 1)
+    assert [line.rpartition(",")[0] for line in done.stdout.splitlines()[1:]] == [
+        "a,2024-01-29",
+        "b,2024-01-29",
+    ]
+    assert all(float(line.rpartition(",")[2]) == pytest.approx(21) for line in done.stdout.splitlines()[1:])
+
+
+def test_gaps_that_leave_out_most_values_are_refused_unless_accepted(tmp_path: Path) -> None:
+    first = date(2024, 1, 1)
+    days = [first + timedelta(days=day) for day in range(84)]
+    rows = [f"{name},{day},1" for name in "ab" for day in days if day.weekday() < 5]
+    (tmp_path / "sold.csv").write_text("\n".join(["unique_id,ds,y", *rows]))
+    series = ("fit", tmp_path / "sold.csv", "--lags", 4, "--frequency", "D", "--fusion-strength", 1)
+    refused = run(*series)
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "with --lags 4 only 24 of 112 rows can be used" in refused.stderr
+    for remedy in ("--fill zero", "fewer --lags", "a longer --frequency", "--accept-gaps"):
+        assert remedy in refused.stderr
+    assert run(*series, "--accept-gaps").exit_code == 0
+    assert run(*series, "--fill", "zero").exit_code == 0
+
+
+def test_more_lags_than_a_series_has_values_are_refused_by_their_option(tmp_path: Path) -> None:
+    (tmp_path / "sold.csv").write_text("unique_id,ds,y\na,2024-01-01,1\na,2024-01-02,2\n")
+    done = run("fit", tmp_path / "sold.csv", "--lags", 2, "--frequency", "D", "--fusion-strength", 1)
+    assert done.exit_code == 1
+    assert done.stderr == "--lags 2 needs series of 3 values or more, and the longest has 2\n"
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,22 @@ def test_a_bad_cell_is_named_with_its_file_row_and_column(shop: Path) -> None:
 
 def test_two_rows_of_a_series_in_one_period_are_refused(shop: Path) -> None:
     shop.write_text("unique_id,ds,y\na,2024-01-01,1\na,2024-01-01,2\n")
-    with pytest.raises(DataError, match=r"series 'a', period 2024-01-01.*twice"):
+    with pytest.raises(DataError, match=r"1 row in .* row 2 \(series 'a', period 2024-01-01\).* sum or mean"):
         read_series(shop, "D")
+
+
+@pytest.mark.parametrize(("aggregation", "values"), [("sum", [3.0, 5.0]), ("mean", [1.5, 5.0])])
+def test_rows_of_a_period_are_aggregated_where_that_is_asked_for(
+    shop: Path, aggregation: str, values: list[float]
+) -> None:
+    shop.write_text("unique_id,ds,y\na,2024-01-03,1\na,2024-01-08,5\na,2024-01-01,2\n")
+    panel = read_series(shop, "W", aggregation=aggregation)
+    assert panel.values.tolist() == values
+
+
+def test_an_aggregation_that_does_not_exist_is_refused(shop: Path) -> None:
+    with pytest.raises(ParameterError, match="'sum' or 'mean', not 'max'"):
+        read_series(shop, "W", aggregation="max")
 
 
 def test_a_pattern_that_cannot_be_used_is_refused(shop: Path) -> None:

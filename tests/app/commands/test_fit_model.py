@@ -19,9 +19,9 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 import ccmtl_core
-from app.commands import fit_data, strength_option
+from app.commands import fit_data, options
 from app.commands.cli import NamedCommand, cli
-from app.commands.fit_command import _once, _share_done
+from app.commands.fit_model import _once, _share_done
 from ccmtl_core import (
     CCMTLModel,
     DataError,
@@ -36,7 +36,8 @@ from ccmtl_core import (
 from ccmtl_core.choices.model_choices import LossScaling, Metric, choice_texts
 from ccmtl_core.data.synthetic import syn
 from ccmtl_core.fitting.scoring import RULES
-from ccmtl_core.fitting.selection import FOLDS
+from ccmtl_core.fitting.selection import DEFAULT_FOLDS, FOLDS
+from ccmtl_core.forecasting import Frequency
 from ccmtl_core.solver.fusion_solver import SOLVERS
 from tests.support.processes import PATIENCE
 
@@ -179,8 +180,8 @@ def test_statistics_by_fold_choose_too(table: pl.DataFrame, tmp_path: Path) -> N
 def test_one_held_out_part_has_no_standard_error(csv: Path) -> None:
     options = ["--fusion-strength", "0,1", "--folds", "rolling", "--n-folds", "1"]
     done = run(csv, *COLUMNS, *options, "--rule", "one_standard_error")
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr.startswith("one_standard_error needs two or more held-out parts, and there is 1")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "one_standard_error needs two or more held-out parts, and there is 1" in done.stderr
     best = run(csv, *COLUMNS, *options, "--json")
     assert best.exit_code == 0, best.stderr
     assert json.loads(best.stdout)["selection"]["standard_errors"] == [None, None]
@@ -226,28 +227,31 @@ def test_parquet_gives_the_same_and_the_table_is_for_people(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            ["--task", "id", "--target", "y", "--features", "a,A"],
-            "the column 'A' is missing; did you mean 'a'?",
-        ),
         (["--task", "id", "--target", "y", "--features", "a,y"], "column 'y' is used twice"),
         (["--task", "id", "--target", "y", "--features", ""], "at least one feature column is needed"),
         ([*COLUMNS, "--output", "nowhere/model.npz"], "the folder of nowhere/model.npz does not exist"),
-        ([*COLUMNS, "--output", "/"], "/ is a folder"),
-        ([*COLUMNS, "--solver", "magic"], "solver must be one of"),
-        ([*COLUMNS, "--tolerance", "0"], "tolerance must be"),
-        ([*COLUMNS, "--fusion-strength", "-1"], "fusion_strength must be"),
-        ([*COLUMNS, "--fusion-strength", "1e-101"], "0, or from 1e-100 to 1e100"),
+        ([*COLUMNS, "--output", "model.txt"], "give a name that ends in .npz"),
+        ([*COLUMNS, "--solver", "magic"], "'magic' is not one of 'auto'"),
+        ([*COLUMNS, "--tolerance", "0"], "0.0 is not a finite number above 0"),
+        ([*COLUMNS, "--fusion-strength", "-1"], "0, or from 1e-100 to 1e100; not '-1'"),
+        ([*COLUMNS, "--fusion-strength", "nan"], "0, or from 1e-100 to 1e100"),
         ([*COLUMNS, "--fusion-strength", "1e-101,1"], "0, or from 1e-100 to 1e100"),
-        ([*COLUMNS, "--n-neighbors", "0"], "n_neighbors"),
+        ([*COLUMNS, "--n-neighbors", "0"], "'--n-neighbors': Input should be greater than or equal to 1"),
+        (["--lags", "0", "--frequency", "D"], "'--lags': Input should be greater than or equal to 1"),
     ],
 )
-def test_what_cannot_be_used_is_said_in_words(csv: Path, arguments: list[str], message: str) -> None:
+def test_a_wrong_argument_is_said_in_words(csv: Path, arguments: list[str], message: str) -> None:
     done = run(csv, "--fusion-strength", "1", *arguments)
-    assert done.exit_code == 1
-    assert message in done.stderr
+    assert done.exit_code == 2
+    assert message in " ".join(done.stderr.split())
     assert isinstance(done.exception, SystemExit)
     assert done.stdout == ""
+
+
+def test_a_column_that_is_not_there_is_named_with_a_near_match(csv: Path) -> None:
+    done = run(csv, "--task", "id", "--target", "y", "--features", "a,A", "--fusion-strength", "1")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "the column 'A' is missing; did you mean 'a'?" in done.stderr
 
 
 def test_bad_cells_and_missing_files_are_named(tmp_path: Path) -> None:
@@ -262,11 +266,11 @@ def test_bad_cells_and_missing_files_are_named(tmp_path: Path) -> None:
 
 
 def test_an_output_that_is_no_file_is_refused_before_anything_is_read(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    done = run(tmp_path / "none.csv", *COLUMNS, "--fusion-strength", "1", "--output", tmp_path / "pipe")
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr == f"{tmp_path / 'pipe'} is a pipe, a socket or a device; give the name of a file\n"
-    assert (tmp_path / "pipe").is_fifo()
+    os.mkfifo(tmp_path / "pipe.npz")
+    done = run(tmp_path / "none.csv", *COLUMNS, "--fusion-strength", "1", "--output", tmp_path / "pipe.npz")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"{tmp_path / 'pipe.npz'} is a pipe, a socket or a device; give the name of a file" in done.stderr
+    assert (tmp_path / "pipe.npz").is_fifo()
 
 
 @pytest.mark.parametrize("strength", ["1", "auto"])
@@ -293,13 +297,23 @@ def test_switches_are_shown_as_such(command: str) -> None:
 
 
 def test_the_help_says_what_the_library_says() -> None:
-    options = {option.name: option for option in NamedCommand("fit").imported().params}
+    shown = {option.name: option for option in NamedCommand("fit").imported().params}
     for name, text in choice_texts().items():
-        assert options[name].help == text
-        assert options[name].default == getattr(ModelChoices(), name)
-    shown = CliRunner().invoke(cli, ["fit", "--help"], env={"COLUMNS": "200"}).stdout
-    for values in (FOLDS, RULES, SOLVERS, get_args(LossScaling), get_args(Metric)):
-        assert "|".join(values) in shown
+        assert shown[name].help == text
+        assert shown[name].default == getattr(ModelChoices(), name)
+
+
+def test_the_options_offer_what_the_library_does() -> None:
+    for mine, its in [
+        (get_args(options.Folds), FOLDS),
+        (get_args(options.Rule), RULES),
+        (get_args(options.Solver), SOLVERS),
+        (get_args(options.LossScaling), get_args(LossScaling)),
+        (get_args(options.Metric), get_args(Metric)),
+        (get_args(options.Every), tuple(Frequency)),
+        (options.DEFAULT_FOLDS, DEFAULT_FOLDS),
+    ]:
+        assert mine == its
 
 
 def test_a_missing_option_is_a_wrong_command_line(csv: Path) -> None:
@@ -316,7 +330,7 @@ def test_a_tolerance_out_of_reach_still_writes_the_model(
         result = fit(*arguments, **options)
         return replace(result, report=replace(result.report, status=SolveStatus.ROUND_LIMIT))
 
-    monkeypatch.setattr(strength_option, "fit", fit_in_vain)
+    monkeypatch.setattr(fit_data, "fit", fit_in_vain)
     model_file = tmp_path / "model.npz"
     done = run(csv, *COLUMNS, "--fusion-strength", "0.5", "--output", model_file)
     assert done.exit_code == 3

@@ -14,150 +14,46 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBar
 
-from app.commands.fit_data import Every, Fill, FitData, Source
-from app.commands.strength_option import Strength
+from app.commands.fit_data import FitData, fitted, read
+from app.commands.options import Source, Strength
 from app.commands.unusable import explaining, print_answer
 from app.reports import described, in_words, rival_notes
 from ccmtl_core import FitResult, ModelChoices, Progress, SolveStatus
 from ccmtl_core.base.file_path import checked_output
-from ccmtl_core.choices.model_choices import LossScaling, Metric, choice_texts
-from ccmtl_core.fitting.scoring import Rule
-from ccmtl_core.fitting.selection import DEFAULT_FOLDS, Folds
+from ccmtl_core.choices.model_choices import ChoiceKeywords
 from ccmtl_core.kernels.compiled import compilation_told
-from ccmtl_core.solver.fusion_solver import SOLVERS
 from ccmtl_core.tables.cell_hints import spreadsheet_ids, spreadsheet_warning
-
-_DEFAULT, _TEXTS = ModelChoices(), choice_texts()
-
 
 GAP_NOT_REACHED = 3
 """The exit code of a fit whose gap is above the tolerance."""
 
 
-def fit_command(
-    fusion_strength: Annotated[
-        str,
-        typer.Option(
-            metavar="NUMBER|NUMBER,…|auto",
-            help="λ, 0 or from 1e-100 to 1e100: how strongly similar tasks are pulled together; of "
-            "several, or of 21 with auto, the best in cross-validation.",
-        ),
-    ],
-    file: Annotated[
-        Path | None,
-        typer.Argument(metavar="FILE", help="CSV, Parquet or Arrow, one sample or value per row."),
-    ] = None,
-    task: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL", help="Column with the id of each row's task; of series, unique_id by default."
-        ),
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option(metavar="COL", help="Column to predict; of series, y by default.")
-    ] = None,
-    features: Annotated[
-        str | None,
-        typer.Option(metavar="COL,COL,…", help="Columns to predict from; quote a name that has a comma."),
-    ] = None,
-    lags: Annotated[
-        int | None,
-        typer.Option(
-            help="FILE holds series: predict each value from so many before it, in place of --features."
-        ),
-    ] = None,
-    time: Annotated[
-        str | None,
-        typer.Option(metavar="COL", help="Of series: column with the time of each value; ds by default."),
-    ] = None,
-    frequency: Annotated[
-        Every | None, typer.Option(help="Of series: an hour, a day, a week or a month.")
-    ] = None,
-    ds_format: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATTERN", help="Of series: how times are written, as %d/%m/%Y; ISO 8601 by default."
-        ),
-    ] = None,
-    fill: Annotated[
-        Fill | None,
-        typer.Option(
-            show_default="none",
-            help="Of series: what stands for a period without a row, once it has begun.",
-        ),
-    ] = None,
-    statistics: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="In place of samples: the result of a query of ccmtl statistics-sql."
-        ),
-    ] = None,
-    folds: Annotated[
-        Folds | None,
-        typer.Option(
-            show_default="random; of series, rolling",
-            help="How one of several strengths is chosen; contiguous and rolling go by time, or by the order "
-            "of rows where none is known.",
-        ),
-    ] = None,
-    n_folds: Annotated[
-        int | None,
-        typer.Option(show_default=str(DEFAULT_FOLDS), help="Parts that are predicted from the others."),
-    ] = None,
-    rule: Annotated[
-        Rule | None,
-        typer.Option(
-            show_default="best",
-            help="The strength of least error, or the largest within one standard error of it.",
-        ),
-    ] = None,
-    n_neighbors: Annotated[int, typer.Option(help=_TEXTS["n_neighbors"])] = _DEFAULT.n_neighbors,
-    fit_intercept: Annotated[
-        bool, typer.Option("--fit-intercept", metavar="", help=_TEXTS["fit_intercept"])
-    ] = _DEFAULT.fit_intercept,
-    loss_scaling: Annotated[LossScaling, typer.Option(help=_TEXTS["loss_scaling"])] = _DEFAULT.loss_scaling,
-    metric: Annotated[Metric, typer.Option(help=_TEXTS["metric"])] = _DEFAULT.metric,
-    tolerance: Annotated[float, typer.Option(help="Certified relative gap to reach.")] = 1e-4,
-    solver: Annotated[
-        str, typer.Option(metavar="|".join(SOLVERS), help="auto takes the one that suits the data.")
-    ] = "auto",
-    as_json: Annotated[
-        bool, typer.Option("--json", metavar="", help="Print one JSON object instead of a table.")
-    ] = False,
-    output: Annotated[Path | None, typer.Option(metavar="FILE.npz", help="Write the model here.")] = None,
+def fit_model(
+    source: Source,
+    strength: Strength,
+    chosen: ChoiceKeywords,
+    tolerance: float,
+    solver: str,
+    as_json: bool,
+    output: Path | None,
 ) -> None:
-    """Fit one linear model per task from a file, similar tasks pulled together; needs no server.
-
-    Of series (--lags, --frequency) it learns to predict a period from those before it; ccmtl forecast goes
-    on from there, as ccmtl predict does with models of samples.
-
-    FILE is read in pieces and may be larger than memory, unless it holds series or a strength is to be
-    chosen: its rows then must fit. (A database can make the statistics of the folds instead: ccmtl
-    statistics-sql --folds.)
-
-    Exit codes: 0 the certified gap is within the tolerance; 1 the file, its data or an argument cannot
-    be used, or the model cannot be written; 2 wrong command line; 3 a model was fitted (and written),
-    but its gap is above the tolerance.
-    """
+    """Read, fit, write the model, and print the report; the exit code says how it ended."""
     messages = Console(stderr=True, highlight=False)
-    source = Source(file, statistics, task, target, features, lags, time, frequency, ds_format, fill)
-    source.refuse_contradictions()
-    strength = Strength.parsed(fusion_strength, folds, n_folds, rule)
     with explaining(messages):
-        choices = ModelChoices(fit_intercept, loss_scaling, metric, n_neighbors)
+        choices = ModelChoices(**chosen)
         if output is not None:
             checked_output(output)  # before the fit, not after it
         with _progress_bar(messages, tolerance) as show, compilation_told(_once(messages)):
             show(Progress("reading", 0, None, None, 0.0))
-            data = source.read(by_fold=strength.is_chosen)
-            result, selection = strength.fit(data, show, choices, tolerance=tolerance, solver=solver)
+            data = read(source, by_fold=strength.is_chosen)
+            result, selection = fitted(data, strength, choices, show, tolerance=tolerance, solver=solver)
         if output is not None:
             data.with_origin(result.model).save(output)
     report = None if selection is None else described(selection)

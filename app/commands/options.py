@@ -1,0 +1,123 @@
+"""What the options of ``ccmtl fit`` mean, and which of them contradict each other; nothing is read here.
+
+No module of the library is imported, as that takes seconds: its lists of choices are repeated here, and a
+test compares them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal
+
+import typer
+
+Fill = Literal["none", "zero"]
+Every = Literal["h", "D", "W", "MS"]
+Aggregation = Literal["sum", "mean"]
+Folds = Literal["random", "contiguous", "rolling"]
+Rule = Literal["best", "one_standard_error"]
+Solver = Literal["auto", "dual", "alternating", "newton"]
+LossScaling = Literal["none", "spread"]
+Metric = Literal["euclidean", "mahalanobis"]
+DEFAULT_FOLDS = 5
+
+
+class Dialect(StrEnum):
+    """Databases whose SQL can be written."""
+
+    DUCKDB = "duckdb"
+    POSTGRES = "postgres"
+    BIGQUERY = "bigquery"
+    SNOWFLAKE = "snowflake"
+    SPARK = "spark"
+
+
+@dataclass(frozen=True)
+class Source:
+    """The options of ``ccmtl fit`` that name what to read; None where they were not given."""
+
+    file: Path | None
+    statistics: Path | None
+    task: str | None
+    target: str | None
+    features: str | None
+    lags: int | None
+    time: str | None
+    frequency: Every | None
+    ds_format: str | None
+    fill: Fill | None
+    aggregation: Aggregation | None
+    accept_gaps: bool
+
+    def refuse_contradictions(self) -> None:
+        """Refuse options that cannot stand beside each other, and say which to leave out or to add."""
+        if (self.file is None) == (self.statistics is None):
+            raise typer.BadParameter("give either FILE or --statistics FILE")
+        of_series: dict[str, Any] = {
+            "--time": self.time,
+            "--frequency": self.frequency,
+            "--ds-format": self.ds_format,
+        }
+        of_series |= {"--fill": self.fill, "--aggregation": self.aggregation}
+        of_series |= {"--accept-gaps": self.accept_gaps or None}
+        columns = {"--task": self.task, "--target": self.target, "--features": self.features}
+        if self.statistics is not None:
+            _refuse({**columns, "--lags": self.lags, **of_series}, "statistics name their own columns")
+        elif self.lags is None:
+            _refuse(of_series, "these are for series, which need --lags")
+            if None in columns.values():
+                raise typer.BadParameter(
+                    "FILE needs --task, --target and --features; of series, --lags and --frequency"
+                )
+        else:
+            _refuse({"--features": self.features}, "with --lags the features are the values before")
+            if self.frequency is None:
+                raise typer.BadParameter("--lags needs --frequency: h, D, W or MS, what a period is")
+
+
+def _refuse(options: dict[str, Any], reason: str) -> None:
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise typer.BadParameter(f"{', '.join(given)}: {reason}")
+
+
+@dataclass(frozen=True)
+class Strength:
+    """One strength, several (a list), or those of the default grid (None); and how one of them is chosen."""
+
+    value: float | list[float] | None
+    folds: Folds | None = None
+    n_folds: int | None = None
+    rule: Rule | None = None
+
+    @classmethod
+    def parsed(cls, text: str, folds: Folds | None, n_folds: int | None, rule: Rule | None) -> Strength:
+        """Read "auto", a number, or numbers with commas between them; refuse options without effect."""
+        if text == "auto":
+            return cls(None, folds, n_folds, rule)
+        try:
+            numbers = list(map(float, text.split(",")))
+        except ValueError:
+            raise typer.BadParameter(
+                f"--fusion-strength must be a number, numbers with commas between them, or auto; not {text!r}"
+            ) from None
+        if not all(number == 0 or 1e-100 <= number <= 1e100 for number in numbers):
+            raise typer.BadParameter(f"--fusion-strength must be 0, or from 1e-100 to 1e100; not {text!r}")
+        if len(set(numbers)) < len(numbers):
+            raise typer.BadParameter(f"--fusion-strength must name no number twice; not {text!r}")
+        if len(numbers) > 1:
+            return cls(numbers, folds, n_folds, rule)
+        given = {"--folds": folds, "--n-folds": n_folds, "--rule": rule}
+        if without_effect := [option for option, value in given.items() if value is not None]:
+            raise typer.BadParameter(
+                f"{', '.join(without_effect)} would choose among several strengths, and --fusion-strength "
+                f"{text} is one: leave them out, or give several strengths, or auto"
+            )
+        return cls(numbers[0])
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether cross-validation chooses it."""
+        return not isinstance(self.value, float)
