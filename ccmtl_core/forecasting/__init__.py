@@ -10,6 +10,7 @@ from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.forecasting.forecast_model import ForecastModel
 from ccmtl_core.forecasting.forecaster import fit_forecaster
 from ccmtl_core.forecasting.latest_rows import latest_rows, latest_tails
+from ccmtl_core.forecasting.row_choice import RowChoice, TriedRows, choose_rows
 from ccmtl_core.forecasting.row_maker import series_scale
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.lags import (
@@ -29,8 +30,11 @@ __all__ = [
     "ForecastModel",
     "Frequency",
     "LaggedPanel",
+    "RowChoice",
     "RowFeatures",
     "SeriesPanel",
+    "TriedRows",
+    "choose_rows",
     "direct_rows",
     "direct_statistics",
     "fit_forecaster",

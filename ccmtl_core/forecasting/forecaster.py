@@ -23,6 +23,7 @@ from ccmtl_core.forecasting.direct_rows import block_statistics, rolling_origins
 from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.forecasting.forecast_model import ForecastModel
 from ccmtl_core.forecasting.latest_rows import latest_tails
+from ccmtl_core.forecasting.row_choice import choose_rows
 from ccmtl_core.forecasting.row_maker import MAX_HORIZON, RowMaker, check_panel, constant_values, series_scale
 from ccmtl_core.model.ccmtl_model import CCMTLModel, predict_rows
 from ccmtl_core.series.panel import SeriesPanel
@@ -40,7 +41,7 @@ def fit_forecaster(
     panel: SeriesPanel,
     horizon: int,
     *,
-    rows: RowFeatures,
+    rows: RowFeatures | None = None,
     choices: ModelChoices | None = None,
     fusion_strength: float | str = "auto",
     n_blocks: int = 6,
@@ -57,8 +58,8 @@ def fit_forecaster(
         T series, with or without gaps.
     horizon : int
         Periods ahead.
-    rows : RowFeatures
-        Features of the rows.
+    rows : RowFeatures, optional
+        Features of the rows; by default :func:`choose_rows` finds them.
     choices : ModelChoices, optional
         What is fitted; by default the metric is "mahalanobis", and validation decides on an intercept.
     fusion_strength : float or "auto"
@@ -93,7 +94,6 @@ def fit_forecaster(
     [1.0, 3.0, 2.0, 8.0]
     """
     began = time.perf_counter()
-    check_kind(rows, "rows", RowFeatures)
     check_integer(n_blocks, "n_blocks", least=2)
     if isinstance(fusion_strength, str) and fusion_strength != "auto":
         raise ParameterError(f'fusion_strength must be a number or "auto", not {fusion_strength!r}')
@@ -102,6 +102,11 @@ def fit_forecaster(
         check_kind(choices, "choices", ModelChoices)
     constant, scale = constant_values(check_panel(panel)), series_scale(panel)
     check_integer(horizon, "horizon", 1, MAX_HORIZON)
+    found = None
+    if rows is None:
+        found = choose_rows(panel, horizon, scale=scale, n_blocks=n_blocks)
+        rows = found.features
+    check_kind(rows, "rows", RowFeatures)
     if n_origins is None:
         n_origins = max(n_blocks, int(MOST_PRODUCTS / (panel.n_series * horizon * len(rows.names) ** 2)))
     origins = rolling_origins(panel, rows, horizon, n_origins)
@@ -122,6 +127,8 @@ def fit_forecaster(
         model = fitted.result.model
         report |= {"n_rows": int(sum(block.n_samples.sum() for block in blocks)), **fitted.report}
         residuals = _residuals(maker, panel, blocks, fitted)
+    if found is not None:
+        report["rows_tried"] = [one.to_dict() for one in found.tried]
     report["seconds"] = round(time.perf_counter() - began, 3)
     nonnegative = np.ones(panel.n_series, dtype=np.bool_)
     nonnegative[panel.series_index[panel.values < 0.0]] = False

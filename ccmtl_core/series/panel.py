@@ -145,6 +145,31 @@ class SeriesPanel(FrozenValue):
         """The series of each entry, (n,) int64."""
         return read_only(np.repeat(np.arange(self.n_series), np.diff(self.offsets)))
 
+    def take(self, series: IntArray) -> SeriesPanel:
+        """Return some of the series.
+
+        Parameters
+        ----------
+        series : (S,) int64
+            Their places, rising.
+
+        Returns
+        -------
+        SeriesPanel
+
+        Examples
+        --------
+        >>> panel = SeriesPanel(("a", "b"), [0, 1, 3], [3, 3, 4], [1.0, 2.0, 5.0], Frequency.DAY)
+        >>> panel.take(np.array([1])).values
+        array([2., 5.])
+        """
+        wanted = np.zeros(self.n_series, dtype=np.bool_)
+        wanted[series] = True
+        kept = wanted[self.series_index]
+        offsets = np.concatenate([[0], np.cumsum(np.diff(self.offsets)[wanted])])
+        ids = tuple(self.unique_ids[s] for s in np.flatnonzero(wanted))
+        return SeriesPanel(ids, offsets, self.period[kept], self.values[kept], self.frequency)
+
     def filled(
         self, method: str, start: str = "dataset", *, max_rows: int = MAX_DENSE_ROWS
     ) -> tuple[SeriesPanel, int]:

@@ -31,7 +31,14 @@ from ccmtl_core import (
     random_coefficients,
     select,
 )
-from ccmtl_core.forecasting import SeriesPanel, lag_dataset
+from ccmtl_core.forecasting import (
+    RowFeatures,
+    SeriesPanel,
+    choose_rows,
+    direct_rows,
+    fit_forecaster,
+    lag_dataset,
+)
 
 
 def public_values() -> list[Any]:
@@ -44,7 +51,14 @@ def public_values() -> list[Any]:
     model.predict([[1.0, 1.0]], "a")  # fills what is computed once
     result = fit(data, fusion_strength=1.0, n_neighbors=2, fit_intercept=True)
     path = fit_path(data, [0.1, 1.0], n_neighbors=2, fit_intercept=True, metric="mahalanobis")
+    rows = RowFeatures(windows=(1,))
+    tried = choose_rows(panel, 1, widest=rows)
     return [
+        rows,
+        tried,
+        tried.tried[0],
+        direct_rows(panel, rows, 1),
+        fit_forecaster(panel, 1, rows=rows),
         data,
         statistics,
         TriangularStatistics.from_dataset(data),

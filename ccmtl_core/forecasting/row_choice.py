@@ -1,0 +1,241 @@
+"""Choose the features of rows by forecasts of past blocks of time.
+
+The statistics of the widest rows hold those of any of their features, so rows are made once and a set of
+features XX
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ccmtl_core.base.arguments import check_integer, check_kind
+from ccmtl_core.base.display import counted, shown
+from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
+from ccmtl_core.forecasting.direct_rows import direct_statistics
+from ccmtl_core.forecasting.features import RowFeatures
+from ccmtl_core.forecasting.row_maker import check_panel, series_scale
+from ccmtl_core.forecasting.shared_models import SharedModels
+from ccmtl_core.series.panel import SeriesPanel
+from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
+
+WORTH = 1e-3
+"""What a feature must take off the error to stay, as a share of it: each one makes fits slower."""
+SHARE_OF_LAGS = 3
+"""Longest lag: the history over this. Periods before it have no row, whatever features are chosen."""
+MOST_ORIGINS = 100
+LAGS_FROM = (2, 4, 8, 15, 27)
+"""Where the groups of lags begin that are tried together, after the newest value."""
+MOST_BYTES = 2**29
+"""Of the statistics of the widest rows: where more series are, a part of them is drawn."""
+
+
+@dataclass(frozen=True)
+class TriedRows:
+    """One set of features that was tried, and its error on what was held out.
+
+    Parameters
+    ----------
+    features : RowFeatures
+        What the rows have.
+    fit_intercept : bool
+        Whether each series has an intercept of its own.
+    error : float
+        Of one model for all series: root mean squared error of each in units of its scale; mean over series
+        and blocks.
+    """
+
+    features: RowFeatures
+    fit_intercept: bool
+    error: float
+
+    @property
+    def cost(self) -> float:
+        """The error, and what its features cost beside."""
+        return self.error * (1.0 + WORTH) ** len(self.features.names)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        return {
+            "rows": self.features.to_dict(),
+            "fit_intercept": self.fit_intercept,
+            "shared_model_error": self.error,
+        }
+
+
+@dataclass(frozen=True)
+class RowChoice:
+    """What was chosen, and what was tried.
+
+    Parameters
+    ----------
+    features : RowFeatures
+        Of the rows.
+    tried : tuple of TriedRows
+        The best first: sets to begin with, and those that steps led to.
+    n_compared : int
+        Sets that were compared at all.
+    n_series : int
+        Series that they were compared on.
+    """
+
+    features: RowFeatures
+    tried: tuple[TriedRows, ...]
+    n_compared: int
+    n_series: int
+
+    def __repr__(self) -> str:
+        compared = counted(self.n_compared, "set")
+        return shown(self, repr(self.features), f"error {self.tried[0].error:.4g}", f"{compared} compared")
+
+
+def choose_rows(
+    panel: SeriesPanel,
+    horizon: int,
+    *,
+    widest: RowFeatures | None = None,
+    scale: FloatArray | None = None,
+    n_blocks: int = 6,
+) -> RowChoice:
+    """Choose what rows have.
+
+    Parameters
+    ----------
+    panel : SeriesPanel
+        T series.
+    horizon : int
+        Periods ahead.
+    widest : RowFeatures, optional
+        Choose among these features; by default among :meth:`RowFeatures.widest`, of the lags those up to a
+        third of the history.
+    scale : (T,) float64, optional
+        Unit of each series; by default :func:`series_scale`.
+    n_blocks : int
+        Blocks of time, each but the first forecast from those before it.
+
+    Returns
+    -------
+    RowChoice
+        All of ``widest`` where the history is too short to hold any of it out.
+
+    Raises
+    ------
+    ParameterError
+        Arguments out of their range.
+    DataError
+        A panel that no row can be made of.
+
+    Examples
+    --------
+    >>> noise = np.random.default_rng(0).normal(size=80)
+    >>> values = np.tile([1.0, 3.0, 2.0, 8.0], 20) + 0.1 * noise
+    >>> panel = SeriesPanel(("a", "b"), [0, 40, 80], [*range(40)] * 2, values, "D")
+    >>> choose_rows(panel, 2, widest=RowFeatures(windows=(1, 2), seasons=((4, 1), (7, 1)))).features
+    RowFeatures(seasons=((4, 1),))
+    """
+    check_integer(n_blocks, "n_blocks", least=2)
+    units = series_scale(check_panel(panel)) if scale is None else scale
+    if widest is None:
+        n_periods = int(np.ptp(panel.period)) + 1
+        widest = RowFeatures.widest(panel.frequency, horizon, n_periods)
+        most = max(n_periods // SHARE_OF_LAGS, 1)
+        widest = replace(widest, lags=tuple(lag for lag in widest.lags if lag <= most))
+    check_kind(widest, "widest", RowFeatures)
+    some = _some_series(panel.n_series, len(widest.names), n_blocks)
+    chosen = panel if len(some) == panel.n_series else panel.take(some)
+    blocks = direct_statistics(
+        chosen, widest, horizon, n_blocks=n_blocks, n_origins=MOST_ORIGINS, scale=units[some]
+    )
+    if len(blocks) < 2:
+        return RowChoice(widest, (), 0, len(some))
+    tried, n_compared = _compared(blocks, widest)
+    return RowChoice(tried[0].features, tuple(tried), n_compared, len(some))
+
+
+def _some_series(n_series: int, n_features: int, n_blocks: int) -> IntArray:
+    """As many series, drawn with a fixed seed, as the statistics of the widest rows have room for."""
+    most = max(MOST_BYTES // (8 * n_blocks * n_features**2), 1)
+    if n_series <= most:
+        return np.arange(n_series)
+    return np.sort(np.random.default_rng(0).choice(n_series, most, replace=False))
+
+
+def _compared(blocks: Sequence[SufficientStatistics], widest: RowFeatures) -> tuple[list[TriedRows], int]:
+    """Sets that were begun with or stepped to, the best first, and how many were compared."""
+    shared, groups, names = SharedModels(blocks), feature_groups(widest), np.array(widest.names)
+    member = np.array([[name in group for name in names] for group in groups], dtype=np.int64)
+    of_level = np.array([group[0].startswith(("level_", "ewm_", "lag_", "season_")) for group in groups])
+    tried: list[TriedRows] = []
+    n_compared = 0
+
+    def best(sets: BoolArray, fit_intercept: bool) -> tuple[BoolArray, TriedRows]:
+        """The set of groups of the least cost among some."""
+        nonlocal n_compared
+        n_compared += len(sets)
+        wanted = sets @ member > 0
+        errors = shared.errors(wanted, fit_intercept=fit_intercept)
+        least = int(np.argmin(errors * (1.0 + WORTH) ** wanted.sum(axis=1)))
+        features = widest.subset(names[wanted[least]])
+        return sets[least], TriedRows(features, fit_intercept, float(errors[least]))
+
+    for fit_intercept in (False, True):
+        starts = [best(one[None], fit_intercept) for one in _starts(groups)]
+        tried += [found for _, found in starts]
+        now, found = min(starts, key=lambda start: start[1].cost)
+        while True:
+            changed = now ^ np.eye(len(groups), dtype=np.bool_)
+            changed = changed[(changed & of_level).any(axis=1)]  # else it would forecast zero for all
+            if not len(changed):
+                break
+            one, step = best(changed, fit_intercept)
+            if not step.cost < found.cost:
+                break
+            now, found = one, step
+            tried.append(step)
+    return sorted(tried, key=lambda one: one.cost), n_compared
+
+
+def feature_groups(features: RowFeatures) -> list[tuple[str, ...]]:
+    """Part features into groups that are tried together: windows, lags of one range, one season, one word.
+
+    Parameters
+    ----------
+    features : RowFeatures
+        P features.
+
+    Returns
+    -------
+    list of tuple of str
+        Their names.
+
+    Examples
+    --------
+    >>> feature_groups(RowFeatures(windows=(2, 4), lags=(1, 2, 3), calendar=("fourier_7_1",)))
+    [('level_2', 'level_4'), ('lag_1',), ('lag_2', 'lag_3'), ('fourier_7_1_sin', 'fourier_7_1_cos')]
+    """
+    groups: dict[str, list[str]] = {}
+    for name in features.names:
+        groups.setdefault(_group_of(name), []).append(name)
+    return [tuple(group) for group in groups.values()]
+
+
+def _group_of(name: str) -> str:
+    kind, *numbers = name.replace("season_", "season-").split("_")
+    if kind == "lag":
+        return f"lag {np.searchsorted(LAGS_FROM, int(numbers[0]), side='right')}"
+    return f"{kind} {numbers[0]}" if kind.startswith(("season-", "fourier")) else kind
+
+
+def _starts(groups: Sequence[tuple[str, ...]]) -> list[BoolArray]:
+    """Sets of groups to begin with: of levels, of weighted means, of lags, alone and with seasons; of all."""
+
+    def those(*beginnings: str) -> BoolArray:
+        return np.array([f"{group[0]} ".startswith(beginnings) for group in groups])
+
+    kinds = [("level_", "lag_1 "), ("ewm_",), ("lag_",), ("level_", "ewm_", "lag_")]
+    sets = [those(*kind) for kind in kinds] + [those(*kind, "season_") for kind in kinds]
+    sets.append(np.ones(len(groups), dtype=np.bool_))
+    return list({one.tobytes(): one for one in sets if one.any()}.values())

@@ -1,0 +1,83 @@
+"""Features that validation chooses, on series whose makers are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ccmtl_core.base.types import FloatArray
+from ccmtl_core.forecasting import RowFeatures, SeriesPanel, fit_forecaster
+from ccmtl_core.forecasting import row_choice as module
+from ccmtl_core.forecasting.row_choice import choose_rows, feature_groups
+
+WIDEST = RowFeatures(
+    windows=(2, 4, 8), smoothing=(0.2,), lags=(1, 2, 3), seasons=((7, 1), (7, 2)), season_means=((7, 4),)
+)
+
+
+def panel(values: FloatArray) -> SeriesPanel:
+    T, n = values.shape
+    ids = tuple(f"{t:03d}" for t in range(T))
+    return SeriesPanel(ids, np.arange(T + 1) * n, np.tile(np.arange(n), T), values.ravel(), "D")
+
+
+def seasonal(n_series: int = 30, n_periods: int = 98) -> FloatArray:
+    """Noise around a week of each series' own."""
+    rng = np.random.default_rng(0)
+    weeks = rng.normal(size=(n_series, 7)) * 3.0
+    return np.tile(weeks, n_periods // 7) + rng.normal(size=(n_series, n_periods))
+
+
+def wandering(n_series: int = 30, n_periods: int = 100) -> FloatArray:
+    return np.random.default_rng(0).normal(size=(n_series, n_periods)).cumsum(axis=1)
+
+
+def test_series_with_a_season_get_seasons() -> None:
+    chosen = choose_rows(panel(seasonal()), 7, widest=WIDEST)
+    assert chosen.features.season_means == ((7, 4),)
+    assert chosen.tried[0].error < min(
+        one.error for one in chosen.tried if not (one.features.seasons or one.features.season_means)
+    )
+
+
+def test_series_that_wander_get_their_newest_value_and_no_season() -> None:
+    features = choose_rows(panel(wandering()), 3, widest=WIDEST).features
+    assert 1 in features.lags
+    assert not features.seasons
+    assert not features.season_means
+
+
+def test_every_set_can_forecast_more_than_zero() -> None:
+    widest = RowFeatures(windows=(2, 4), calendar=("day_of_week",))
+    rng = np.random.default_rng(0)
+    sparse = np.where(rng.random((40, 90)) < 0.02, 1.0, 0.0)
+    for one in choose_rows(panel(sparse), 7, widest=widest).tried:
+        assert one.features.windows
+
+
+def test_more_series_than_memory_are_chosen_for_by_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_BYTES", 8 * 6 * len(WIDEST.names) ** 2 * 12)
+    chosen = choose_rows(panel(seasonal()), 7, widest=WIDEST)
+    assert chosen.n_series == 12
+    assert chosen.features.season_means == ((7, 4),)
+
+
+def test_a_history_too_short_to_hold_any_out_gets_all_features() -> None:
+    chosen = choose_rows(panel(np.array([[1.0, 2.0], [2.0, 1.0]])), 1)
+    assert chosen.tried == ()
+    assert chosen.features.lags == (1,)
+
+
+def test_the_forecaster_chooses_its_rows_and_says_what_it_tried() -> None:
+    forecaster = fit_forecaster(panel(seasonal(10)), 7)
+    tried = forecaster.report["rows_tried"]
+    assert tried[0]["rows"] == forecaster.features.to_dict() == forecaster.report["rows"]
+    assert {one["fit_intercept"] for one in tried} == {False, True}
+    assert all(one["shared_model_error"] > 0.0 for one in tried)
+
+
+def test_groups_hold_each_feature_once() -> None:
+    widest = RowFeatures.widest("D", 7, 1000)
+    names = [name for group in feature_groups(widest) for name in group]
+    assert sorted(names) == sorted(widest.names)
+    assert ("lag_1",) in feature_groups(widest)
