@@ -15,18 +15,9 @@ from app.predictions.cache import REFRESH_SECONDS, ModelCache
 from app.registry import service as registry
 from app.registry.publication import History
 from ccmtl_core.forecasting import Frequency
+from tests.support.clock import Clock
 from tests.support.models import add_version, trained
 from tests.support.processes import PATIENCE
-
-
-class Clock:
-    """Seconds that pass when the test says so."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

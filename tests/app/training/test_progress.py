@@ -8,14 +8,7 @@ import pytest
 
 from app.training.progress import MIN_SECONDS_BETWEEN, ProgressLog
 from ccmtl_core import Progress
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 50.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.support.clock import Clock
 
 
 @pytest.fixture

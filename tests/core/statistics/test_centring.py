@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -18,12 +17,8 @@ from ccmtl_core import (
     TriangularStatistics,
     fit,
 )
+from tests.core.forms import Form, Statistics, every_form
 from tests.core.problems import datasets, exact_residual
-
-Form: TypeAlias = type[SufficientStatistics] | type[TriangularStatistics]
-Statistics: TypeAlias = SufficientStatistics | TriangularStatistics
-FORMS = [SufficientStatistics, TriangularStatistics]
-every_form = pytest.mark.parametrize("form", FORMS)
 
 
 def assert_sums(statistics: Statistics, X: np.ndarray, y: np.ndarray, task: np.ndarray) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -18,14 +17,7 @@ from ccmtl_core import (
     statistics_frame,
 )
 from ccmtl_core.base import arrays
-
-Form: TypeAlias = type[SufficientStatistics] | type[TriangularStatistics]
-
-
-FORMS = [SufficientStatistics, TriangularStatistics]
-
-
-every_form = pytest.mark.parametrize("form", FORMS)
+from tests.core.forms import Form, every_form
 
 
 @every_form

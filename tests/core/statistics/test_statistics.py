@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -19,12 +18,8 @@ from ccmtl_core import (
     TriangularStatistics,
     training_statistics,
 )
+from tests.core.forms import Form, Statistics, every_form
 from tests.core.problems import datasets, exact_residual
-
-Form: TypeAlias = type[SufficientStatistics] | type[TriangularStatistics]
-Statistics: TypeAlias = SufficientStatistics | TriangularStatistics
-FORMS = [SufficientStatistics, TriangularStatistics]
-every_form = pytest.mark.parametrize("form", FORMS)
 
 
 def assert_same(one: Statistics, other: Statistics, relative: float = 1e-12) -> None:
