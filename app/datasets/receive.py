@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
 from fastapi.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
@@ -15,51 +14,32 @@ from ccmtl_core.tables.decompression import CompressedDataError, GzipDecoder, Zs
 
 BATCH_BYTES = 1 << 20
 
+Decoder = GzipDecoder | ZstdDecoder
 
-class Decoder(Protocol):
-    """Turns the bytes of one body into what they encode."""
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield what ``data`` adds."""
-
-    def finish(self) -> None:
-        """Raise `CompressedDataError` unless the encoded stream is whole."""
-
-
-class IdentityDecoder:
-    """Bytes as they are."""
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield ``data``."""
-        yield data
-
-    def finish(self) -> None:
-        """Accept: plain bytes do not tell whether they are whole."""
-
-
-DECODERS: dict[str, Callable[[], Decoder]] = {
-    "identity": IdentityDecoder,
+DECODERS: dict[str, type[Decoder] | None] = {
+    "identity": None,
     "gzip": GzipDecoder,
     "x-gzip": GzipDecoder,
     "zstd": ZstdDecoder,
 }
 
 
-def decoder_for(content_encoding: str | None) -> Decoder:
-    """Return the decoder for a ``Content-Encoding`` header, absent or not."""
+def decoder_for(content_encoding: str | None) -> Decoder | None:
+    """Return the decoder for a ``Content-Encoding`` header; None where there is nothing to decode."""
     name = (content_encoding or "identity").strip().lower()
     if name not in DECODERS:
         raise UnsupportedMediaType(
             "unsupported_content_encoding",
             f"The body is encoded as {name[:100]!r}; send it plain, or as gzip or zstd.",
         )
-    return DECODERS[name]()
+    decoder = DECODERS[name]
+    return None if decoder is None else decoder()
 
 
 class BodyFile:
     """The file at ``path``, growing by what ``decoder`` makes of the body, up to ``max_bytes``."""
 
-    def __init__(self, path: Path, decoder: Decoder, max_bytes: int) -> None:
+    def __init__(self, path: Path, decoder: Decoder | None, max_bytes: int) -> None:
         self._file = path.open("wb")
         self._decoder = decoder
         self._max_bytes = max_bytes
@@ -71,7 +51,7 @@ class BodyFile:
         self._n_received += len(data)
         self._check(self._n_received)
         with _refusing_undecodable():
-            for piece in self._decoder.feed(data):
+            for piece in [data] if self._decoder is None else self._decoder.feed(data):
                 self._n_decoded += len(piece)
                 self._check(self._n_decoded)
                 self._file.write(piece)
@@ -80,7 +60,7 @@ class BodyFile:
         """Check that everything arrived: ``declared`` bytes, and the end of the encoded stream."""
         if declared is not None and declared != self._n_received:
             raise _cut_off(f"{self._n_received} of {declared} bytes arrived")
-        if self._n_received:
+        if self._n_received and self._decoder is not None:
             with _refusing_undecodable():
                 self._decoder.finish()
 
@@ -94,16 +74,16 @@ class BodyFile:
 
 
 async def receive(
-    body: AsyncIterator[bytes], content_length: str | None, path: Path, decoder: Decoder, max_bytes: int
+    body: AsyncIterator[bytes],
+    content_length: str | None,
+    path: Path,
+    decoder: Decoder | None,
+    max_bytes: int,
 ) -> None:
     """Write the decoded ``body`` to ``path``.
 
-    Raises
-    ------
-    BadRequest
-        If the body ends early or is not encoded as it says.
-    PayloadTooLarge
-        As soon as more than ``max_bytes`` were announced, came in or came out.
+    Raise BadRequest if the body ends early or is not encoded as it says, PayloadTooLarge as soon as more than
+    ``max_bytes`` were announced, came in or came out.
     """
     declared = _declared_bytes(content_length)
     if declared is not None and declared > max_bytes:

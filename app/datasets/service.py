@@ -33,13 +33,7 @@ MAX_LISTED = 5
 
 
 def create(session: Session, form: SeriesForm | RegressionForm) -> DatasetDetail:
-    """Create a dataset without versions.
-
-    Raises
-    ------
-    Conflict
-        If the name is taken.
-    """
+    """Create a dataset without versions; raise Conflict if the name is taken."""
     dataset = Dataset(
         name=form.name, kind=form.kind, definition=form.model_dump(mode="json", exclude={"name"})
     )
@@ -88,12 +82,7 @@ def read_version(session: Session, name: str, number: int) -> VersionDetail:
 def remove(database: Database, storage: Storage, name: str) -> None:
     """Delete a dataset, its versions, its finished jobs without a model, and the files that only it used.
 
-    Raises
-    ------
-    NotFound
-        If there is none of this name.
-    Conflict
-        If an unfinished job or a model version uses it.
+    Raise Conflict if an unfinished job or a model version uses it.
     """
     with database.write() as session:
         dataset = repository.lock_dataset(session, name)

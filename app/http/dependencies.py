@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Protocol
+from typing import Annotated, Any, Protocol
 
 from fastapi import Depends, Request
 
@@ -19,32 +19,21 @@ class ModelsInMemory(Protocol):
         """Drop this version, or all versions of the model."""
 
 
-def _settings(request: Request) -> Settings:
-    settings: Settings = request.app.state.settings
-    return settings
+def _from_state(name: str) -> Any:
+    """Return the dependency on what the application keeps in its state under ``name``."""
+
+    async def kept(request: Request) -> Any:
+        return getattr(request.app.state, name)
+
+    return Depends(kept)
 
 
-def _database(request: Request) -> Database:
-    database: Database = request.app.state.database
-    return database
+SettingsDep = Annotated[Settings, _from_state("settings")]
+DatabaseDep = Annotated[Database, _from_state("database")]
+StorageDep = Annotated[Storage, _from_state("storage")]
+ModelsDep = Annotated[ModelsInMemory, _from_state("models")]
 
 
-def _storage(request: Request) -> Storage:
-    storage: Storage = request.app.state.storage
-    return storage
-
-
-def _models(request: Request) -> ModelsInMemory:
-    models: ModelsInMemory = request.app.state.models
-    return models
-
-
-async def read_form(request: Request) -> bytes:
+async def read_form(request: Request, settings: SettingsDep) -> bytes:
     """Return the body of a request that brings no data, unread: parsing it is work for a thread."""
-    return await read_json_body(request, min(MAX_FORM_BYTES, _settings(request).max_request_bytes))
-
-
-SettingsDep = Annotated[Settings, Depends(_settings)]
-DatabaseDep = Annotated[Database, Depends(_database)]
-StorageDep = Annotated[Storage, Depends(_storage)]
-ModelsDep = Annotated[ModelsInMemory, Depends(_models)]
+    return await read_json_body(request, min(MAX_FORM_BYTES, settings.max_request_bytes))

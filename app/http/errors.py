@@ -210,16 +210,15 @@ def _is_full(error: SQLAlchemyError) -> bool:
     return name == "SQLITE_FULL" or state == "53100"
 
 
-_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
-
-
 def _methods_of(request: Request) -> list[str]:
     """Return the methods that the request's path has, by all routes."""
-    scopes = ((method, {**request.scope, "method": method}) for method in _METHODS)
     return [
         method
-        for method, scope in scopes
-        if any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
+        for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+        if any(
+            route.matches({**request.scope, "method": method})[0] is Match.FULL
+            for route in request.app.routes
+        )
     ]
 
 
@@ -233,23 +232,18 @@ def install_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def _validation_error(request: Request, error: RequestValidationError) -> Response:
         faults = faults_of(error.errors())
-        return _respond(
-            InvalidContent(
-                "invalid_request",
-                f"The request has {counted(len(faults), 'fault')}; see `errors`.",
-                errors=faults,
-            ).problem
-        )
+        detail = f"The request has {counted(len(faults), 'fault')}; see `errors`."
+        return _respond(InvalidContent("invalid_request", detail, errors=faults).problem)
 
     @app.exception_handler(HTTPException)
     async def _http_error(request: Request, error: HTTPException) -> Response:
         code = {404: "route_not_found", 405: "method_not_allowed"}.get(error.status_code, "http_error")
         title = detail = str(error.detail)
+        headers = dict(error.headers or {})
         if code == "route_not_found":
             root = request.scope.get("root_path", "").rstrip("/")
             detail = f"There is nothing under this path; {root}/docs describes what there is."
-        headers = dict(error.headers or {})
-        if code == "method_not_allowed":
+        elif code == "method_not_allowed":
             methods = _methods_of(request)
             headers["Allow"] = ", ".join(methods)
             detail = f"There is no {request.method} here, only {' and '.join(methods)}."
@@ -263,11 +257,8 @@ def install_error_handlers(app: FastAPI) -> None:
         logger.error("the database failed in %s %s: %s", request.method, request.url.path, error)
         if _is_full(error):
             return _respond(_storage_full().problem)
-        return _respond(
-            ServiceUnavailable(
-                "database_unavailable", "The database does not answer, or cannot be used; try again."
-            ).problem
-        )
+        detail = "The database does not answer, or cannot be used; try again."
+        return _respond(ServiceUnavailable("database_unavailable", detail).problem)
 
     @app.exception_handler(OSError)
     async def _storage_failed(request: Request, error: OSError) -> Response:
@@ -276,16 +267,11 @@ def install_error_handlers(app: FastAPI) -> None:
         logger.error("the data folder failed in %s %s: %s", request.method, request.url.path, error)
         if error.errno in _FULL:
             return _respond(_storage_full().problem)
-        return _respond(
-            ServiceUnavailable(
-                "storage_unavailable",
-                "The service cannot use its data folder; the operator's log says why. Nothing was stored.",
-            ).problem
-        )
+        detail = "The service cannot use its data folder; the operator's log says why. Nothing was stored."
+        return _respond(ServiceUnavailable("storage_unavailable", detail).problem)
 
     @app.exception_handler(Exception)
     async def _unexpected(request: Request, error: Exception) -> Response:
         logger.error("unhandled error in %s %s", request.method, request.url.path, exc_info=error)
-        return _respond(
-            AppError("internal_error", "The service failed; the operator's log has the details.").problem
-        )
+        detail = "The service failed; the operator's log has the details."
+        return _respond(AppError("internal_error", detail).problem)

@@ -76,7 +76,7 @@ def close_abandoned(session: Session, max_attempts: int) -> list[TrainingJob]:
     """
     cancelled = _update(session, and_(_abandoned(), TrainingJob.cancel_requested), **_cancelled())
     last = and_(_abandoned(), _is_last_run(max_attempts))
-    return [*cancelled, *_update(session, last, **_failed(_lost(max_attempts, _FELL_SILENT)))]
+    return [*cancelled, *_update(session, last, **_final(JobState.FAILED, _lost(max_attempts, _FELL_SILENT)))]
 
 
 def load(session: Session, job_id: str, attempt: int) -> ClaimedJob:
@@ -111,7 +111,7 @@ def finish(session: Session, job_id: str, attempt: int, model_version_id: str) -
 
 def fail(session: Session, job_id: str, attempt: int, code: str, detail: str) -> None:
     """Mark the job failed, with a stable ``code`` and a sentence for the user."""
-    _write(session, job_id, attempt, **_failed({"code": code, "detail": detail}))
+    _write(session, job_id, attempt, **_final(JobState.FAILED, {"code": code, "detail": detail}))
 
 
 def mark_cancelled(session: Session, job_id: str, attempt: int) -> None:
@@ -127,7 +127,7 @@ def give_back(session: Session, job_id: str, attempt: int) -> None:
 def lose_run(session: Session, job_id: str, attempt: int, reason: str, max_attempts: int) -> JobState:
     """Count a run that died for ``reason``; queue the job again or, after its last allowed run, fail it."""
     last = and_(_owned(job_id, attempt), _is_last_run(max_attempts))
-    if _update(session, last, **_failed(_lost(max_attempts, reason))):
+    if _update(session, last, **_final(JobState.FAILED, _lost(max_attempts, reason))):
         return JobState.FAILED
     job = _write(session, job_id, attempt, **_queued_again(), times_lost=TrainingJob.times_lost + 1)
     return JobState(job.state)
@@ -165,10 +165,6 @@ def _is_last_run(max_attempts: int) -> ColumnElement[bool]:
 
 def _final(state: JobState, error: dict[str, Any] | None = None) -> dict[str, Any]:
     return {"state": state, "error": error, "lease_expires_at": None, "finished_at": utc_now()}
-
-
-def _failed(error: dict[str, Any]) -> dict[str, Any]:
-    return _final(JobState.FAILED, error)
 
 
 def _cancelled() -> dict[str, Any]:

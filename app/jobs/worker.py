@@ -94,25 +94,24 @@ class Worker:
                 self._end_run(job, child, queue.give_back)
                 return
             try:
-                if self._is_cancelled(job):
+                with self._database.read() as session:
+                    is_cancelled = queue.is_cancel_requested(session, job.id, job.attempt)
+                if is_cancelled:
                     self._end_run(job, child, queue.mark_cancelled)
                     return
                 # A suspended child makes no progress: let its lease run out, as for a dead one.
                 if time.monotonic() >= heartbeat_due and not is_stopped(child):
                     heartbeat_due = time.monotonic() + heartbeat_seconds
-                    self._renew_lease(job)
+                    with self._database.write() as session:
+                        queue.heartbeat(session, job.id, job.attempt, self._settings.job_lease_seconds)
             except DBAPIError as error:
                 self._warn(error)
             self._signals.wait(min(self._settings.job_poll_seconds, heartbeat_seconds))
-        self._lose_run(job, child.returncode)
-
-    def _is_cancelled(self, job: ClaimedJob) -> bool:
-        with self._database.read() as session:
-            return queue.is_cancel_requested(session, job.id, job.attempt)
-
-    def _renew_lease(self, job: ClaimedJob) -> None:
+        # The run is lost, unless the child recorded an outcome: then this raises StaleAttempt.
+        reason = _describe_exit(child.returncode)
         with self._database.write() as session:
-            queue.heartbeat(session, job.id, job.attempt, self._settings.job_lease_seconds)
+            queue.lose_run(session, job.id, job.attempt, reason, self._settings.job_max_attempts)
+        logger.warning("job %s attempt %d was lost: %s", job.id, job.attempt, reason)
 
     def _end_run(
         self, job: ClaimedJob, child: subprocess.Popen[bytes], record: Callable[[Session, str, int], None]
@@ -120,13 +119,6 @@ class Worker:
         kill(child)
         with self._database.write() as session:
             record(session, job.id, job.attempt)
-
-    def _lose_run(self, job: ClaimedJob, code: int) -> None:
-        """Count the run of a child that is gone as lost, unless it recorded an outcome."""
-        reason = _describe_exit(code)
-        with self._database.write() as session:
-            queue.lose_run(session, job.id, job.attempt, reason, self._settings.job_max_attempts)
-        logger.warning("job %s attempt %d was lost: %s", job.id, job.attempt, reason)
 
     def _log_outcome(self, job: ClaimedJob) -> None:
         with self._database.read() as session:

@@ -80,19 +80,13 @@ class Storage:
         return path
 
     def sweep(self, referenced: Callable[[], Collection[str]]) -> int:
-        """Remove files that belong to no running upload and to no row.
+        """Remove files that belong to no running upload and to no row; return how many.
 
-        Parameters
-        ----------
-        referenced : callable
-            Returns the digests that rows name; called while no segment can be published.
-
-        Returns
-        -------
-        int
-            Files removed.
+        ``referenced`` returns the digests that rows name; it is called while no segment can be published.
         """
-        return self._sweep_incoming() + self.discard(self._stored_digests(), referenced)
+        return self._sweep_incoming() + self.discard(
+            {path.stem for path in self._segments.glob("*/*.parquet")}, referenced
+        )
 
     def discard(self, digests: Iterable[str], referenced: Callable[[], Collection[str]]) -> int:
         """Remove those of ``digests`` that ``referenced()`` does not return; return how many were removed."""
@@ -101,9 +95,6 @@ class Storage:
             for digest in garbage:
                 self.segment_path(digest).unlink(missing_ok=True)
         return len(garbage)
-
-    def _stored_digests(self) -> set[str]:
-        return {path.stem for path in self._segments.glob("*/*.parquet")}
 
     def _create_locked(self) -> tuple[Path, int]:
         while True:

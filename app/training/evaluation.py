@@ -29,12 +29,7 @@ def evaluate(
 
     The rivals are fitted plain and with ``choices``; there are shrunk ones only with the ``shrinkages`` of a
     selection. The answer has ``rmse_mean_of_tasks`` and ``rmse_over_rows`` by method, and the counts behind
-    them.
-
-    Raises
-    ------
-    ValueError
-        If no row is held out.
+    them. Raise ValueError if no row is held out.
     """
     scored = held_out.n_samples > 0
     if not scored.any():

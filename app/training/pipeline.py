@@ -37,14 +37,8 @@ from ccmtl_core.kernels.compiled import compilation_told
 def run(database: Database, storage: Storage, job: ClaimedJob, on_progress: Send) -> None:
     """Train and publish; ``on_progress`` gets a record now and then, and ends the run by raising.
 
-    Raises
-    ------
-    StaleAttempt
-        If the attempt lost the job or the job was cancelled; nothing is published then.
-    AppError
-        If the stored data cannot be read.
-    CCMTLError
-        If the data or the solver is at fault.
+    Nothing is published if this raises: StaleAttempt when the attempt lost the job or it was cancelled,
+    AppError when the stored data cannot be read, CCMTLError when the data or the solver is at fault.
     """
     request = TrainingJobRequest.model_validate(job.request)
     log = ProgressLog(on_progress)

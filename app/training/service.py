@@ -33,16 +33,8 @@ from ccmtl_core.base.display import counted
 def submit(database: Database, document: dict[str, Any], idempotency_key: str | None) -> TrainingJobDetail:
     """Queue a job, or return the one that the same request with the same key has queued before.
 
-    Data without a coverage, uploaded before there was any, is judged by the worker.
-
-    Raises
-    ------
-    NotFound
-        If the dataset or its version does not exist; other faults of the request are listed with it.
-    InvalidContent
-        If the request cannot work, with every reason.
-    Conflict
-        If the key belongs to another request, or to a job whose model was deleted.
+    A request that cannot work is refused with every reason, an unknown dataset with the other faults of the
+    request. Data uploaded before there were coverages is judged by the worker.
     """
     request, unsound, faults, n_unlisted = _read(document)
     faults += faults_of_one_strength(request, unsound)
@@ -93,13 +85,7 @@ def _row(session: Session, job_id: str) -> JobRow:
 def list_jobs(
     session: Session, limit: int, cursor: str | None, state: JobState | None, model: str | None
 ) -> TrainingJobPage:
-    """Return one page of jobs, newest first.
-
-    Raises
-    ------
-    InvalidContent
-        If ``cursor`` is no job, or the job was deleted with its dataset.
-    """
+    """Return one page of jobs, newest first; refuse a cursor that is no job (any more)."""
     if cursor is not None and repository.find_job(session, cursor) is None:
         message = "must be `next_cursor` of the page before; if its job was deleted since, begin anew"
         fault = Fault(message=message, location="query.cursor", value=cursor)
@@ -109,13 +95,7 @@ def list_jobs(
 
 
 def cancel(session: Session, job_id: str) -> TrainingJobDetail:
-    """Cancel a waiting job at once; ask the worker of a running one to stop.
-
-    Raises
-    ------
-    Conflict
-        If the job has ended.
-    """
+    """Cancel a waiting job at once; ask the worker of a running one to stop; refuse if the job has ended."""
     state = read_job(session, job_id).state
     if state in FINAL_STATES:
         raise Conflict(

@@ -36,13 +36,7 @@ class TrainingData:
 
 
 def prepare(data: LoadedPanel | TaskDataset, request: TrainingJobRequest) -> TrainingData:
-    """Make rows of series, and decide which rows are held out.
-
-    Raises
-    ------
-    ParameterError
-        If the rows span too few periods to hold any out.
-    """
+    """Make rows of series, and decide which are held out; raise ParameterError for too few periods."""
     if isinstance(data, LoadedPanel):
         return _of_series(data, request)
     fold = None if request.holdout is None else split_within_tasks(data.offsets, request.holdout)
@@ -89,12 +83,8 @@ def statistics(
 ) -> tuple[list[SufficientStatistics], SufficientStatistics | None]:
     """Return statistics of the rows for training, by fold where a strength is chosen, and of those held out.
 
-    Only rows for training are put into folds, so that the held-out rows take no part in the choice.
-
-    Raises
-    ------
-    DataError
-        If the rows have too few periods for the folds.
+    Only rows for training are put into folds, so that the held-out rows take no part in the choice. Raise
+    DataError if they have too few periods for the folds.
     """
     if not request.chooses_strength:
         if data.fold is None:

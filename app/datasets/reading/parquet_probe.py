@@ -25,28 +25,9 @@ _KILLED = -9
 def survives_decoding(path: Path, columns: Iterable[str], max_bytes: int) -> bool:
     """Whether decoding the columns of the file at ``path`` leaves the process alive.
 
-    An error that the reader reports as such counts as survived: reading in earnest will meet it again.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    columns : iterable of str
-        What to decode.
-    max_bytes : int
-        Limit of an upload; decoding may take twice as much, and ``SPARE_BYTES``.
-
-    Returns
-    -------
-    bool
-        False where the process aborted.
-
-    Raises
-    ------
-    PayloadTooLarge
-        If decoding takes more memory.
-    TableError
-        If it takes longer than ``MAX_SECONDS``.
+    An error that the reader reports as such counts as survived: reading in earnest will meet it again. Raise
+    PayloadTooLarge if decoding takes more memory than twice ``max_bytes``, the limit of an upload, and
+    ``SPARE_BYTES``; TableError if it takes longer than ``MAX_SECONDS``.
     """
     limit = 2 * max_bytes + SPARE_BYTES
     command = [sys.executable, "-m", "app.datasets.reading.parquet_child", str(limit), str(path), *columns]

@@ -34,13 +34,7 @@ _DECLARE = {
 
 
 def refuse_undeclared(path: Path, file_type: FileType, faults: FaultList) -> None:
-    """Refuse a file that is of another type than it was declared to be.
-
-    Raises
-    ------
-    TableError
-        With the type that it has, where it is known, and how to declare it.
-    """
+    """Refuse a file of another type than it was declared to be, and say how to declare what it is."""
     declared = Format[file_type.name]
     if (found := format_of(path, faults)) is not declared:
         words = (WORDS | _DECLARE).get(found)

@@ -31,18 +31,10 @@ _N_COLUMNS = {CoveragePart.SIZES: 2, CoveragePart.RUNS: 3}
 
 @dataclass(frozen=True, eq=False)
 class Coverage:
-    """How many rows a version has for whom, and of series in which periods, once they are filled.
+    """How many rows a version has for whom, and of series in which periods, once they are filled."""
 
-    Parameters
-    ----------
-    sizes : (k, 2) int64
-        A number of values of a series, or of rows of a task, and how many series or tasks have it.
-    runs : (m, 3) int64, optional
-        Of series: the first period and the length of a run of consecutive periods, and how many there are.
-    """
-
-    sizes: NDArray[np.int64]
-    runs: NDArray[np.int64] | None = None
+    sizes: NDArray[np.int64]  # (k, 2): a number of values of a series or task, and how many have it
+    runs: NDArray[np.int64] | None = None  # (m, 3), of series: first period, length, how many such runs
 
     def rows_with(self, lags: int) -> tuple[int, int]:
         """Return how many rows series give with so many lags, and how many they would give without gaps.

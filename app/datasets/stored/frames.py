@@ -34,14 +34,8 @@ def definition_of(dataset: Dataset) -> Definition:
 def load(database: Database, storage: Storage, version_id: str) -> LoadedPanel | TaskDataset:
     """Load a version: a panel of series, or rows of a regression, tasks in the order of their ids as text.
 
-    Raises
-    ------
-    NotFound
-        If the dataset was deleted, be it while its files were read.
-    AppError
-        If a file of the version is missing or was changed.
-    DataError
-        If the panel cannot be filled within the core's limit.
+    Raise NotFound if the dataset was deleted, be it while its files were read; AppError if a file is missing
+    or was changed; DataError if the panel cannot be filled within the core's limit.
     """
     with database.read() as session:
         version = repository.whole_version(session, version_id)

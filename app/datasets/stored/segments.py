@@ -15,13 +15,7 @@ from ccmtl_core.base.system_errors import naming_system_errors
 
 
 def read_segments(storage: Storage, digests: Sequence[str]) -> pl.DataFrame:
-    """Return the rows of all segments, in their order, after checking their bytes.
-
-    Raises
-    ------
-    SegmentDamaged
-        If a file is missing or was changed.
-    """
+    """Return the rows of all segments in their order; SegmentDamaged if a file is missing or changed."""
     with naming_system_errors():
         return pl.concat(
             pl.read_parquet(storage.verified_segment(digest), glob=False, hive_partitioning=False)

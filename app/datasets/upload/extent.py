@@ -60,13 +60,7 @@ def summary_of_rows(segments: Iterator[pl.DataFrame]) -> Summary:
 
 
 def regression_extent(cells: Cells, base: Base | None, faults: FaultList) -> Extent:
-    """Sort the rows by task.
-
-    Raises
-    ------
-    TableError
-        If ``faults`` has any.
-    """
+    """Sort the rows by task; raise TableError if ``faults`` has any."""
     if faults:
         raise faults.refusal()
     features = [name for name in cells.frame.columns if name not in (ROW, "unique_id", "y")]
@@ -82,10 +76,7 @@ def regression_extent(cells: Cells, base: Base | None, faults: FaultList) -> Ext
 def series_extent(cells: Cells, definition: SeriesDefinition, base: Base | None, faults: FaultList) -> Extent:
     """Bring the rows to one value per series and period, and put them beside those of ``base``.
 
-    Raises
-    ------
-    TableError
-        If ``faults`` has any, or gets any here.
+    Raise TableError if ``faults`` has any, or gets any here.
     """
     upload = by_period(cells.frame, definition.frequency, definition.aggregation)
     _check_repetitions(upload, cells.frame, faults)

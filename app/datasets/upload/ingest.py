@@ -33,14 +33,7 @@ def ingest(
     """Validate the decoded upload at ``path``, and return what it amounts to and its report.
 
     ``max_bytes`` limits the memory of a table whose file does not show its size; ``base`` is the version that
-    the upload is appended to, if any.
-
-    Raises
-    ------
-    InvalidContent
-        With every fault of the file.
-    PayloadTooLarge
-        If the table is over ``max_bytes``.
+    the upload is appended to, if any. Raise InvalidContent with every fault of the file.
     """
     faults = FaultList()
     roles = roles_of(definition)

@@ -55,15 +55,8 @@ def add_version(
 ) -> UploadOutcome:
     """Validate an upload and, unless it is a dry run, make it the newest version of the dataset.
 
-    Raises
-    ------
-    InvalidContent
-        With every fault of the file.
-    Conflict
-        If the same data was appended before, or may have been in part and ``upload`` does not accept that;
-        or if the dataset changed meanwhile.
-    NotFound
-        If there is no such dataset, or no longer.
+    Raise InvalidContent with every fault of the file, and Conflict if its rows may be there already or the
+    dataset changed meanwhile.
     """
     target = _target(database, name, upload.mode)
     base = _base(database, storage, target)
