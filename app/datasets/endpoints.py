@@ -11,11 +11,11 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import ValidationError
 
 from app.datasets import repository, service
-from app.datasets.reading.upload_file import FileType
 from app.datasets.receive import decoder_for, receive
 from app.datasets.schemas import (
     DatasetDetail,
     DatasetPage,
+    FileType,
     OverlapPolicy,
     RegressionForm,
     SeriesForm,

@@ -26,6 +26,13 @@ DatasetName = Annotated[
 ColumnName = Annotated[str, Field(min_length=1, max_length=255, pattern=NO_NUL)]
 
 
+class FileType(StrEnum):
+    """Media types of uploads."""
+
+    CSV = "text/csv"
+    PARQUET = "application/vnd.apache.parquet"
+
+
 class UploadMode(StrEnum):
     """What a new version is made of."""
 

@@ -18,20 +18,8 @@ from pydantic import BaseModel
 
 from app.http.errors import MAX_ERRORS, AppError, Conflict, Fault, InvalidContent, NotFound
 from app.http.request_body import EXPLAINED_BYTES, explain, first_fault, parse_json_object
+from app.predictions import wire
 from app.predictions.schemas import MAX_FORECASTS, MAX_HORIZON, ForecastBatch, PredictColumns, PredictRows
-from app.predictions.wire import (
-    FeatureRow,
-    Forecast,
-    Forecasts,
-    ModelRef,
-    Prediction,
-    PredictionColumns,
-    Predictions,
-    RowStatus,
-    decode_forecast,
-    decode_predict,
-    encode,
-)
 from app.registry.service import StoredModel
 from ccmtl_core.base.display import counted
 from ccmtl_core.forecasting import Frequency, recursive_forecast
@@ -53,7 +41,7 @@ class Refused(Exception):
 def predict(model: StoredModel, body: bytes) -> bytes:
     """Answer a predict request in the form, rows or columns, that it came in; raise Refused or AppError."""
     try:
-        request = decode_predict(body)
+        request = wire.decode_predict(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refused(partial(_explain_predict, body, error)) from None
     match (request.rows, request.unique_id, request.features):
@@ -61,20 +49,22 @@ def predict(model: StoredModel, body: bytes) -> bytes:
             _refuse_repeated_keys(body, 1 + sum(2 + len(row.features) for row in rows))
             unique_ids = [row.unique_id for row in rows]
             yhat, status = _predict(model, unique_ids, _features_of_rows(rows, model.feature_names))
-            predictions = list(map(Prediction, unique_ids, yhat, status))
-            return encode(Predictions(ModelRef(model.name, model.version), predictions))
+            predictions = list(map(wire.Prediction, unique_ids, yhat, status))
+            return wire.encode(wire.Predictions(wire.ModelRef(model.name, model.version), predictions))
         case (msgspec.UNSET, [_, *_] as unique_ids, dict() as features):
             _refuse_repeated_keys(body, 2 + len(features))
             X = _features_of_columns(features, len(unique_ids), model.feature_names)
             yhat, status = _predict(model, unique_ids, X)
-            return encode(PredictionColumns(ModelRef(model.name, model.version), unique_ids, yhat, status))
+            return wire.encode(
+                wire.PredictionColumns(wire.ModelRef(model.name, model.version), unique_ids, yhat, status)
+            )
     raise Refused(partial(_explain_predict, body, "give `rows`, or `unique_id` and `features`, not empty"))
 
 
 def forecast(model: StoredModel, body: bytes) -> bytes:
     """Answer a batch of forecasts, or raise Refused or AppError."""
     try:
-        request = decode_forecast(body)
+        request = wire.decode_forecast(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refused(partial(_explain, body, ForecastBatch, error)) from None
     h = 1 if request.h is msgspec.UNSET else request.h
@@ -111,15 +101,15 @@ def forecast_products(model: StoredModel, unique_ids: Sequence[str], h: int) -> 
     yhat = recursive_forecast(model.weights[chosen], lags[answered], h, model.intercept[chosen])
     ds = _periods_after(model.history.last_period[chosen], model.frequency, h)
     answers = zip(ds, yhat.tolist(), strict=True)
-    forecasts: list[Forecast] = []
+    forecasts: list[wire.Forecast] = []
     for unique_id, row, short in zip(unique_ids, rows.tolist(), too_short.tolist(), strict=True):
         if row < 0:
-            forecasts.append(Forecast(unique_id, None, None, RowStatus.UNKNOWN_UNIQUE_ID))
+            forecasts.append(wire.Forecast(unique_id, None, None, wire.RowStatus.UNKNOWN_UNIQUE_ID))
         elif short:
-            forecasts.append(Forecast(unique_id, None, None, RowStatus.HISTORY_TOO_SHORT))
+            forecasts.append(wire.Forecast(unique_id, None, None, wire.RowStatus.HISTORY_TOO_SHORT))
         else:
             forecasts += _periods(unique_id, *next(answers))
-    return encode(Forecasts(ModelRef(model.name, model.version), forecasts))
+    return wire.encode(wire.Forecasts(wire.ModelRef(model.name, model.version), forecasts))
 
 
 def _explain_predict(body: bytes, reason: Exception | str) -> AppError:
@@ -142,19 +132,20 @@ def _explain(body: bytes, form: type[BaseModel], reason: Exception | str) -> App
 
 def _predict(
     model: StoredModel, unique_ids: Sequence[str], X: Matrix
-) -> tuple[list[float | None], list[RowStatus]]:
+) -> tuple[list[float | None], list[wire.RowStatus]]:
     rows = _rows_of(model, unique_ids)
     unknown = rows < 0
     yhat = predict_rows(model.weights, np.where(unknown, 0, rows), X, model.intercept)
     finite = np.isfinite(yhat)
     if not unknown.any() and finite.all():
-        return yhat.tolist(), [RowStatus.OK] * len(rows)
+        return yhat.tolist(), [wire.RowStatus.OK] * len(rows)
     status = [
-        RowStatus.UNKNOWN_UNIQUE_ID if lost else RowStatus.OK if good else RowStatus.NOT_FINITE
+        wire.RowStatus.UNKNOWN_UNIQUE_ID if lost else wire.RowStatus.OK if good else wire.RowStatus.NOT_FINITE
         for lost, good in zip(unknown.tolist(), finite.tolist(), strict=True)
     ]
     answers = [
-        value if state is RowStatus.OK else None for value, state in zip(yhat.tolist(), status, strict=True)
+        value if state is wire.RowStatus.OK else None
+        for value, state in zip(yhat.tolist(), status, strict=True)
     ]
     return answers, status
 
@@ -188,7 +179,7 @@ def _unknown_product(model: StoredModel, unique_id: str) -> NotFound:
     )
 
 
-def _features_of_rows(rows: Sequence[FeatureRow], names: Sequence[str]) -> Matrix:
+def _features_of_rows(rows: Sequence[wire.FeatureRow], names: Sequence[str]) -> Matrix:
     n_features = len(names)
     try:
         table = [[row.features[name] for name in names] for row in rows if len(row.features) == n_features]
@@ -244,12 +235,12 @@ def _periods_after(last_period: NDArray[np.int64], frequency: Frequency, h: int)
     return written
 
 
-def _periods(unique_id: str, ds: Sequence[str], yhat: Sequence[float]) -> Iterator[Forecast]:
+def _periods(unique_id: str, ds: Sequence[str], yhat: Sequence[float]) -> Iterator[wire.Forecast]:
     for period, value in zip(ds, yhat, strict=True):
         if math.isfinite(value):
-            yield Forecast(unique_id, period, value)
+            yield wire.Forecast(unique_id, period, value)
         else:
-            yield Forecast(unique_id, period, None, RowStatus.NOT_FINITE)
+            yield wire.Forecast(unique_id, period, None, wire.RowStatus.NOT_FINITE)
 
 
 def _history_too_short(model: StoredModel, unique_id: str) -> Conflict:

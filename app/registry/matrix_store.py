@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,49 +29,43 @@ def save_matrix(
     """Store ``matrix`` (T, C) without changing a bit of it."""
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise ValueError(f"matrix {name!s} has shape {matrix.shape}; rows and columns are needed")
-    session.execute(insert(MatrixChunk), list(_chunks(model_version_id, name, matrix)))
-
-
-def _chunks(version_id: str, name: MatrixName, matrix: NDArray[np.float64]) -> Iterator[dict[str, Any]]:
+    chunks = []
     for first_row in range(0, len(matrix), ROWS_PER_CHUNK):
         block = np.ascontiguousarray(matrix[first_row : first_row + ROWS_PER_CHUNK], dtype=STORED_DTYPE)
         data = block.tobytes()
-        yield {
-            "model_version_id": version_id,
-            "matrix": name,
-            "first_row": first_row,
-            "n_rows": block.shape[0],
-            "n_columns": block.shape[1],
-            "data": data,
-            "sha256": hashlib.sha256(data).hexdigest(),
-        }
+        chunks.append(
+            {
+                "model_version_id": model_version_id,
+                "matrix": name,
+                "first_row": first_row,
+                "n_rows": block.shape[0],
+                "n_columns": block.shape[1],
+                "data": data,
+                "sha256": hashlib.sha256(data).hexdigest(),
+            }
+        )
+    session.execute(insert(MatrixChunk), chunks)
 
 
 def load_matrix(
     session: Session, model_version_id: str, name: MatrixName, n_rows: int, n_columns: int
 ) -> NDArray[np.float64]:
     """Return the stored matrix (n_rows, n_columns), read-only, after checking shapes and digests."""
-    chunks = session.execute(
-        select(
-            MatrixChunk.first_row,
-            MatrixChunk.n_rows,
-            MatrixChunk.n_columns,
-            MatrixChunk.data,
-            MatrixChunk.sha256,
-        )
+    chunks = session.scalars(
+        select(MatrixChunk)
         .where(MatrixChunk.model_version_id == model_version_id, MatrixChunk.matrix == name)
         .order_by(MatrixChunk.first_row)
     )
     parts: list[bytes] = []
     next_row = 0
-    for first_row, rows, columns, data, sha256 in chunks:
-        fits = (first_row, columns) == (next_row, n_columns)
-        if not fits or len(data) != rows * columns * STORED_DTYPE.itemsize:
-            raise _corrupt(model_version_id, name, f"the chunk at row {first_row} has the wrong shape")
-        if hashlib.sha256(data).hexdigest() != sha256:
-            raise _corrupt(model_version_id, name, f"the chunk at row {first_row} fails its checksum")
-        parts.append(data)
-        next_row += rows
+    for chunk in chunks:
+        fits = (chunk.first_row, chunk.n_columns) == (next_row, n_columns)
+        if not fits or len(chunk.data) != chunk.n_rows * n_columns * STORED_DTYPE.itemsize:
+            raise _corrupt(model_version_id, name, f"the chunk at row {chunk.first_row} has the wrong shape")
+        if hashlib.sha256(chunk.data).hexdigest() != chunk.sha256:
+            raise _corrupt(model_version_id, name, f"the chunk at row {chunk.first_row} fails its checksum")
+        parts.append(chunk.data)
+        next_row += chunk.n_rows
     if next_row != n_rows:
         raise _corrupt(model_version_id, name, f"{next_row} rows are stored instead of {n_rows}")
     stored = np.frombuffer(b"".join(parts), dtype=STORED_DTYPE).reshape(n_rows, n_columns)

@@ -5,7 +5,7 @@ Of the version that an upload is appended to only its summary is read, never its
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,11 +33,12 @@ _MERGE = "a dataset that is defined with an `aggregation`, `sum` or `mean`, take
 
 @dataclass(frozen=True)
 class Base:
-    """The version that an upload is appended to: its summary, the number of its segments, its times' zone."""
+    """The version that an upload is appended to."""
 
-    summary: Summary
-    n_segments: int
+    id: str
+    digests: Sequence[str]  # of its segments
     time_zone: str | None
+    summary: Summary
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def regression_extent(cells: Cells, base: Base | None, faults: FaultList) -> Ext
         raise faults.refusal()
     features = [name for name in cells.frame.columns if name not in (ROW, "unique_id", "y")]
     segment = cells.frame.select("unique_id", "y", *features).sort("unique_id", maintain_order=True)
-    tasks, samples, overlap = _rows_by_task(segment), sampled(segment, base.n_segments if base else 0), None
+    tasks, samples, overlap = _rows_by_task(segment), sampled(segment, len(base.digests) if base else 0), None
     summary = Summary(tasks, samples)
     if base is not None and base.summary.samples is not None:
         overlap = overlap_of_rows(cells.frame, base.summary.samples)

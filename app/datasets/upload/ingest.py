@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from app.datasets.reading.parquet_probe import survives_decoding
-from app.datasets.reading.upload_file import FileType, answering, refuse_undeclared, roles_of
 from app.datasets.receive import too_large
-from app.datasets.schemas import Definition, SeriesDefinition, UploadMode, UploadReport, Warned
+from app.datasets.schemas import Definition, FileType, SeriesDefinition, UploadMode, UploadReport, Warned
 from app.datasets.upload.extent import Base, Extent, regression_extent, series_extent
+from app.http.errors import Fault, InvalidContent
+from ccmtl_core.base.display import counted
 from ccmtl_core.forecasting import Frequency
 from ccmtl_core.tables.cell_hints import spreadsheet_ids, spreadsheet_warning
 from ccmtl_core.tables.cells import Cells, read_cells
-from ccmtl_core.tables.faults import FaultList
-from ccmtl_core.tables.header import Role
+from ccmtl_core.tables.faults import FaultList, TableError
+from ccmtl_core.tables.header import Kind, Role, sample_roles
 from ccmtl_core.tables.table import Table
-from ccmtl_core.tables.table_file import open_table
+from ccmtl_core.tables.table_file import WORDS, Format, format_of, open_table
 from ccmtl_core.tables.timestamps import time_format
 
+logger = logging.getLogger(__name__)
+
 BYTES_PER_CELL = 8
+
+_DECLARE = {
+    Format.PARQUET: f"a Parquet file: send it as `Content-Type: {FileType.PARQUET}`",
+    Format.ARROW: "an Arrow file: send it as CSV or Parquet",
+    Format.GZIP: "gzip: name it in `Content-Encoding: gzip`",
+    Format.ZSTD: "zstd: name it in `Content-Encoding: zstd`",
+}
 
 
 def ingest(
@@ -36,10 +48,10 @@ def ingest(
     the upload is appended to, if any. Raise InvalidContent with every fault of the file.
     """
     faults = FaultList()
-    roles = roles_of(definition)
+    roles = _roles_of(definition)
     wanted = [role.column for role in roles]
-    with answering():
-        refuse_undeclared(path, file_type, faults)
+    with _answering():
+        _refuse_undeclared(path, file_type, faults)
         with open_table(path, wanted, faults) as table:
             if file_type is FileType.PARQUET:
                 if table.n_rows * len(roles) * BYTES_PER_CELL > max_bytes:
@@ -83,3 +95,45 @@ def _report(
         warnings=warnings,
         version=extent.version,
     )
+
+
+def _refuse_undeclared(path: Path, file_type: FileType, faults: FaultList) -> None:
+    """Refuse a file of another type than it was declared to be, and say how to declare what it is."""
+    declared = Format[file_type.name]
+    if (found := format_of(path, faults)) is not declared:
+        words = (WORDS | _DECLARE).get(found)
+        names = {Format.CSV: "CSV", Format.PARQUET: "Parquet"}
+        message = f"the file is not {names[declared]}" + (f" but {words}" if words else "")
+        raise faults.refusal_for(f"not_{file_type.name.lower()}", message)
+
+
+def _roles_of(definition: Definition) -> list[Role]:
+    """Return the columns that a file for ``definition`` must have; features become ``x_0``, ``x_1``, …."""
+    if isinstance(definition, SeriesDefinition):
+        columns = definition.columns
+        return [
+            Role("unique_id", columns.unique_id, Kind.ID),
+            Role("y", columns.y, Kind.NUMBER),
+            Role("ds", columns.ds, Kind.TIME),
+        ]
+    return sample_roles(definition.columns.unique_id, definition.columns.y, definition.columns.features)
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    """Raise the library's refusal of a table as the service's."""
+    try:
+        yield
+    except TableError as error:
+        if error.__cause__ is not None:
+            logger.warning("an upload was refused: %s", error.__cause__)
+        kinds = ", ".join(f"{count} {code}" for code, count in error.counts.items())
+        raise InvalidContent(
+            "invalid_upload",
+            f"The file has {counted(error.n_faults, 'fault')} ({kinds}); see `errors`. Nothing was stored.",
+            errors=[
+                Fault(code=f.code, message=f.message, row=f.row, column=f.column, value=f.value)
+                for f in error.listed
+            ],
+            error_count=error.n_faults,
+        ) from None

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
 from app.datasets import repository
-from app.datasets.reading.upload_file import FileType
 from app.datasets.schemas import (
     Definition,
+    FileType,
     OverlapPolicy,
     SeriesDefinition,
     UploadMode,
@@ -21,7 +22,7 @@ from app.datasets.stored.coverage import Summary, drop_summary, find_summary, sa
 from app.datasets.stored.frames import definition_of
 from app.datasets.stored.period_values import by_period
 from app.datasets.stored.segments import discard, read_segments, unreadable, write_segment
-from app.datasets.upload.extent import Base, Extent, summary_of_rows
+from app.datasets.upload.extent import Base, summary_of_rows
 from app.datasets.upload.ingest import ingest
 from app.http.errors import Conflict
 from app.persistence.database import Database
@@ -44,10 +45,7 @@ class _Target(NamedTuple):
 
     dataset_id: str
     definition: Definition
-    base_id: str | None = None
-    base_digests: tuple[str, ...] = ()
-    base_time_zone: str | None = None
-    base_summary: Summary | None = None
+    base: Base | None
 
 
 def add_version(
@@ -58,13 +56,13 @@ def add_version(
     Raise InvalidContent with every fault of the file, and Conflict if its rows may be there already or the
     dataset changed meanwhile.
     """
-    target = _target(database, name, upload.mode)
-    base = _base(database, storage, target)
-    extent, report = ingest(upload.path, upload.file_type, target.definition, upload.mode, base, max_bytes)
+    target = _target(database, storage, name, upload.mode)
+    definition, base = target.definition, target.base
+    extent, report = ingest(upload.path, upload.file_type, definition, upload.mode, base, max_bytes)
     with storage.incoming() as path:
         write_segment(extent.segment, path)
         digest = file_sha256(path)
-        if digest in target.base_digests:
+        if base is not None and digest in base.digests:
             raise Conflict(
                 "already_appended",
                 f"The dataset {name!r} has these very rows already: they would count twice.",
@@ -73,7 +71,15 @@ def add_version(
             raise extent.overlap.refusal(name)
         version = None
         if not upload.dry_run:
-            version = _publish(database, storage, name, target, path, digest, extent, report)
+            try:
+                with storage.publishing():
+                    n_bytes = storage.commit(path, digest)
+                    added = Segment(sha256=digest, n_rows=extent.segment.height, n_bytes=n_bytes)
+                    with database.write() as session:
+                        version = _insert(session, name, target, added, extent.summary, report)
+            except BaseException:
+                discard(database, storage, digest)
+                raise
     return UploadOutcome(
         dataset=name,
         version=version and version.number,
@@ -83,61 +89,29 @@ def add_version(
     )
 
 
-def _target(database: Database, name: str, mode: UploadMode) -> _Target:
+def _target(database: Database, storage: Storage, name: str, mode: UploadMode) -> _Target:
     with database.read() as session:
         dataset = repository.find_dataset(session, name).dataset
         definition = definition_of(dataset)
         newest = repository.newest_version(session, dataset.id)
         if newest is None or mode is UploadMode.FULL:
-            return _Target(dataset.id, definition)
-        return _Target(
-            dataset.id,
-            definition,
-            newest.id,
-            tuple(segment.sha256 for segment in repository.segments_of(session, newest.id)),
-            newest.report["time_zone"],
-            find_summary(session, newest.id),
-        )
-
-
-def _base(database: Database, storage: Storage, target: _Target) -> Base | None:
-    if target.base_id is None:
-        return None
-    summary = target.base_summary
+            return _Target(dataset.id, definition, None)
+        digests = [segment.sha256 for segment in repository.segments_of(session, newest.id)]
+        summary = find_summary(session, newest.id)
     if summary is None:  # the version is from before summaries were stored
         try:
-            summary = _summary(storage, target)
+            summary = _summary(storage, definition, digests)
         except SegmentDamaged as error:
-            raise unreadable(database, target.base_id, error) from error
-    return Base(summary, len(target.base_digests), target.base_time_zone)
+            raise unreadable(database, newest.id, error) from error
+    base = Base(newest.id, digests, newest.report["time_zone"], summary)
+    return _Target(dataset.id, definition, base)
 
 
-def _summary(storage: Storage, target: _Target) -> Summary:
-    if isinstance(target.definition, SeriesDefinition):
-        rows = read_segments(storage, target.base_digests)
-        return Summary(by_period(rows, target.definition.frequency, target.definition.aggregation).runs())
-    return summary_of_rows(read_segments(storage, [digest]) for digest in target.base_digests)
-
-
-def _publish(
-    database: Database,
-    storage: Storage,
-    name: str,
-    target: _Target,
-    path: Path,
-    digest: str,
-    extent: Extent,
-    report: UploadReport,
-) -> DatasetVersion:
-    try:
-        with storage.publishing():
-            n_bytes = storage.commit(path, digest)
-            with database.write() as session:
-                added = Segment(sha256=digest, n_rows=extent.segment.height, n_bytes=n_bytes)
-                return _insert(session, name, target, added, extent.summary, report)
-    except BaseException:
-        discard(database, storage, digest)
-        raise
+def _summary(storage: Storage, definition: Definition, digests: Sequence[str]) -> Summary:
+    if isinstance(definition, SeriesDefinition):
+        rows = read_segments(storage, digests)
+        return Summary(by_period(rows, definition.frequency, definition.aggregation).runs())
+    return summary_of_rows(read_segments(storage, [digest]) for digest in digests)
 
 
 def _insert(
@@ -146,10 +120,8 @@ def _insert(
     dataset = repository.lock_dataset(session, name)
     newest = repository.newest_version(session, dataset.id)
     is_append = report.mode is UploadMode.APPEND
-    changed = dataset.id != target.dataset_id or (
-        is_append and (newest.id if newest else None) != target.base_id
-    )
-    if changed:
+    base_id, newest_id = target.base and target.base.id, newest and newest.id
+    if dataset.id != target.dataset_id or (is_append and newest_id != base_id):
         raise Conflict("dataset_changed", f"The dataset {name!r} changed during the upload; send it again.")
     kept = repository.segments_of(session, newest.id) if newest is not None and is_append else []
     version = DatasetVersion(
