@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 from pydantic.fields import FieldInfo
@@ -41,47 +41,40 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
 
-    data_dir: Annotated[
-        Path, Field(description="Folder for dataset files and, by default, the SQLite database.")
-    ] = Path("var")
-    database_url: Annotated[
-        str | None,
-        Field(
-            description="SQLAlchemy URL; default: SQLite in data_dir. postgresql+psycopg://… in production."
-        ),
-    ] = None
-    host: Annotated[str, Field(description="Address the API listens on.")] = "127.0.0.1"
-    port: Annotated[int, Field(ge=0, le=65535, description="Port the API listens on; 0: a free one.")] = 8000
-    log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], Field(description="The least severe log line written.")
-    ] = "info"
-    access_log: Annotated[bool, Field(description="Write a log line for every HTTP request.")] = False
-    workers: Annotated[
-        int, Field(ge=0, le=64, description="Worker processes that `ccmtl serve` keeps running.")
-    ] = 1
-    job_lease_seconds: Annotated[
-        float, Field(ge=1, le=3600, description="A job whose worker is silent for this long is taken over.")
-    ] = 10.0
-    job_poll_seconds: Annotated[
-        float, Field(ge=0.05, le=60, description="How often an idle worker looks for a job.")
-    ] = 0.5
-    job_max_attempts: Annotated[
-        int, Field(ge=1, le=20, description="A job that lost its worker this often is failed.")
-    ] = 3
-    max_upload_bytes: Annotated[
-        int, Field(ge=1024, description="Largest accepted dataset upload, in bytes, after decompression.")
-    ] = 4 * 1024**3
-    max_request_bytes: Annotated[
-        int,
-        Field(
-            ge=1024,
-            description="Largest accepted JSON request body, in bytes; definitions and training "
-            "requests are accepted up to 1048576 at most.",
-        ),
-    ] = 16 * 1024**2
-    model_cache_bytes: Annotated[
-        int, Field(ge=1, description="Memory for weights kept ready to predict, in bytes.")
-    ] = 2 * 1024**3
+    data_dir: Path = Field(
+        Path("var"), description="Folder for dataset files and, by default, the SQLite database."
+    )
+    database_url: str | None = Field(
+        None, description="SQLAlchemy URL; default: SQLite in data_dir. postgresql+psycopg://… in production."
+    )
+    host: str = Field("127.0.0.1", description="Address the API listens on.")
+    port: int = Field(8000, ge=0, le=65535, description="Port the API listens on; 0: a free one.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="The least severe log line written."
+    )
+    access_log: bool = Field(False, description="Write a log line for every HTTP request.")
+    workers: int = Field(1, ge=0, le=64, description="Worker processes that `ccmtl serve` keeps running.")
+    job_lease_seconds: float = Field(
+        10.0, ge=1, le=3600, description="A job whose worker is silent for this long is taken over."
+    )
+    job_poll_seconds: float = Field(
+        0.5, ge=0.05, le=60, description="How often an idle worker looks for a job."
+    )
+    job_max_attempts: int = Field(
+        3, ge=1, le=20, description="A job that lost its worker this often is failed."
+    )
+    max_upload_bytes: int = Field(
+        4 * 1024**3, ge=1024, description="Largest accepted dataset upload, in bytes, after decompression."
+    )
+    max_request_bytes: int = Field(
+        16 * 1024**2,
+        ge=1024,
+        description="Largest accepted JSON request body, in bytes; definitions and training "
+        "requests are accepted up to 1048576 at most.",
+    )
+    model_cache_bytes: int = Field(
+        2 * 1024**3, ge=1, description="Memory for weights kept ready to predict, in bytes."
+    )
 
     @classmethod
     def settings_customise_sources(

@@ -50,7 +50,7 @@ class ForecastBatch(Wire):
     """Products to forecast."""
 
     unique_id: list[str] = Field(min_length=1, description="Products, exactly as they were uploaded.")
-    h: Annotated[int, Field(ge=1, le=MAX_HORIZON, description="Periods ahead.")] = 1
+    h: int = Field(1, ge=1, le=MAX_HORIZON, description="Periods ahead.")
 
 
 class ModelRef(Wire):

@@ -82,78 +82,60 @@ class TrainingJobRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
-    dataset: Annotated[str, Field(max_length=200, pattern=NO_NUL, description="Name of the dataset.")]
-    version: Annotated[
-        int | None, Field(ge=1, le=2**31 - 1, description="Version of the dataset; null: the newest.")
-    ] = None
-    model: Annotated[str, Field(pattern=NAME, description="Name under which the next version is published.")]
-    fusion_strength: Annotated[
-        FusionStrength,
-        Field(
-            examples=["auto"],
-            description="λ ≥ 0: how strongly similar tasks are drawn together. A list: the one of these that "
-            'forecasts best in cross-validation; "auto": the best of 21 from none to all fused.',
-        ),
-    ]
-    folds: Annotated[
-        Folds | None,
-        Field(
-            description="How a strength is chosen among several. Of series: `rolling` (each block of time is "
-            "forecast from those before it; the default) or `contiguous` (from all other blocks). Of "
-            "regression data: `random`, within each task."
-        ),
-    ] = None
-    n_folds: Annotated[
-        int,
-        Field(
-            ge=MIN_FOLDS, le=20, description="Parts that are forecast from the others to choose a strength."
-        ),
-    ] = DEFAULT_FOLDS
-    rule: Annotated[
-        Rule,
-        Field(
-            description="`best`: the strength of least error; `one_standard_error`: the largest within one "
-            "standard error of it."
-        ),
-    ] = "best"
-    n_neighbors: Annotated[int, Field(ge=1, le=1000, description=_TEXTS["n_neighbors"])] = (
-        _DEFAULT.n_neighbors
+    dataset: str = Field(max_length=200, pattern=NO_NUL, description="Name of the dataset.")
+    version: int | None = Field(
+        None, ge=1, le=2**31 - 1, description="Version of the dataset; null: the newest."
     )
-    fit_intercept: Annotated[bool, Field(description=_TEXTS["fit_intercept"])] = _DEFAULT.fit_intercept
-    loss_scaling: Annotated[LossScaling, Field(description=_TEXTS["loss_scaling"])] = _DEFAULT.loss_scaling
-    metric: Annotated[Metric, Field(description=_TEXTS["metric"])] = _DEFAULT.metric
-    lags: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            le=MAX_LAGS,
-            description=f"Preceding periods that are the features of a series; null: {DEFAULT_LAGS}. "
-            "Regression data has its own features and takes no lags.",
-        ),
-    ] = None
-    accept_gaps: Annotated[
-        bool,
-        Field(
-            description="Train on series although more than half of the rows that they would have without "
-            "gaps are left out, each for a period among its lags that has no value."
-        ),
-    ] = False
-    holdout: Annotated[
-        float | None,
-        Field(
-            gt=0,
-            lt=1,
-            description="Fraction held out for the metrics: the last part of the time span of series, rows "
-            "drawn at random from each task of regression data; null: nothing, and no metrics.",
-        ),
-    ] = 0.5
-    tolerance: Annotated[
-        float, Field(gt=0, lt=1, description="Relative accuracy at which the solver stops.")
-    ] = 1e-4
-    refit: Annotated[
-        bool,
-        Field(description="Publish a model fitted to all rows; false: the one that the metrics are of."),
-    ] = True
+    model: str = Field(pattern=NAME, description="Name under which the next version is published.")
+    fusion_strength: FusionStrength = Field(
+        examples=["auto"],
+        description="λ ≥ 0: how strongly similar tasks are drawn together. A list: the one of these that "
+        'forecasts best in cross-validation; "auto": the best of 21 from none to all fused.',
+    )
+    folds: Folds | None = Field(
+        None,
+        description="How a strength is chosen among several. Of series: `rolling` (each block of time is "
+        "forecast from those before it; the default) or `contiguous` (from all other blocks). Of "
+        "regression data: `random`, within each task.",
+    )
+    n_folds: int = Field(
+        DEFAULT_FOLDS,
+        ge=MIN_FOLDS,
+        le=20,
+        description="Parts that are forecast from the others to choose a strength.",
+    )
+    rule: Rule = Field(
+        "best",
+        description="`best`: the strength of least error; `one_standard_error`: the largest within one "
+        "standard error of it.",
+    )
+    n_neighbors: int = Field(_DEFAULT.n_neighbors, ge=1, le=1000, description=_TEXTS["n_neighbors"])
+    fit_intercept: bool = Field(_DEFAULT.fit_intercept, description=_TEXTS["fit_intercept"])
+    loss_scaling: LossScaling = Field(_DEFAULT.loss_scaling, description=_TEXTS["loss_scaling"])
+    metric: Metric = Field(_DEFAULT.metric, description=_TEXTS["metric"])
+    lags: int | None = Field(
+        None,
+        ge=1,
+        le=MAX_LAGS,
+        description=f"Preceding periods that are the features of a series; null: {DEFAULT_LAGS}. "
+        "Regression data has its own features and takes no lags.",
+    )
+    accept_gaps: bool = Field(
+        False,
+        description="Train on series although more than half of the rows that they would have without "
+        "gaps are left out, each for a period among its lags that has no value.",
+    )
+    holdout: float | None = Field(
+        0.5,
+        gt=0,
+        lt=1,
+        description="Fraction held out for the metrics: the last part of the time span of series, rows "
+        "drawn at random from each task of regression data; null: nothing, and no metrics.",
+    )
+    tolerance: float = Field(1e-4, gt=0, lt=1, description="Relative accuracy at which the solver stops.")
+    refit: bool = Field(
+        True, description="Publish a model fitted to all rows; false: the one that the metrics are of."
+    )
 
     elsewhere: ClassVar[dict[str, str]] = {
         "start": "there is no such choice any more: it made no model better; leave it out"
