@@ -18,7 +18,7 @@ import uvicorn
 from fastapi import Depends, FastAPI
 
 from app.datasets import endpoints as datasets
-from app.datasets.stored.segments import sweep
+from app.datasets.stored.frames import sweep
 from app.http import health
 from app.http.answers import FinishedAnswers
 from app.http.errors import install_error_handlers

@@ -21,7 +21,7 @@ from app.datasets.schemas import (
     VersionDetail,
     VersionPage,
 )
-from app.datasets.stored.segments import discard
+from app.datasets.stored.frames import discard
 from app.http.errors import Conflict, NotFound
 from app.http.parameters import cursor_after, name_before
 from app.persistence.database import Database

@@ -85,10 +85,6 @@ class Dataset(Base):
     definition: Mapped[dict[str, Any]]
     created_at: Mapped[datetime] = mapped_column(default=utc_now)
 
-    versions: Mapped[list[DatasetVersion]] = relationship(
-        back_populates="dataset", order_by="DatasetVersion.number", cascade="all, delete-orphan"
-    )
-
 
 class DatasetVersion(Base):
     """One accepted upload, with its validation report; never changed afterwards."""
@@ -102,7 +98,7 @@ class DatasetVersion(Base):
     report: Mapped[dict[str, Any]]
     created_at: Mapped[datetime] = mapped_column(default=utc_now)
 
-    dataset: Mapped[Dataset] = relationship(back_populates="versions")
+    dataset: Mapped[Dataset] = relationship()
     segments: Mapped[list[Segment]] = relationship(order_by="Segment.position", cascade="all, delete-orphan")
 
 
@@ -200,10 +196,6 @@ class Model(Base):
     last_number: Mapped[int] = mapped_column(default=0, server_default="0")
     created_at: Mapped[datetime] = mapped_column(default=utc_now)
 
-    versions: Mapped[list[ModelVersion]] = relationship(
-        back_populates="model", order_by="ModelVersion.number", cascade="all, delete-orphan"
-    )
-
 
 class ModelVersion(Base):
     """What was trained, on what, and how well it did; its matrices are in ``matrix_chunk``."""
@@ -223,7 +215,7 @@ class ModelVersion(Base):
     report: Mapped[dict[str, Any]]
     created_at: Mapped[datetime] = mapped_column(default=utc_now)
 
-    model: Mapped[Model] = relationship(back_populates="versions")
+    model: Mapped[Model] = relationship()
 
 
 class MatrixName(StrEnum):

@@ -55,15 +55,9 @@ def kill(child: subprocess.Popen[bytes]) -> None:
     """End ``child`` and all of its own children at once, wait until it is gone, and close its pipe."""
     if child.poll() is None:
         os.killpg(child.pid, signal.SIGKILL)
-    release(child)
-
-
-def release(child: subprocess.Popen[bytes]) -> int:
-    """Wait for the end of ``child``, close its pipe, and return its exit code."""
-    code = child.wait()
+    child.wait()
     if child.stdin is not None:
         child.stdin.close()
-    return code
 
 
 def is_stopped(child: subprocess.Popen[bytes]) -> bool:

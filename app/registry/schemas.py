@@ -10,13 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.http.parameters import Page
 
 
-class Wire(BaseModel):
-    """Frozen, and built by name."""
-
-    model_config = ConfigDict(frozen=True)
-
-
-class DataUsed(Wire):
+class DataUsed(BaseModel):
     """The dataset version that a model version was trained on."""
 
     dataset: str
@@ -124,7 +118,7 @@ class Report(Stored):
     selection: StrengthSelection | None = Field(None, description="Null where no strength was chosen.")
 
 
-class ModelSummary(Wire):
+class ModelSummary(BaseModel):
     """A model: a name under which versions are published."""
 
     name: str
@@ -137,7 +131,7 @@ class ModelPage(Page[ModelSummary]):
     """A page of models in the order of their names."""
 
 
-class ModelVersionDetail(Wire):
+class ModelVersionDetail(BaseModel):
     """What was trained, on what, with which configuration, and how well it did on held-out rows."""
 
     model: str

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.datasets import service as datasets
 from app.datasets.stored.coverage import find_coverage
-from app.datasets.stored.segments import deleted
+from app.datasets.stored.frames import deleted
 from app.http.errors import Conflict, Fault, InvalidContent, NotFound
 from app.http.request_body import faults_in_body
 from app.jobs import queue

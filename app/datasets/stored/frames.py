@@ -1,7 +1,9 @@
-"""Load a stored dataset version as what training reads: a panel of series, or a task dataset."""
+"""Write, read and remove the segments of versions; load a version as a panel of series or a task dataset."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -10,11 +12,12 @@ import polars as pl
 from app.datasets import repository
 from app.datasets.schemas import DEFINITION, Definition, RegressionDefinition, SeriesDefinition
 from app.datasets.stored.period_values import by_period
-from app.datasets.stored.segments import deleted, read_segments, unreadable
+from app.http.errors import AppError, NotFound
 from app.persistence.database import Database
 from app.persistence.models import Dataset
 from app.persistence.storage import SegmentDamaged, Storage
 from ccmtl_core import TaskDataset
+from ccmtl_core.base.system_errors import naming_system_errors
 from ccmtl_core.forecasting import SeriesPanel
 
 
@@ -74,3 +77,50 @@ def _task_dataset(definition: RegressionDefinition, frame: pl.DataFrame) -> Task
         task_ids=tuple(runs["value"].to_list()),
         feature_names=tuple(definition.columns.features),
     )
+
+
+def read_segments(storage: Storage, digests: Sequence[str]) -> pl.DataFrame:
+    """Return the rows of all segments in their order; SegmentDamaged if a file is missing or changed."""
+    with naming_system_errors():
+        return pl.concat(
+            pl.read_parquet(storage.verified_segment(digest), glob=False, hive_partitioning=False)
+            for digest in digests
+        )
+
+
+def deleted() -> NotFound:
+    """Return the answer to a request whose dataset went away under it."""
+    return NotFound("dataset_not_found", "The dataset was deleted while it was being read.")
+
+
+def unreadable(database: Database, version_id: str, error: SegmentDamaged) -> AppError:
+    """Return the answer to a request that cannot read a version, which was deleted or is damaged."""
+    with database.read() as session:  # a new one: what an older one sees may have gone since
+        if repository.whole_version(session, version_id) is None:
+            return deleted()
+    return AppError(
+        "dataset_damaged",
+        f"The dataset version cannot be read: {error}. Restore the data folder from a backup, or upload the "
+        "data again in full.",
+    )
+
+
+def write_segment(frame: pl.DataFrame, path: Path) -> None:
+    """Write ``frame`` to ``path`` as Parquet; the same frame always gives the same bytes."""
+    with naming_system_errors():
+        frame.write_parquet(path, compression="zstd")
+
+
+def sweep(database: Database, storage: Storage) -> int:
+    """Remove the files of uploads that a crash cut off; return how many."""
+    return storage.sweep(lambda: _referenced(database))
+
+
+def discard(database: Database, storage: Storage, *digests: str) -> None:
+    """Remove those of the segments that no version names any more."""
+    storage.discard(digests, lambda: _referenced(database))
+
+
+def _referenced(database: Database) -> set[str]:
+    with database.read() as session:
+        return set(repository.all_digests(session))

@@ -19,9 +19,8 @@ from app.datasets.schemas import (
     UploadReport,
 )
 from app.datasets.stored.coverage import Summary, drop_summary, find_summary, save_summary
-from app.datasets.stored.frames import definition_of
+from app.datasets.stored.frames import definition_of, discard, read_segments, unreadable, write_segment
 from app.datasets.stored.period_values import by_period
-from app.datasets.stored.segments import discard, read_segments, unreadable, write_segment
 from app.datasets.upload.extent import Base, summary_of_rows
 from app.datasets.upload.ingest import ingest
 from app.http.errors import Conflict

@@ -19,7 +19,7 @@ def dataset_version_id(database: Database) -> str:
     with database.write() as session:
         dataset = Dataset(name="sales", kind="series", definition={})
         version = DatasetVersion(dataset=dataset, number=1, report={})
-        session.add(dataset)
+        session.add(version)
         session.flush()
         return version.id
 

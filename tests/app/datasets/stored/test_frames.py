@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from app.datasets.stored import frames
-from app.datasets.stored.frames import LoadedPanel, load
-from app.datasets.stored.segments import read_segments
+from app.datasets.stored.frames import LoadedPanel, load, read_segments
 from app.http.errors import AppError, NotFound
 from app.persistence.models import Dataset, DatasetVersion
 from ccmtl_core import TaskDataset
