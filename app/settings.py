@@ -7,10 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, field_validator
-from pydantic.fields import FieldInfo
+from pydantic import Field, field_validator, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -20,20 +19,6 @@ from app.processes.cannot_start import CannotStart
 PREFIX = "CCMTL_"
 _OF_THE_TESTS = "test_"
 _DRIVERS = {"sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg"}
-
-
-class _UnknownNames(PydanticBaseSettingsSource):
-    """Reads variables that begin with the prefix but are no setting, so that they are refused as unknown."""
-
-    def __call__(self) -> dict[str, Any]:
-        names = [name.lower() for name in os.environ]
-        own = [name.removeprefix(PREFIX.lower()) for name in names if name.startswith(PREFIX.lower())]
-        known = self.settings_cls.model_fields
-        return {name: "" for name in own if name not in known and not name.startswith(_OF_THE_TESTS)}
-
-    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """Return no value: this source has none for fields that exist."""
-        return None, field_name, False
 
 
 class Settings(BaseSettings):
@@ -76,17 +61,16 @@ class Settings(BaseSettings):
         2 * 1024**3, ge=1, description="Memory for weights kept ready to predict, in bytes."
     )
 
+    @model_validator(mode="before")
     @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Read arguments first, then the environment."""
-        return init_settings, env_settings, _UnknownNames(settings_cls)
+    def _with_unknown_names(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Add variables that begin with the prefix but are no setting, so that they are refused."""
+        names = [name.lower() for name in os.environ]
+        own = [name.removeprefix(PREFIX.lower()) for name in names if name.startswith(PREFIX.lower())]
+        unknown = [
+            name for name in own if name not in cls.model_fields and not name.startswith(_OF_THE_TESTS)
+        ]
+        return {**values, **dict.fromkeys(unknown, "")}
 
     @field_validator("*", mode="before")
     @classmethod

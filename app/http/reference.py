@@ -1,7 +1,7 @@
-"""The page of reference at ``/docs``, and ``/``, which says where that and everything else is.
+"""Serve the API reference at ``/docs``, and at ``/`` links to it and everything else.
 
-FastAPI's own page of reference loads its script and style from a public content network, and stays blank
-where that cannot be reached. This one is made of files that lie on this machine.
+FastAPI's own page loads its script and style from the internet and stays blank where that cannot be reached;
+this one loads files that lie on this machine.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from fastapi import Request
@@ -72,7 +72,8 @@ def parse_json_object(body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise BadRequest("malformed_json", f"The body is not JSON: {error}.") from None
     if not isinstance(document, dict):
-        raise BadRequest("malformed_json", f"The body is a JSON {_kind(document)}; an object is needed.")
+        kind = {list: "array", str: "string", bool: "boolean"}.get(type(document), "null or number")
+        raise BadRequest("malformed_json", f"The body is a JSON {kind}; an object is needed.")
     return document
 
 
@@ -186,8 +187,3 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             "repeated_key", f"The key {fault.value!r} stands {times} times in one object.", errors=[fault]
         )
     return document
-
-
-def _kind(value: Any) -> str:
-    kinds: Iterable[tuple[type, str]] = ((list, "array"), (str, "string"), (bool, "boolean"))
-    return next((name for type_, name in kinds if isinstance(value, type_)), "null or number")

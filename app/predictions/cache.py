@@ -41,9 +41,8 @@ class ModelCache:
         self._max_bytes = max_bytes
         self._refresh_seconds = refresh_seconds
         self._clock = clock
-        self._known: dict[
-            tuple[str, int | None], tuple[int, float]
-        ] = {}  # (name, version asked for) → its number, and when that was looked up
+        # (name, version asked for) → its number, and when that was looked up
+        self._known: dict[tuple[str, int | None], tuple[int, float]] = {}
         self._served: OrderedDict[tuple[str, int], StoredModel] = OrderedDict()
         self._n_forgotten = 0  # rises with each deletion; what was read before may be gone
         self._loading = threading.Lock()

@@ -151,9 +151,9 @@ def _predict(
 
 
 def _refuse_repeated_keys(body: bytes, n_keys: int) -> None:
-    """Refuse a body in which a key stands twice, of which the fast reader silently took the last.
+    """Refuse a body that has a key twice, since the fast reader takes the last one and says nothing.
 
-    Counting colons is enough for most bodies; only more colons than keys make it read the body again.
+    A body with no more colons than keys cannot have one; only others are parsed again.
     """
     if body.count(b":") > n_keys:
         parse_json_object(body)

@@ -7,7 +7,6 @@ turned away, and a port that is taken is noticed at once.
 from __future__ import annotations
 
 import logging
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -69,9 +68,14 @@ def supervise(settings: Settings) -> None:
     database.dispose()
     signals = Signals()
     with listen(settings.host, settings.port) as listener:
-        api = Child("api", lambda: _start_api(settings, listener))
+        fileno, environment = listener.fileno(), settings.environment()
+        api = Child(
+            "api",
+            lambda: spawn_module("app.main", str(fileno), environment=environment, pass_fds=[fileno]),
+        )
         workers = [
-            Child(f"worker {n}", lambda: _start_worker(settings)) for n in range(1, settings.workers + 1)
+            Child(f"worker {n}", lambda: spawn_module("app.jobs.worker", environment=environment))
+            for n in range(1, settings.workers + 1)
         ]
         try:
             while not signals.stop:
@@ -82,15 +86,6 @@ def supervise(settings: Settings) -> None:
             _stop(workers, signals)
             _stop([api], signals)
     logger.info("all has ended")
-
-
-def _start_api(settings: Settings, listener: socket.socket) -> subprocess.Popen[bytes]:
-    number = listener.fileno()
-    return spawn_module("app.main", str(number), environment=settings.environment(), pass_fds=[number])
-
-
-def _start_worker(settings: Settings) -> subprocess.Popen[bytes]:
-    return spawn_module("app.jobs.worker", environment=settings.environment())
 
 
 def _stop(children: Sequence[Child], signals: Signals) -> None:

@@ -21,8 +21,7 @@ class DataUsed(BaseModel):
 class Stored(BaseModel):
     """A part of what a version was stored with.
 
-    Fields that come later need a default, as stored versions lack them, and stored fields that this program
-    does not know are passed on.
+    Fields added later need a default, since older versions lack them; unknown stored fields are passed on.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")

@@ -74,9 +74,13 @@ EXAMPLES: dict[str, Any] = {
 }
 
 
-def _known_job_id(job_id: JobId, database: DatabaseDep) -> str:
+def _status(database: Database, job_id: str) -> TrainingJobStatus:
     with database.read() as session:
-        return service.read_job(session, job_id).id
+        return service.read_status(session, job_id)
+
+
+def _known_job_id(job_id: JobId, database: DatabaseDep) -> str:
+    return _status(database, job_id).id
 
 
 @router.post(
@@ -147,8 +151,3 @@ def cancel_training_job(job_id: JobId, response: Response, database: DatabaseDep
         job = service.cancel(session, job_id)
     response.status_code = 202 if job.state == JobState.RUNNING else 200
     return job
-
-
-def _status(database: Database, job_id: str) -> TrainingJobStatus:
-    with database.read() as session:
-        return service.read_status(session, job_id)

@@ -35,7 +35,7 @@ def evaluate(
     if not scored.any():
         raise ValueError("no row is held out: there is nothing to score")
     models = {"ccmtl": model, **rival_models(training, choices, shrinkages)}
-    # Without intercepts errors are those of the rows as they are, which lose no digits to their means.
+    # Without intercepts, errors are computed without centring the rows, which would cost digits.
     errors = {
         name: held_out.squared_error(m.weights, m.intercept if m.intercept.any() else None)[scored]
         for name, m in models.items()

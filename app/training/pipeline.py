@@ -149,7 +149,7 @@ def _configuration(stored: LoadedPanel | TaskDataset, request: TrainingJobReques
 def _publish(database: Database, job: ClaimedJob, trained: TrainedModel, log: ProgressLog) -> None:
     version_id = new_id("mv")
     with log.phase("publication"), database.write() as session:
-        # First of all: it holds the job's row, so that a lease that runs out during the rest harms nobody.
+        # First, as it locks the job's row: then no other worker can take the job while the rest is written.
         queue.finish(session, job.id, job.attempt, version_id)
         publish(
             session,

@@ -33,8 +33,8 @@ from ccmtl_core.base.display import counted
 def submit(database: Database, document: dict[str, Any], idempotency_key: str | None) -> TrainingJobDetail:
     """Queue a job, or return the one that the same request with the same key has queued before.
 
-    A request that cannot work is refused with every reason, an unknown dataset with the other faults of the
-    request. Data uploaded before there were coverages is judged by the worker.
+    A request that cannot work is refused with every reason; an unknown dataset is reported with the request's
+    other faults. The worker checks data that was uploaded before coverages were stored.
     """
     request, unsound, faults, n_unlisted = _read(document)
     faults += faults_of_one_strength(request, unsound)
@@ -111,7 +111,7 @@ def _read(document: dict[str, Any]) -> tuple[TrainingJobRequest, set[str], list[
         return TrainingJobRequest.model_validate(document), set(), [], 0
     except ValidationError as error:
         errors = error.errors(include_url=False)
-        # A fault without a place ends the validation: then nothing was found to be sound.
+        # A fault without a place ends the validation early: then no field has been checked.
         placed = all(e["loc"] for e in errors)
         unsound = {str(e["loc"][0]) for e in errors} if placed else set(TrainingJobRequest.model_fields)
         sound = {name: value for name, value in document.items() if name not in unsound}

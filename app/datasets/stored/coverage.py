@@ -1,7 +1,7 @@
 """What is known of a version's rows without reading them: its coverage, stored with it at upload.
 
-A training request reads how many values the series have and in which periods, an append reads this for each
-series. So neither reads the rows themselves, which can be thousands of times as much.
+A training request needs how many values the series have and in which periods, an append needs this for each
+series. The rows themselves can be thousands of times as much.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Coverage:
     runs: NDArray[np.int64] | None = None  # (m, 3), of series: first period, length, how many such runs
 
     def rows_with(self, lags: int) -> tuple[int, int]:
-        """Return how many rows series give with so many lags, and how many they would give without gaps.
+        """Return how many training rows the series give with so many lags, and how many without gaps.
 
-        Every series loses its first values, which have nothing before them; of one that is too short for a
-        row, all values count as lost.
+        The first values of a series have too little before them and make no row. Of a series that is too
+        short for any row all values count as lost.
         """
         size, n_series = self.sizes.T
         possible = int((np.where(size > lags, size - lags, size) * n_series).sum())
@@ -53,9 +53,8 @@ class Coverage:
 class Summary(NamedTuple):
     """A version's rows by series or task, as an append needs them.
 
-    ``series`` are the runs of series that are not filled (see :mod:`app.datasets.stored.runs`), or of a
-    regression the number of rows, ``length``, of each ``unique_id``. ``samples`` are those of a regression's
-    segments (see :mod:`app.datasets.stored.row_samples`).
+    ``series`` are the runs of series before filling (see :mod:`app.datasets.stored.runs`), or the number of
+    rows, ``length``, of each task of a regression; ``samples`` are those of a regression's segments.
     """
 
     series: pl.DataFrame

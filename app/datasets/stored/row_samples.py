@@ -1,7 +1,7 @@
-"""A sample of the rows of each upload, by which a later upload is seen to hold them again.
+"""Keep a sample of the rows of each upload, to notice when they are sent again.
 
-Rows are drawn by a hash of all their columns: those with the smallest hashes stay. So it can be seen whether
-other rows hold those of a sample, without the rows that it was drawn from.
+The rows with the smallest hashes are kept. A later upload hashes its rows alike, so it can be compared with
+the sample alone.
 """
 
 from __future__ import annotations
@@ -21,10 +21,7 @@ _FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 def row_hashes(rows: pl.DataFrame) -> NDArray[np.uint64]:
-    """Return a hash of each row, the same in every process and version: of ``unique_id`` and all numbers.
-
-    Numbers that are equal have the same hash, 0 and -0 too.
-    """
+    """Return a hash of each row's ``unique_id`` and numbers, the same in every process; -0 hashes as 0."""
     ids = rows["unique_id"].unique(maintain_order=True)
     of_id = np.array([_text_hash(text) for text in ids], dtype=np.uint64)
     hashes: NDArray[np.uint64] = of_id[rows["unique_id"].cast(pl.Enum(ids)).to_physical().to_numpy()]
@@ -37,8 +34,8 @@ def row_hashes(rows: pl.DataFrame) -> NDArray[np.uint64]:
 def sampled(rows: pl.DataFrame, segment: int) -> pl.DataFrame:
     """Return the sample of one upload's rows: ``segment``, ``hash``, ``times`` and ``rate``.
 
-    ``times`` says how often the upload has the row, ``rate`` which share of all possible rows a row had to be
-    among to stay: 1 where all stayed.
+    ``times`` is how often the upload has the row; ``rate`` is the share of all hashes below the largest one
+    kept, or 1 if every row was kept.
     """
     hashes, times = np.unique(row_hashes(rows), return_counts=True)
     rate = 1.0 if len(hashes) <= MAX_SAMPLED else float(hashes[MAX_SAMPLED - 1]) / _HASHES

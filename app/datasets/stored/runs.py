@@ -1,4 +1,4 @@
-"""Runs of consecutive periods: the short form of which periods each series has a value in.
+"""Runs of consecutive periods: a short way to write down which periods each series has values in.
 
 A frame of runs has the columns ``unique_id``, ``first`` (the number of the run's first period) and
 ``length``. It is sorted by series and first period, and no two runs of a series touch.
@@ -14,10 +14,7 @@ Integers = NDArray[np.int64]
 
 
 def runs_of(unique_ids: pl.Series, series: Integers, period: Integers) -> pl.DataFrame:
-    """Return the runs of values that are sorted by series and period, each pair once.
-
-    ``unique_ids`` are sorted by their UTF-8 bytes; ``series`` is an index into them for each value.
-    """
+    """Return the runs of values sorted by series (index into ``unique_ids``) and period, without repeats."""
     begins = np.ones(len(period), dtype=np.bool_)
     begins[1:] = (np.diff(period) != 1) | (np.diff(series) != 0)
     at = np.flatnonzero(begins)

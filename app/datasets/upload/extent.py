@@ -1,7 +1,4 @@
-"""Turn checked cells into the segment to store, and say what it makes of the dataset.
-
-Of the version that an upload is appended to only its summary is read, never its rows.
-"""
+"""Turn checked cells into the segment to store, and say what it makes of the dataset."""
 
 from __future__ import annotations
 

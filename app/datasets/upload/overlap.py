@@ -1,9 +1,9 @@
 """Find the rows of an upload that the version before it may have already.
 
-Rows of series are there already where their series has a value in their period. Rows of a regression have
-no period: those are counted that equal one before in every column, as two observations may by chance. That a
-file holds all rows of an earlier upload, each as often, is hardly chance. Of an upload with very many
-different rows a sample is compared, and the count is an estimate.
+A row of a series counts if its series has a value in that period. Rows of a regression have no period; they
+count if they equal an earlier row in every column. Two such rows can be two real observations: the upload is
+refused only if it holds every row of an earlier upload, each as often. Large uploads are compared by a
+sample, and the count is then an estimate.
 """
 
 from __future__ import annotations
