@@ -82,14 +82,9 @@ UPLOAD_BODY = {
 
 def _form(body: Annotated[bytes, Depends(read_form)]) -> SeriesForm | RegressionForm:
     document = parse_json_object(body)
-    shape: type[SeriesForm] | type[RegressionForm]
-    match document.get("kind"):
-        case "series":
-            shape = SeriesForm
-        case "regression":
-            shape = RegressionForm
-        case _:
-            raise _no_such_kind(document)
+    if document.get("kind") not in ("series", "regression"):
+        raise _no_such_kind(document)
+    shape = SeriesForm if document["kind"] == "series" else RegressionForm
     try:
         return shape.model_validate(document)
     except ValidationError as error:

@@ -52,13 +52,7 @@ class DocumentedAPI(FastAPI):
 
 
 def summary(operation_id: str) -> str:
-    """Return the heading of an operation: a better one where its id makes a poor one.
-
-    Examples
-    --------
-    >>> summary("list_dataset_versions")
-    'List dataset versions'
-    """
+    """Return the heading of an operation: its id in words, or a better one where that is poor."""
     return _SUMMARIES.get(operation_id, operation_id.replace("_", " ").capitalize())
 
 

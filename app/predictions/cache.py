@@ -119,7 +119,7 @@ class ModelCache:
             return served
         with self._loading:
             served = self._in_memory(name, number)
-            return served if served is not None else self._load(name, number)
+            return self._load(name, number) if served is None else served
 
     def _in_memory(self, name: str, number: int) -> StoredModel | None:
         with self._changing:

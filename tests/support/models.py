@@ -51,10 +51,10 @@ def add_dataset_version(database: Database, name: str = "sales", kind: str = "se
         if found is not None:
             return found
         dataset = Dataset(name=name, kind=kind, definition={})
-        dataset.versions.append(DatasetVersion(number=1, report={}))
-        session.add(dataset)
+        version = DatasetVersion(dataset=dataset, number=1, report={})
+        session.add(version)
         session.flush()
-        return dataset.versions[0].id
+        return version.id
 
 
 def trained(

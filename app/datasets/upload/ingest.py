@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from app.datasets.reading.parquet_probe import survives_decoding
@@ -50,7 +49,7 @@ def ingest(
     faults = FaultList()
     roles = _roles_of(definition)
     wanted = [role.column for role in roles]
-    with _answering():
+    try:
         _refuse_undeclared(path, file_type, faults)
         with open_table(path, wanted, faults) as table:
             if file_type is FileType.PARQUET:
@@ -65,6 +64,8 @@ def ingest(
             else:
                 cells = read_cells(table, roles, faults)
                 extent = regression_extent(cells, base, faults)
+    except TableError as error:
+        raise _refusal(error) from None
     return extent, _report(table, roles, cells, extent, mode)
 
 
@@ -119,21 +120,16 @@ def _roles_of(definition: Definition) -> list[Role]:
     return sample_roles(definition.columns.unique_id, definition.columns.y, definition.columns.features)
 
 
-@contextmanager
-def _answering() -> Iterator[None]:
-    """Raise the library's refusal of a table as the service's."""
-    try:
-        yield
-    except TableError as error:
-        if error.__cause__ is not None:
-            logger.warning("an upload was refused: %s", error.__cause__)
-        kinds = ", ".join(f"{count} {code}" for code, count in error.counts.items())
-        raise InvalidContent(
-            "invalid_upload",
-            f"The file has {counted(error.n_faults, 'fault')} ({kinds}); see `errors`. Nothing was stored.",
-            errors=[
-                Fault(code=f.code, message=f.message, row=f.row, column=f.column, value=f.value)
-                for f in error.listed
-            ],
-            error_count=error.n_faults,
-        ) from None
+def _refusal(error: TableError) -> InvalidContent:
+    if error.__cause__ is not None:
+        logger.warning("an upload was refused: %s", error.__cause__)
+    kinds = ", ".join(f"{count} {code}" for code, count in error.counts.items())
+    return InvalidContent(
+        "invalid_upload",
+        f"The file has {counted(error.n_faults, 'fault')} ({kinds}); see `errors`. Nothing was stored.",
+        errors=[
+            Fault(code=f.code, message=f.message, row=f.row, column=f.column, value=f.value)
+            for f in error.listed
+        ],
+        error_count=error.n_faults,
+    )
