@@ -88,11 +88,7 @@ class _Comparison(NamedTuple):
 
 
 def rival_notes(
-    choices: ModelChoices,
-    metrics: Mapping[str, Any],
-    selection: Mapping[str, Any] | None,
-    *,
-    of_series: bool,
+    choices: ModelChoices, metrics: Mapping[str, Any], selection: Mapping[str, Any] | None, *, of_series: bool
 ) -> list[str]:
     """Return a sentence for each comparison that the model lost, and one on what to try.
 

@@ -13,7 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
-from app.http.unknown_names import hint
+from app.http.names import hint
 from app.processes.cannot_start import CannotStart
 
 PREFIX = "CCMTL_"

@@ -2,7 +2,7 @@
 
 The query's result is the table that :func:`ccmtl_core.read_statistics` reads. Numbers are cast to double
 before they are multiplied, so that integers do not overflow. A row with NULL in a column that is used is
-counted in ``n_null``, and refused when the result is read, since some sums have skipped it and some not.
+counted in ``n_null``, and refused when the result is read: the sums have skipped it here and there.
 """
 
 from __future__ import annotations

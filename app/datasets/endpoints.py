@@ -24,11 +24,12 @@ from app.datasets.schemas import (
     VersionDetail,
     VersionPage,
 )
-from app.datasets.upload.upload import Upload, add_version
+from app.datasets.upload.ingest import Upload
+from app.datasets.upload.upload import add_version
 from app.http.dependencies import DatabaseDep, SettingsDep, StorageDep, read_form
 from app.http.errors import Fault, InvalidContent, UnsupportedMediaType, faults_of, refusals
+from app.http.names import NO_NUL
 from app.http.parameters import Limit, NameCursor, NumberCursor, VersionNumber
-from app.http.patterns import NO_NUL
 from app.http.request_body import BODY_REFUSALS, documented_body, parse_json_object, refusal_of
 from app.persistence.database import Database
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session, joinedload, selectinload
 
 from app.http.errors import NotFound
@@ -20,47 +19,24 @@ from app.persistence.models import (
 )
 
 
-class DatasetRow(NamedTuple):
-    """A dataset and the number of its newest version."""
-
-    dataset: Dataset
-    newest_version: int | None
-
-
-_DATASETS = (
-    select(Dataset, func.max(DatasetVersion.number))
-    .outerjoin(DatasetVersion, DatasetVersion.dataset_id == Dataset.id)
-    .group_by(Dataset.id)
-)
-
-
-def list_datasets(session: Session, limit: int, after_name: str | None) -> list[DatasetRow]:
+def list_datasets(session: Session, limit: int, after_name: str | None) -> Sequence[Dataset]:
     """Return up to ``limit`` datasets by name, those after ``after_name``."""
-    query = _DATASETS.order_by(Dataset.name).limit(limit)
+    query = select(Dataset).order_by(Dataset.name).limit(limit)
     if after_name is not None:
         query = query.where(Dataset.name > after_name)
-    return [DatasetRow(*row) for row in session.execute(query)]
+    return session.scalars(query).all()
 
 
-def find_dataset(session: Session, name: str) -> DatasetRow:
-    """Return the dataset called ``name``, or raise NotFound with similar names."""
-    row = session.execute(_DATASETS.where(Dataset.name == name)).one_or_none()
-    if row is None:
-        raise _unknown(session, name)
-    return DatasetRow(*row)
+def find_dataset(session: Session, name: str, *, lock: bool = False) -> Dataset:
+    """Return the dataset called ``name``, or raise NotFound with similar names.
 
-
-def lock_dataset(session: Session, name: str) -> Dataset:
-    """Do the same, and hold the dataset until the transaction ends (SQLite holds everything)."""
-    query = select(Dataset).where(Dataset.name == name).with_for_update()
-    dataset = session.scalars(query).one_or_none()
+    A lock is held until the transaction ends (SQLite holds everything).
+    """
+    query = select(Dataset).where(Dataset.name == name)
+    dataset = session.scalars(query.with_for_update() if lock else query).one_or_none()
     if dataset is None:
-        raise _unknown(session, name)
+        raise NotFound.named("dataset", name, session.scalars(select(Dataset.name)))
     return dataset
-
-
-def _unknown(session: Session, name: str) -> NotFound:
-    return NotFound.named("dataset", name, session.scalars(select(Dataset.name)))
 
 
 def lock_versions(session: Session, dataset_id: str) -> None:

@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator, model_validator
 
+from app.http.names import NAME, NO_NUL
 from app.http.parameters import Page
-from app.http.patterns import NAME, NO_NUL
 from ccmtl_core.forecasting import Frequency
 from ccmtl_core.tables.timestamps import time_format
 

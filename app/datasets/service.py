@@ -9,7 +9,6 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.datasets import repository
-from app.datasets.repository import DatasetRow
 from app.datasets.schemas import (
     DatasetDetail,
     DatasetPage,
@@ -42,7 +41,7 @@ def create(session: Session, form: SeriesForm | RegressionForm) -> DatasetDetail
         session.flush()
     except IntegrityError:
         raise Conflict("name_taken", f"There is already a dataset {form.name!r}.") from None
-    return _detail(DatasetRow(dataset, None))
+    return _detail(dataset)
 
 
 def list_datasets(session: Session, limit: int, cursor: str | None) -> DatasetPage:
@@ -58,7 +57,7 @@ def read(session: Session, name: str) -> DatasetDetail:
 
 def list_versions(session: Session, name: str, limit: int, cursor: int | None) -> VersionPage:
     """Return one page of the versions of ``name``, newest first."""
-    dataset = repository.find_dataset(session, name).dataset
+    dataset = repository.find_dataset(session, name)
     versions = repository.list_versions(session, dataset.id, limit + 1, cursor)
     items = [_version_detail(name, version) for version in versions]
     return VersionPage.of(items, limit, lambda version: str(version.version))
@@ -66,10 +65,10 @@ def list_versions(session: Session, name: str, limit: int, cursor: int | None) -
 
 def read_version(session: Session, name: str, number: int) -> VersionDetail:
     """Return version ``number`` of the dataset called ``name``."""
-    row = repository.find_dataset(session, name)
-    version = repository.find_version(session, row.dataset.id, number)
+    dataset = repository.find_dataset(session, name)
+    version = repository.find_version(session, dataset.id, number)
     if version is None:
-        newest = row.newest_version
+        newest = dataset.newest_version
         raise NotFound(
             "dataset_version_not_found",
             f"The dataset {name!r} has no version {number}; "
@@ -85,7 +84,7 @@ def remove(database: Database, storage: Storage, name: str) -> None:
     Raise Conflict if an unfinished job or a model version uses it.
     """
     with database.write() as session:
-        dataset = repository.lock_dataset(session, name)
+        dataset = repository.find_dataset(session, name, lock=True)
         repository.lock_versions(session, dataset.id)
         jobs = repository.unfinished_jobs(session, dataset.id)
         if jobs:
@@ -116,14 +115,13 @@ def _listed(what: str, names: Sequence[str]) -> str:
     return f"{len(names)} {what}{'s' if len(names) > 1 else ''} ({shown}{more})"
 
 
-def _detail(row: DatasetRow) -> DatasetDetail:
-    dataset = row.dataset
+def _detail(dataset: Dataset) -> DatasetDetail:
     fields = {
         **dataset.definition,
         "id": dataset.id,
         "name": dataset.name,
         "created_at": dataset.created_at,
-        "newest_version": row.newest_version,
+        "newest_version": dataset.newest_version,
     }
     shape = SeriesDataset if dataset.kind == "series" else RegressionDataset
     return shape.model_validate(fields)

@@ -30,7 +30,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from app.http.patterns import IN_WORDS
+from app.http.names import IN_WORDS
 from ccmtl_core.base.display import counted
 
 logger = logging.getLogger(__name__)

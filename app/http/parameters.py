@@ -11,8 +11,7 @@ from fastapi import Path, Query, Request
 from pydantic import BaseModel, BeforeValidator, Field
 
 from app.http.errors import MAX_ERRORS, BadRequest, Fault, InvalidContent
-from app.http.patterns import AFTER, NAME_CURSOR, NO_NUL
-from app.http.unknown_names import hint
+from app.http.names import AFTER, NAME_CURSOR, NO_NUL, hint
 from ccmtl_core.base.display import counted
 
 MAX_QUERY_BYTES = 16 * 1024

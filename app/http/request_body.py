@@ -26,7 +26,7 @@ from app.http.errors import (
     faults_of,
     refusals,
 )
-from app.http.unknown_names import hint
+from app.http.names import hint
 from ccmtl_core.base.display import counted
 
 BODY_REFUSALS = refusals(

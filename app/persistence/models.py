@@ -20,8 +20,10 @@ from sqlalchemy import (
     String,
     TypeDecorator,
     UniqueConstraint,
+    func,
+    select,
 )
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+from sqlalchemy.orm import DeclarativeBase, Mapped, column_property, mapped_column, relationship
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -74,18 +76,6 @@ def new_id(prefix: str) -> str:
     return f"{prefix}_{secrets.token_hex(12)}"
 
 
-class Dataset(Base):
-    """A name for uploads of one definition: kind, columns, frequency, and how to aggregate and fill."""
-
-    __tablename__ = "dataset"
-
-    id: Mapped[str] = mapped_column(String(40), primary_key=True, default=lambda: new_id("ds"))
-    name: Mapped[str] = mapped_column(String(200), unique=True)
-    kind: Mapped[str] = mapped_column(String(20))
-    definition: Mapped[dict[str, Any]]
-    created_at: Mapped[datetime] = mapped_column(default=utc_now)
-
-
 class DatasetVersion(Base):
     """One accepted upload, with its validation report; never changed afterwards."""
 
@@ -100,6 +90,24 @@ class DatasetVersion(Base):
 
     dataset: Mapped[Dataset] = relationship()
     segments: Mapped[list[Segment]] = relationship(order_by="Segment.position", cascade="all, delete-orphan")
+
+
+class Dataset(Base):
+    """A name for uploads of one definition: kind, columns, frequency, and how to aggregate and fill."""
+
+    __tablename__ = "dataset"
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True, default=lambda: new_id("ds"))
+    name: Mapped[str] = mapped_column(String(200), unique=True)
+    kind: Mapped[str] = mapped_column(String(20))
+    definition: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime] = mapped_column(default=utc_now)
+    newest_version: Mapped[int | None] = column_property(
+        select(func.max(DatasetVersion.number))
+        .where(DatasetVersion.dataset_id == id)
+        .correlate_except(DatasetVersion)
+        .scalar_subquery()
+    )
 
 
 class Segment(Base):
@@ -182,21 +190,6 @@ class TrainingJob(Base):
     finished_at: Mapped[datetime | None]
 
 
-class Model(Base):
-    """The name under which versions are published; it stays when they are deleted.
-
-    ``last_number`` is the last number that was given. A number is never given again, so that a name and a
-    number always mean the same weights.
-    """
-
-    __tablename__ = "model"
-
-    id: Mapped[str] = mapped_column(String(40), primary_key=True, default=lambda: new_id("mdl"))
-    name: Mapped[str] = mapped_column(String(200), unique=True)
-    last_number: Mapped[int] = mapped_column(default=0, server_default="0")
-    created_at: Mapped[datetime] = mapped_column(default=utc_now)
-
-
 class ModelVersion(Base):
     """What was trained, on what, and how well it did; its matrices are in ``matrix_chunk``."""
 
@@ -216,6 +209,33 @@ class ModelVersion(Base):
     created_at: Mapped[datetime] = mapped_column(default=utc_now)
 
     model: Mapped[Model] = relationship()
+
+
+class Model(Base):
+    """The name under which versions are published; it stays when they are deleted.
+
+    ``last_number`` is the last number that was given. A number is never given again, so that a name and a
+    number always mean the same weights.
+    """
+
+    __tablename__ = "model"
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True, default=lambda: new_id("mdl"))
+    name: Mapped[str] = mapped_column(String(200), unique=True)
+    last_number: Mapped[int] = mapped_column(default=0, server_default="0")
+    created_at: Mapped[datetime] = mapped_column(default=utc_now)
+    n_versions: Mapped[int] = column_property(
+        select(func.count(ModelVersion.id))
+        .where(ModelVersion.model_id == id)
+        .correlate_except(ModelVersion)
+        .scalar_subquery()
+    )
+    newest_version: Mapped[int] = column_property(
+        select(func.max(ModelVersion.number))
+        .where(ModelVersion.model_id == id)
+        .correlate_except(ModelVersion)
+        .scalar_subquery()
+    )
 
 
 class MatrixName(StrEnum):

@@ -53,9 +53,7 @@ PREDICT_EXAMPLES: dict[str, Any] = {
     },
     "A row of regression data": {"rows": [{"unique_id": "001", "features": {"price": 5.95, "promotion": 1}}]},
 }
-FORECAST_EXAMPLES: dict[str, Any] = {
-    "A week of two products": {"unique_id": ["0001", "0002"], "h": 7},
-}
+FORECAST_EXAMPLES: dict[str, Any] = {"A week of two products": {"unique_id": ["0001", "0002"], "h": 7}}
 PREDICT: dict[str, Any] = {
     "responses": {200: {"model": Predictions | PredictionColumns}, **REFUSALS, **BODY_REFUSALS},
     "openapi_extra": documented_body(PredictRows, PredictColumns, examples=PREDICT_EXAMPLES),

@@ -30,10 +30,7 @@ def die_with_parent(parent: int, by: signal.Signals = signal.SIGKILL) -> None:
 
 
 def spawn_module(
-    module: str,
-    *arguments: str,
-    environment: dict[str, str] | None = None,
-    pass_fds: Sequence[int] = (),
+    module: str, *arguments: str, environment: dict[str, str] | None = None, pass_fds: Sequence[int] = ()
 ) -> subprocess.Popen[bytes]:
     """Start ``python -m module`` as a child in a session of its own, which ends with this process.
 

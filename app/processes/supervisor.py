@@ -70,8 +70,7 @@ def supervise(settings: Settings) -> None:
     with listen(settings.host, settings.port) as listener:
         fileno, environment = listener.fileno(), settings.environment()
         api = Child(
-            "api",
-            lambda: spawn_module("app.main", str(fileno), environment=environment, pass_fds=[fileno]),
+            "api", lambda: spawn_module("app.main", str(fileno), environment=environment, pass_fds=[fileno])
         )
         workers = [
             Child(f"worker {n}", lambda: spawn_module("app.jobs.worker", environment=environment))

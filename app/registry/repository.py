@@ -20,14 +20,6 @@ class VersionRow(NamedTuple):
     dataset_version: int
 
 
-class ModelRow(NamedTuple):
-    """A model with the span of its versions."""
-
-    model: Model
-    n_versions: int
-    newest_version: int
-
-
 _VERSIONS = (
     select(ModelVersion, Model.name, Dataset.name, DatasetVersion.number)
     .join(Model, ModelVersion.model_id == Model.id)
@@ -35,25 +27,21 @@ _VERSIONS = (
     .join(Dataset, DatasetVersion.dataset_id == Dataset.id)
 )
 
-_MODELS = (
-    select(Model, func.count(ModelVersion.id), func.max(ModelVersion.number))
-    .join(ModelVersion, ModelVersion.model_id == Model.id)
-    .group_by(Model.id)
-)
+_PUBLISHED = select(Model).where(Model.id.in_(select(ModelVersion.model_id)))
+"""Models that have a version."""
 
 
-def list_models(session: Session, limit: int, after_name: str | None) -> list[ModelRow]:
+def list_models(session: Session, limit: int, after_name: str | None) -> Sequence[Model]:
     """Return up to ``limit`` models by name, those after ``after_name``."""
-    query = _MODELS.order_by(Model.name).limit(limit)
+    query = _PUBLISHED.order_by(Model.name).limit(limit)
     if after_name is not None:
         query = query.where(Model.name > after_name)
-    return [ModelRow(*row) for row in session.execute(query)]
+    return session.scalars(query).all()
 
 
-def find_model(session: Session, name: str) -> ModelRow | None:
+def find_model(session: Session, name: str) -> Model | None:
     """Return the model called ``name``, if it has a version."""
-    row = session.execute(_MODELS.where(Model.name == name)).one_or_none()
-    return None if row is None else ModelRow(*row)
+    return session.scalars(_PUBLISHED.where(Model.name == name)).one_or_none()
 
 
 def model_names(session: Session) -> Sequence[str]:

@@ -16,7 +16,7 @@ from app.persistence.models import MatrixName, Model
 from app.registry import repository
 from app.registry.matrix_store import CorruptModel, load_matrix, load_task_rows
 from app.registry.publication import History, has_intercept
-from app.registry.repository import ModelRow, VersionRow
+from app.registry.repository import VersionRow
 from app.registry.schemas import (
     DataUsed,
     Metrics,
@@ -66,11 +66,11 @@ def list_models(session: Session, limit: int, cursor: str | None) -> ModelPage:
 
 def read_model(session: Session, name: str) -> ModelDetail:
     """Return the model called ``name`` with its newest version."""
-    row = repository.find_model(session, name)
-    if row is None:
+    model = repository.find_model(session, name)
+    if model is None:
         raise _no_model(session, name)
-    newest = read_version(session, name, row.newest_version)
-    return ModelDetail(**_summary(row).model_dump(), newest=newest)
+    newest = read_version(session, name, model.newest_version)
+    return ModelDetail(**_summary(model).model_dump(), newest=newest)
 
 
 def list_versions(session: Session, name: str, limit: int, cursor: int | None) -> ModelVersionPage:
@@ -180,12 +180,12 @@ def _no_version(session: Session, name: str, number: int) -> NotFound:
     )
 
 
-def _summary(row: ModelRow) -> ModelSummary:
+def _summary(model: Model) -> ModelSummary:
     return ModelSummary(
-        name=row.model.name,
-        n_versions=row.n_versions,
-        newest_version=row.newest_version,
-        created_at=row.model.created_at,
+        name=model.name,
+        n_versions=model.n_versions,
+        newest_version=model.newest_version,
+        created_at=model.created_at,
     )
 
 

@@ -13,8 +13,8 @@ from pydantic import StringConstraints
 
 from app.http.dependencies import DatabaseDep, read_form
 from app.http.errors import refusals
+from app.http.names import NO_NUL
 from app.http.parameters import JobCursor, Limit
-from app.http.patterns import NO_NUL
 from app.http.request_body import BODY_REFUSALS, documented_body, parse_json_object
 from app.persistence.database import Database
 from app.persistence.models import JobState

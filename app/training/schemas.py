@@ -11,8 +11,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from app.http.names import NAME, NO_NUL
 from app.http.parameters import Page
-from app.http.patterns import NAME, NO_NUL
 from app.persistence.models import JobState
 from app.registry.schemas import DataUsed
 from ccmtl_core import ModelChoices, ParameterError

@@ -180,8 +180,4 @@ def _status(row: JobRow) -> dict[str, Any]:
     """Return the fields that a job and its events have in common."""
     stored = TrainingJobStatus.model_fields.keys() - {"jobs_ahead", "model"}
     model = None if row.model_version is None else {"name": row.job.model_name, "version": row.model_version}
-    return {
-        **{name: getattr(row.job, name) for name in stored},
-        "jobs_ahead": row.jobs_ahead,
-        "model": model,
-    }
+    return {**{name: getattr(row.job, name) for name in stored}, "jobs_ahead": row.jobs_ahead, "model": model}

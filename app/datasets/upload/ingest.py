@@ -5,10 +5,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from app.datasets.reading.parquet_probe import survives_decoding
 from app.datasets.receive import too_large
-from app.datasets.schemas import Definition, FileType, SeriesDefinition, UploadMode, UploadReport, Warned
+from app.datasets.schemas import (
+    Definition,
+    FileType,
+    OverlapPolicy,
+    SeriesDefinition,
+    UploadMode,
+    UploadReport,
+    Warned,
+)
 from app.datasets.upload.extent import Base, Extent, regression_extent, series_extent
 from app.http.errors import Fault, InvalidContent
 from ccmtl_core.base.display import counted
@@ -33,20 +42,25 @@ _DECLARE = {
 }
 
 
+class Upload(NamedTuple):
+    """A decoded upload and what its sender wants of it."""
+
+    path: Path
+    file_type: FileType
+    mode: UploadMode
+    overlap: OverlapPolicy
+    dry_run: bool
+
+
 def ingest(
-    path: Path,
-    file_type: FileType,
-    definition: Definition,
-    mode: UploadMode,
-    base: Base | None,
-    max_bytes: int,
+    upload: Upload, definition: Definition, base: Base | None, max_bytes: int
 ) -> tuple[Extent, UploadReport]:
-    """Validate the decoded upload at ``path``, and return what it amounts to and its report.
+    """Validate an upload, and return what it amounts to and its report.
 
     ``max_bytes`` limits the memory of a table whose file does not show its size; ``base`` is the version that
     the upload is appended to, if any. Raise InvalidContent with every fault of the file.
     """
-    faults = FaultList()
+    path, file_type, faults = upload.path, upload.file_type, FaultList()
     roles = _roles_of(definition)
     wanted = [role.column for role in roles]
     try:
@@ -66,7 +80,7 @@ def ingest(
                 extent = regression_extent(cells, base, faults)
     except TableError as error:
         raise _refusal(error) from None
-    return extent, _report(table, roles, cells, extent, mode)
+    return extent, _report(table, roles, cells, extent, upload.mode)
 
 
 def _report(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from sqlalchemy.orm import Session
@@ -11,7 +10,6 @@ from sqlalchemy.orm import Session
 from app.datasets import repository
 from app.datasets.schemas import (
     Definition,
-    FileType,
     OverlapPolicy,
     SeriesDefinition,
     UploadMode,
@@ -22,21 +20,11 @@ from app.datasets.stored.coverage import Summary, drop_summary, find_summary, sa
 from app.datasets.stored.frames import definition_of, discard, read_segments, unreadable, write_segment
 from app.datasets.stored.period_values import by_period
 from app.datasets.upload.extent import Base, summary_of_rows
-from app.datasets.upload.ingest import ingest
+from app.datasets.upload.ingest import Upload, ingest
 from app.http.errors import Conflict
 from app.persistence.database import Database
 from app.persistence.models import DatasetVersion, Segment
 from app.persistence.storage import SegmentDamaged, Storage, file_sha256
-
-
-class Upload(NamedTuple):
-    """A decoded upload and what its sender wants of it."""
-
-    path: Path
-    file_type: FileType
-    mode: UploadMode
-    overlap: OverlapPolicy
-    dry_run: bool
 
 
 class _Target(NamedTuple):
@@ -56,8 +44,8 @@ def add_version(
     dataset changed meanwhile.
     """
     target = _target(database, storage, name, upload.mode)
-    definition, base = target.definition, target.base
-    extent, report = ingest(upload.path, upload.file_type, definition, upload.mode, base, max_bytes)
+    base = target.base
+    extent, report = ingest(upload, target.definition, base, max_bytes)
     with storage.incoming() as path:
         write_segment(extent.segment, path)
         digest = file_sha256(path)
@@ -90,7 +78,7 @@ def add_version(
 
 def _target(database: Database, storage: Storage, name: str, mode: UploadMode) -> _Target:
     with database.read() as session:
-        dataset = repository.find_dataset(session, name).dataset
+        dataset = repository.find_dataset(session, name)
         definition = definition_of(dataset)
         newest = repository.newest_version(session, dataset.id)
         if newest is None or mode is UploadMode.FULL:
@@ -116,7 +104,7 @@ def _summary(storage: Storage, definition: Definition, digests: Sequence[str]) -
 def _insert(
     session: Session, name: str, target: _Target, added: Segment, summary: Summary, report: UploadReport
 ) -> DatasetVersion:
-    dataset = repository.lock_dataset(session, name)
+    dataset = repository.find_dataset(session, name, lock=True)
     newest = repository.newest_version(session, dataset.id)
     is_append = report.mode is UploadMode.APPEND
     base_id, newest_id = target.base and target.base.id, newest and newest.id

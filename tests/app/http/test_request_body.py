@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from app.http import request_body
 from app.http.errors import MAX_ERRORS, BadRequest, InvalidContent, PayloadTooLarge, UnsupportedMediaType
+from app.http.names import hint
 from app.http.request_body import (
     EXPLAINED_BYTES,
     documented_body,
@@ -20,7 +21,6 @@ from app.http.request_body import (
     parse_json_object,
     read_json_body,
 )
-from app.http.unknown_names import hint
 
 
 class Leaf(BaseModel):
