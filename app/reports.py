@@ -26,7 +26,7 @@ _HOW = {
     "shrunk": "ccmtl_core.rival_models fits it",
 }
 _CHOICES = {"fit_intercept": True, "loss_scaling": "spread", "metric": "mahalanobis"}
-"""What can be chosen beside the default."""
+"""The value of each choice that is not the default."""
 
 
 def described(selection: Selection) -> dict[str, Any]:

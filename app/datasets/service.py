@@ -28,7 +28,7 @@ from app.persistence.models import Dataset, DatasetVersion
 from app.persistence.storage import Storage
 
 MAX_LISTED = 5
-"""Names of what stands in the way of a deletion."""
+"""Jobs or models that a refused deletion names."""
 
 
 def create(session: Session, form: SeriesForm | RegressionForm) -> DatasetDetail:

@@ -26,7 +26,7 @@ def _plain_digits(value: object) -> object:
 
 
 PLAIN_DIGITS = BeforeValidator(_plain_digits)
-"""Before an integer: of the texts 1, 01, +1 and 1.0 only the first names it."""
+"""For an integer that is a name: accepts 1, but not 01, +1 or 1.0."""
 
 ModelName = Annotated[str, Path(max_length=200, pattern=NO_NUL, description="The model's name.")]
 VersionNumber = Annotated[

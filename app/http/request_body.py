@@ -40,7 +40,7 @@ BODY_REFUSALS = refusals(
 MAX_FORM_BYTES = 1024**2
 """The longest body of a request that brings no data, such as a definition or a training request."""
 EXPLAINED_BYTES = 256 * 1024
-"""Of a longer body only the first fault is told, as it may have millions."""
+"""A longer body may have millions of faults: only the first is reported."""
 
 
 async def read_json_body(request: Request, max_bytes: int) -> bytes:

@@ -1,7 +1,7 @@
 """Start child processes that end with their parent, and wait for signals or for a child to end.
 
 A child learns in two ways that its parent has ended. On Linux the kernel kills it (``PR_SET_PDEATHSIG``).
-Everywhere its standard input is a pipe that only the parent holds open, so that end of file means the same.
+Everywhere its standard input is a pipe that only the parent holds open, so the child ends at end of file.
 """
 
 from __future__ import annotations

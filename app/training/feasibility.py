@@ -1,6 +1,6 @@
 """Find every reason why a training cannot work, from the request and the coverage of the data that it names.
 
-No row is read here: a coverage says how many rows there are for whom, and in which periods.
+No row is read here: a coverage says how many rows each series or task has, and in which periods.
 """
 
 from __future__ import annotations

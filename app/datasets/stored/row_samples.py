@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 MAX_SAMPLED = 4096
-"""Different rows of an upload that are kept: of no more than these, all."""
+"""Different rows kept of an upload; all are kept if there are no more."""
 
 _HASHES = 2.0**64
 _STEP = np.uint64(0x9E3779B97F4A7C15)

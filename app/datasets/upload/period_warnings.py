@@ -13,7 +13,7 @@ from app.datasets.stored.runs import blocks
 from ccmtl_core.forecasting import Frequency
 
 FEWEST = 30
-"""Shorter gaps between dates are nothing to wonder at."""
+"""Periods; a shorter gap between dates is not worth a warning."""
 USUAL_STEPS = 10
 
 _DAYS = ("Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday")
@@ -23,7 +23,7 @@ _CYCLES = {
     Frequency.DAY: [f"on {day}s" for day in _DAYS],
     Frequency.MONTH: [f"in {month}" for month in _MONTHS.split()],
 }
-"""What recurs, from the period of 1970-01-01 on, with which the numbers of periods begin."""
+"""Names of the hours of a day, the days of a week and the months; period 0, of 1970-01-01, has the first."""
 
 _LONGER = {Frequency.HOUR: ', or the `frequency` "D"', Frequency.DAY: ', or the `frequency` "W"'}
 _FEWEST_CYCLES = 2
