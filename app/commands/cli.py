@@ -25,10 +25,7 @@ COMMANDS = {
         "model_commands.fit",
         "Fit one linear model per task from a file, similar tasks pulled together; needs no server.",
     ),
-    "predict": (
-        "model_commands.predict",
-        "Predict each row of a file with a model that ccmtl fit wrote.",
-    ),
+    "predict": ("model_commands.predict", "Predict each row of a file with a model that ccmtl fit wrote."),
     "forecast": (
         "model_commands.forecast",
         "Forecast each series of a file with a model that ccmtl fit --lags wrote.",

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.commands.name_list import listed
-from app.commands.options import Source, Strength
+from app.commands.options import Source, Strength, listed
 from ccmtl_core import (
     CCMTLModel,
     DataError,
@@ -54,13 +53,7 @@ class FitData:
 
 
 def read(source: Source, *, by_fold: bool) -> FitData:
-    """Read the file; ``by_fold``, the samples will be parted, so that all of them must be there.
-
-    Raises
-    ------
-    CCMTLError, OSError
-        The file cannot be used, or not read.
-    """
+    """Read the file; all samples of it where they will be parted (``by_fold``)."""
     if source.statistics is not None:
         if by_fold:
             return FitData(read_statistics_folds(source.statistics), {})

@@ -104,8 +104,7 @@ def fit(
     fill: Annotated[
         Fill | None,
         typer.Option(
-            show_default="none",
-            help="Of series: what stands for a period without a row, once it has begun.",
+            show_default="none", help="Of series: what stands for a period without a row, once it has begun."
         ),
     ] = None,
     accept_gaps: Annotated[
@@ -175,8 +174,7 @@ def fit(
         bool, typer.Option("--json", metavar="", help="Print one JSON object instead of a table.")
     ] = False,
     output: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.npz", help="Write the model here.", callback=_ending(".npz")),
+        Path | None, typer.Option(metavar="FILE.npz", help="Write the model here.", callback=_ending(".npz"))
     ] = None,
 ) -> None:
     """Fit one linear model per task from a file, similar tasks pulled together; needs no server.

@@ -6,6 +6,7 @@ test compares them.
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -32,6 +33,17 @@ class Dialect(StrEnum):
     BIGQUERY = "bigquery"
     SNOWFLAKE = "snowflake"
     SPARK = "spark"
+
+
+def listed(names: str) -> list[str]:
+    """Split names as a line of CSV: one that has a comma itself is quoted.
+
+    Examples
+    --------
+    >>> listed('price, "sold, online"')
+    ['price', 'sold, online']
+    """
+    return next(csv.reader([names], skipinitialspace=True), [])
 
 
 @dataclass(frozen=True)
