@@ -40,6 +40,16 @@ def has_work(session: Session) -> bool:
     rows = select(TrainingJob.id).where(or_(TrainingJob.state == JobState.QUEUED, _abandoned()))
     return session.execute(rows.limit(1)).first() is not None
 
+STARTING: dict[str, Any] = {
+    "phase": "starting",
+    "round": 0,
+    "objective": None,
+    "gap": None,
+    "elapsed_seconds": 0.0,
+    "phases": {},
+}
+"""The progress of a claimed job until its process, which imports for seconds, tells its own."""
+
 
 def claim(session: Session, worker: str, lease_seconds: float, max_attempts: int) -> ClaimedJob | None:
     """Take the oldest job that waits or was abandoned by its worker; ``None`` when there is none.
@@ -64,7 +74,7 @@ def claim(session: Session, worker: str, lease_seconds: float, max_attempts: int
         worker=worker,
         lease_expires_at=DatabaseNow() + lease_seconds,
         started_at=utc_now(),
-        progress=None,
+        progress=STARTING,
     )
     return _claimed(rows[0]) if rows else None
 

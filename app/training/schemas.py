@@ -177,12 +177,15 @@ class SelectionSoFar(BaseModel):
 class JobProgress(BaseModel):
     """How far a running job has come."""
 
-    phase: str
+    phase: str = Field(
+        description="What it does: `starting`, until its process is there; `compiling`, on a new machine, for up "
+        "to half a minute; `selection`; `solve`; and others."
+    )
     round: int = Field(description="Round of the solver, from 1; 0 before it.")
     objective: float | None
     gap: float | None = Field(description="Relative distance to the optimum that the solver can vouch for.")
     selection: SelectionSoFar | None = Field(default=None, description="Null where no strength is chosen.")
-    elapsed_seconds: float
+    elapsed_seconds: float = Field(description="Since its process began to read the data.")
     phases: dict[str, float] = Field(description="Seconds spent in each phase, in the order they began.")
 
 

@@ -117,7 +117,7 @@ def test_progress_of_a_run_that_lost_its_lease_ends_it(
         pytest.fail("the run went on")
 
     assert run(stand_in) == fit_child.STALE
-    assert read_job(database, job_id).progress is None
+    assert read_job(database, job_id).progress == queue.STARTING
 
 
 def test_an_attempt_that_lost_its_job_before_it_began(

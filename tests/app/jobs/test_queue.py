@@ -95,7 +95,7 @@ def test_abandoned_job_is_claimed_again_under_a_new_attempt(database: Database, 
     assert again is not None
     assert (again.id, again.attempt) == (job_id, 2)
     row = read_job(database, job_id)
-    assert (row.worker, row.times_lost, row.progress) == ("w2", 1, None)
+    assert (row.worker, row.times_lost, row.progress) == ("w2", 1, queue.STARTING)
 
 
 @pytest.mark.parametrize("statement", OWNERS_STATEMENTS.values(), ids=OWNERS_STATEMENTS)

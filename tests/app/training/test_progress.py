@@ -100,3 +100,10 @@ def test_compiling_is_a_phase_within_another(clock: Clock, sent: list[dict[str, 
         assert sent[-1]["phase"] == "statistics"
         clock.now += 2.0
     assert log.record()["phases"] == {"statistics": 3.0, "compiling": 7.0}
+
+
+def test_compiling_is_told_at_once(clock: Clock, sent: list[dict[str, Any]]) -> None:
+    log = ProgressLog(sent.append, clock)
+    with log.phase("selection"):
+        log.compiling(True)
+    assert [record["phase"] for record in sent] == ["selection", "compiling"]
