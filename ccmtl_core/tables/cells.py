@@ -26,6 +26,7 @@ MAX_ID_BYTES = 512
 ROW = "row"
 REPORT_ROWS = 2**17
 
+_TRUTH = {"true": 1.0, "false": 0.0}
 _FAULTY, _ZONE = "faulty", "zone"
 _WHOLE = re.compile("[+-]?[0-9]+")
 _FIXED_OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
@@ -195,8 +196,9 @@ def _parse(role: Role, dtype: pl.DataType, formats: TimeFormat) -> pl.Expr:
     if role.kind is Kind.ID:
         return raw.cast(pl.String).alias(role.name)
     if role.kind in (Kind.NUMBER, Kind.SUM):
-        number = raw.cast(pl.String) if _is_text(dtype) else raw
-        return number.cast(pl.Float64, strict=False).alias(role.name)
+        if not _is_text(dtype):
+            return raw.cast(pl.Float64, strict=False).alias(role.name)
+        return raw.cast(pl.String).map_batches(_numbers, pl.Float64, is_elementwise=True).alias(role.name)
     if _is_text(dtype):
         moment = formats.parse(raw.cast(pl.String))
     elif (zone := _zone(dtype)) and not formats.in_utc:
@@ -205,6 +207,15 @@ def _parse(role: Role, dtype: pl.DataType, formats: TimeFormat) -> pl.Expr:
         moment = _moment(raw)
     in_range = moment.dt.year().is_between(FIRST_YEAR, LAST_YEAR)
     return pl.when(in_range).then(moment).alias(role.name)
+
+
+def _numbers(texts: pl.Series) -> pl.Series:
+    """The numbers that texts stand for; "true" is 1 and "false" 0, in any case, and null what is none."""
+    numbers = texts.cast(pl.Float64, strict=False)
+    if numbers.null_count() == texts.null_count():  # as nearly always
+        return numbers
+    truth = texts.str.to_lowercase().replace_strict(_TRUTH, default=None, return_dtype=pl.Float64)
+    return pl.select(pl.coalesce(numbers, truth)).to_series()
 
 
 def _moment(raw: pl.Expr) -> pl.Expr:

@@ -173,6 +173,17 @@ def test_truth_values_are_zero_and_one_everywhere(shop: Shop, tmp_path: Path, ki
     np.testing.assert_array_equal(statistics_from_files(tmp_path / "sales", **NAMES).xty, [[3], [0]])
 
 
+@pytest.mark.parametrize(("yes", "no"), [("TRUE", "FALSE"), ("true", "false"), ("True", "0")])
+def test_words_of_truth_in_csv_are_zero_and_one_everywhere(
+    shop: Shop, tmp_path: Path, yes: str, no: str
+) -> None:
+    content = f"store,sold,price\n001,3,{yes}\n002,4,{no}\n".encode()
+    shop.accepted(shop.regression(["price"], unique_id="store", y="sold"), content)
+    (tmp_path / "sales").write_bytes(content)
+    assert read_task_dataset(tmp_path / "sales", **NAMES).X.tolist() == [[1], [0]]
+    np.testing.assert_array_equal(statistics_from_files(tmp_path / "sales", **NAMES).xty, [[3], [0]])
+
+
 @pytest.mark.parametrize("name", ["*", "^s.*$", "^$", "0", "row", "faulty", "raw_y"])
 def test_a_column_may_have_any_name(shop: Shop, tmp_path: Path, name: str) -> None:
     """Also one that is a pattern of names to the library that reads Parquet."""
