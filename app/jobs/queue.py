@@ -40,6 +40,7 @@ def has_work(session: Session) -> bool:
     rows = select(TrainingJob.id).where(or_(TrainingJob.state == JobState.QUEUED, _abandoned()))
     return session.execute(rows.limit(1)).first() is not None
 
+
 STARTING: dict[str, Any] = {
     "phase": "starting",
     "round": 0,

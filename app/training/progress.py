@@ -56,7 +56,10 @@ class ProgressLog:
     def compiling(self, begins: bool) -> None:
         """Count what the compiler takes, once per machine, as a phase of its own within any other."""
         if begins:
-            self._interrupted, self._sent_at = self._phase, -math.inf  # told at once: nothing is told meanwhile
+            self._interrupted, self._sent_at = (
+                self._phase,
+                -math.inf,
+            )  # told at once: nothing is told meanwhile
         self._enter("compiling" if begins else self._interrupted)
 
     def selection(self, step: SelectionProgress) -> None:

@@ -178,8 +178,8 @@ class JobProgress(BaseModel):
     """How far a running job has come."""
 
     phase: str = Field(
-        description="What it does: `starting`, until its process is there; `compiling`, on a new machine, for up "
-        "to half a minute; `selection`; `solve`; and others."
+        description="What it does: `starting`, until its process is there; `compiling`, on a new machine, "
+        "for up to half a minute; `selection`; `solve`; and others."
     )
     round: int = Field(description="Round of the solver, from 1; 0 before it.")
     objective: float | None

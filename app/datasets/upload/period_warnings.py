@@ -11,6 +11,7 @@ from app.datasets.schemas import SeriesDefinition, Warned
 from app.datasets.stored.period_values import PeriodValues, period_text
 from app.datasets.stored.runs import blocks
 from ccmtl_core.forecasting import Frequency
+from ccmtl_core.tables.cells import ROW
 
 FEWEST = 30
 """Periods; a shorter gap between dates is not worth a warning."""
@@ -25,6 +26,7 @@ _CYCLES = {
 }
 """Names of the hours of a day, the days of a week and the months; period 0, of 1970-01-01, has the first."""
 
+_SEASONS = {Frequency.HOUR: 24, Frequency.DAY: 7, Frequency.WEEK: 52, Frequency.MONTH: 12}
 _LONGER = {Frequency.HOUR: ', or the `frequency` "D"', Frequency.DAY: ', or the `frequency` "W"'}
 _FEWEST_CYCLES = 2
 _MAX_SEARCHED = 1_000_000
@@ -42,13 +44,45 @@ def period_warnings(
     ``frame`` has the rows that were sent now, and ``upload`` what they make.
     """
     if definition.aggregation is None:
-        starts = pl.col("ds").dt.truncate(definition.frequency.polars_interval)
-        if n_moved := int(frame.select((pl.col("ds") != starts).sum()).item()):
-            message = "Times inside a period were taken for the period that they fall in."
-            yield Warned(code="moved_to_period_start", message=message, count=n_moved)
+        yield from _moved(frame, definition.frequency)
     yield from _isolated(whole, upload, n_filled)
     if definition.fill is None:
         yield from _absent(whole, definition.frequency)
+        yield from _ended(whole, definition.frequency)
+
+
+def _moved(frame: pl.DataFrame, frequency: Frequency) -> Iterator[Warned]:
+    """Say which times are not where their periods begin, and that forecasts carry the beginnings."""
+    start = pl.col("ds").dt.truncate(frequency.polars_interval).alias("start")
+    moved = frame.filter(pl.col("ds") != start).select(ROW, "ds", start)
+    if moved.height:
+        row, ds, begin = moved.row(0)
+        given, start_text = (f"{moment}".removesuffix(" 00:00:00") for moment in (ds, begin))
+        yield Warned(
+            code="moved_to_period_start",
+            message=f"Times inside a period count for the whole period: {given} (row {row}) for the one that "
+            f"begins on {begin:%A}, {start_text}. Forecasts carry the beginnings of periods.",
+            count=moved.height,
+        )
+
+
+def _ended(runs: pl.DataFrame, frequency: Frequency) -> Iterator[Warned]:
+    """Warn of series that end before the others by more than a season and a tenth of the whole time."""
+    last = (pl.col("first") + pl.col("length") - 1).max().alias("last")
+    ends = runs.group_by("unique_id").agg(last).sort("last", "unique_id")
+    end = int(ends["last"][-1])
+    limit = max(_SEASONS[frequency], (end + 1 - int(runs["first"].to_numpy().min())) // 10)
+    over = ends.filter(pl.col("last") < end - limit)
+    if over.height:
+        example, when = over.row(0)
+        yield Warned(
+            code="series_ended",
+            message=f"{over.height:,} of {ends.height:,} series end more than {limit} periods before the "
+            f"dataset, which ends with {period_text(frequency, end)}; the first is {example!r}, which ends "
+            f"with {period_text(frequency, when)}. Each is forecast from its own end on. Leave out what is "
+            'no longer sold; if nothing was sold since, create a dataset with `fill` {"method": "zero"}.',
+            count=over.height,
+        )
 
 
 def _isolated(runs: pl.DataFrame, upload: PeriodValues, n_filled: int) -> Iterator[Warned]:

@@ -73,5 +73,5 @@ def test_nothing_is_said_where_nothing_is_absent_or_it_is_filled(
     shop: Shop, fill: dict[str, str] | None
 ) -> None:
     days = [24 * day for day in range(20)]
-    file = rows(days) + rows(days[5:9], "b") + (rows(days[::3], "c") if fill else "")
+    file = rows(days) + rows(days[5:15], "b") + (rows(days[::3], "c") if fill else "")
     assert shop.accepted(shop.series(fill=fill), HEADER + file)["warnings"] == []
