@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -13,7 +14,7 @@ import numpy as np
 
 from ccmtl_core.base.arguments import check_callback, check_integer, check_kind
 from ccmtl_core.base.exceptions import ParameterError
-from ccmtl_core.base.types import FloatArray
+from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
 from ccmtl_core.choices.model_choices import ModelChoices
 from ccmtl_core.fitting.fit import FitResult, fit
 from ccmtl_core.fitting.fold_paths import SelectionProgress
@@ -26,6 +27,7 @@ from ccmtl_core.forecasting.latest_rows import latest_tails
 from ccmtl_core.forecasting.row_choice import choose_rows
 from ccmtl_core.forecasting.row_maker import MAX_HORIZON, RowMaker, check_panel, constant_values, series_scale
 from ccmtl_core.model.ccmtl_model import CCMTLModel, predict_rows
+from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.panel import SeriesPanel
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 
@@ -35,6 +37,10 @@ MOST_RESIDUALS = 2**22
 """Residuals that a forecaster keeps, the newest."""
 OF_TIME = ModelChoices(metric="mahalanobis")
 """What is fitted unless a caller chooses, with and without an intercept."""
+SEASON = {Frequency.HOUR: 24, Frequency.DAY: 7, Frequency.WEEK: 52, Frequency.MONTH: 12}
+"""Periods before the target whose value is the forecast of the rival "seasonal_naive"."""
+WINDOW = 8
+"""Values whose mean is the forecast of the rival "window_average"."""
 
 
 def fit_forecaster(
@@ -42,13 +48,14 @@ def fit_forecaster(
     horizon: int,
     *,
     rows: RowFeatures | None = None,
-    choices: ModelChoices | None = None,
+    choices: ModelChoices | Sequence[ModelChoices] | None = None,
     fusion_strength: float | str = "auto",
     n_blocks: int = 6,
     n_origins: int | None = None,
     tolerance: float = 1e-4,
     n_jobs: int = 1,
     on_progress: Callable[[SelectionProgress], None] | None = None,
+    on_phase: Callable[[str], None] | None = None,
 ) -> ForecastModel:
     """Fit one model of all series for the steps 1 to ``horizon``.
 
@@ -60,8 +67,9 @@ def fit_forecaster(
         Periods ahead.
     rows : RowFeatures, optional
         Features of the rows; by default :func:`choose_rows` finds them.
-    choices : ModelChoices, optional
-        What is fitted; by default the metric is "mahalanobis", and validation decides on an intercept.
+    choices : ModelChoices or sequence of ModelChoices, optional
+        What is fitted, of several the least wrong on rolling origins; by default the metric is "mahalanobis",
+        with and without an intercept.
     fusion_strength : float or "auto"
         λ; "auto" tries :func:`ccmtl_core.strength_grid` on rolling origins.
     n_blocks : int
@@ -71,7 +79,10 @@ def fit_forecaster(
     tolerance : float
         Certified gap of the final fit.
     n_jobs, on_progress
-        As in :func:`ccmtl_core.select`.
+        As in :func:`ccmtl_core.select`, which runs once for each of the choices.
+    on_phase : callable, optional
+        Is called with the name of each phase when it begins: "rows" (sets of features are compared),
+        "statistics", "selection" (with the fit), "residuals".
 
     Returns
     -------
@@ -98,17 +109,20 @@ def fit_forecaster(
     if isinstance(fusion_strength, str) and fusion_strength != "auto":
         raise ParameterError(f'fusion_strength must be a number or "auto", not {fusion_strength!r}')
     check_callback(on_progress, "on_progress")
-    if choices is not None:
-        check_kind(choices, "choices", ModelChoices)
+    check_callback(on_phase, "on_phase")
+    tell = on_phase or (lambda phase: None)
+    tried = _candidates(choices)
     constant, scale = constant_values(check_panel(panel)), series_scale(panel)
     check_integer(horizon, "horizon", 1, MAX_HORIZON)
     found = None
     if rows is None:
+        tell("rows")
         found = choose_rows(panel, horizon, scale=scale, n_blocks=n_blocks)
         rows = found.features
     check_kind(rows, "rows", RowFeatures)
     if n_origins is None:
         n_origins = max(n_blocks, int(MOST_PRODUCTS / (panel.n_series * horizon * len(rows.names) ** 2)))
+    tell("statistics")
     origins = rolling_origins(panel, rows, horizon, n_origins)
     maker = RowMaker(panel, rows, horizon, origins, scale, constant, n_blocks)
     varies = np.isnan(constant) & (np.diff(panel.offsets) > 0)
@@ -123,10 +137,19 @@ def fit_forecaster(
         model = CCMTLModel(np.zeros((panel.n_series, len(rows.names))), panel.unique_ids, rows.names)
     else:
         blocks = block_statistics(maker, panel, rows)
-        fitted = _fitted(blocks, choices, fusion_strength, tolerance, n_jobs, on_progress)
+        tell("selection")
+        fitted = _fitted(blocks, tried, fusion_strength, tolerance, n_jobs, on_progress)
         model = fitted.result.model
-        report |= {"n_rows": int(sum(block.n_samples.sum() for block in blocks)), **fitted.report}
-        residuals = _residuals(maker, panel, blocks, fitted)
+        n_rows = int(sum(block.n_samples.sum() for block in blocks))
+        n_left_out = _n_pairs(panel, varies, origins, int(horizon)) - n_rows
+        report |= {"n_rows": n_rows, "n_left_out": n_left_out, **fitted.report}
+        report["fit"] = _plain(asdict(fitted.result.report))
+        if len(blocks) > 1:
+            tell("residuals")
+            residuals, first = _residuals(maker, panel, blocks, fitted)
+            rivals = RowMaker(panel, _rivals(panel, first), horizon, origins, scale, constant)
+            report["held_out"] = _held_out(rivals, panel, scale, residuals, first)
+            residuals = residuals[:, ~np.isnan(residuals).all(axis=(0, 2))]
     if found is not None:
         report["rows_tried"] = [one.to_dict() for one in found.tried]
     report["seconds"] = round(time.perf_counter() - began, 3)
@@ -145,9 +168,27 @@ class _Fitted(NamedTuple):
     report: dict[str, Any]
 
 
+def _candidates(choices: ModelChoices | Sequence[ModelChoices] | None) -> list[ModelChoices]:
+    """What validation decides among."""
+    if choices is None:
+        return [OF_TIME, replace(OF_TIME, fit_intercept=True)]
+    tried: list[Any] = list(choices) if isinstance(choices, list | tuple) else [choices]
+    if not tried:
+        raise ParameterError("choices must hold at least one ModelChoices")
+    for one in tried:
+        check_kind(one, "choices", ModelChoices)
+    return tried
+
+
+def _n_pairs(panel: SeriesPanel, varies: BoolArray, origins: IntArray, horizon: int) -> int:
+    """Pairs of an origin and a known target up to ``horizon`` periods after it."""
+    targets = panel.period[varies[panel.series_index]]
+    return int((np.searchsorted(origins, targets) - np.searchsorted(origins, targets - horizon)).sum())
+
+
 def _fitted(
     blocks: Sequence[SufficientStatistics],
-    choices: ModelChoices | None,
+    tried: Sequence[ModelChoices],
     fusion_strength: float | str,
     tolerance: float,
     n_jobs: int,
@@ -155,14 +196,13 @@ def _fitted(
 ) -> _Fitted:
     """Fit all rows with the choices and the strength that are given or least wrong on rolling origins."""
     strengths = None if isinstance(fusion_strength, str) else [fusion_strength]
-    without = OF_TIME if choices is None else choices
     if len(blocks) < 2:
-        prepared = without.prepare(blocks[0])
-        strength = (strengths or strength_grid(prepared.statistics, without.graph(prepared)))[-1]
-        result = fit(blocks[0], strength, choices=without, tolerance=tolerance)
-        told = {"choices": asdict(without), "fusion_strength": result.fusion_strength, "tried": []}
-        return _Fitted(result, without, told)
-    tried = [choices] if choices is not None else [without, replace(without, fit_intercept=True)]
+        first = tried[0]
+        prepared = first.prepare(blocks[0])
+        strength = (strengths or strength_grid(prepared.statistics, first.graph(prepared)))[-1]
+        result = fit(blocks[0], strength, choices=first, tolerance=tolerance)
+        told = {"choices": asdict(first), "fusion_strength": result.fusion_strength, "tried": []}
+        return _Fitted(result, first, told)
     selections = [
         select(
             blocks, strengths, folds="rolling", choices=each, tolerance=tolerance, n_jobs=n_jobs,
@@ -195,17 +235,18 @@ def _tried(choices: ModelChoices, selection: Selection) -> dict[str, Any]:
 
 def _residuals(
     maker: RowMaker, panel: SeriesPanel, blocks: Sequence[SufficientStatistics], fitted: _Fitted
-) -> FloatArray:
+) -> tuple[FloatArray, int]:
     """Value less forecast, in units of each series, of each block but the first by a fit to those before it.
 
     Returns
     -------
-    (T, N, h) float64
-        By target period, the newest N of those with rows, and step; NaN where there is no row.
+    residuals : (T, N, h) float64
+        By target period and step, the newest periods of targets; NaN where there is no row.
+    first : int
+        The first of these periods.
     """
     T, h = panel.n_series, maker.horizon
-    first = maker.block(1)[0] if len(blocks) > 1 else maker.high + 1
-    first = max(first, maker.high + 1 - max(1, MOST_RESIDUALS // (T * h)))
+    first = max(maker.block(1)[0], maker.high + 1 - max(1, MOST_RESIDUALS // (T * h)))
     residuals = np.full((T, maker.high + 1 - first, h), np.nan)
     for b, training in enumerate(accumulate(blocks[:-1], add), start=1):
         low, high = maker.block(b)
@@ -217,5 +258,71 @@ def _residuals(
             made = maker.made(piece)
             yhat = predict_rows(result.model.weights, made.task, made.rows.X, result.model.intercept)
             residuals[made.task, made.rows.period - first, made.rows.step - 1] = made.rows.y - yhat
-    some = ~np.isnan(residuals).all(axis=(0, 2))
-    return residuals[:, some]
+    return residuals, first
+
+
+def _rivals(panel: SeriesPanel, first: int) -> RowFeatures:
+    """Features that are forecasts themselves, as far as the history before ``first`` can tell them."""
+    season = SEASON[panel.frequency]
+    seasons = ((season, 1),) if first - int(panel.period.min()) > season else ()
+    return RowFeatures(windows=(WINDOW,), seasons=seasons)
+
+
+def _held_out(
+    maker: RowMaker, panel: SeriesPanel, scale: FloatArray, residuals: FloatArray, first: int
+) -> dict[str, Any]:
+    """What the report says of errors on rolling origins, of the model and of simple rivals on the same rows.
+
+    Each error is the mean over series of the root mean squared error in units of the series; the bias is what
+    all forecasts together are too large, as a share of what the values are together.
+    """
+    T, _, h = residuals.shape
+    names = ["ccmtl", "zero", "window_average", "seasonal_naive"]
+    squares, n = np.zeros((len(names), T, h)), np.zeros((T, h))
+    excess, size = np.zeros(len(names)), 0.0
+    for piece in maker.pieces(range(T), (first, maker.high)):
+        made = maker.made(piece)
+        step = made.rows.step - 1
+        own = residuals[made.task, made.rows.period - first, step]
+        both = ~np.isnan(own)
+        y, task = made.rows.y[both], made.task[both]
+        errors = [own[both], y, *(y - forecast for forecast in made.rows.X[both].T)]
+        part = slice(piece.start, piece.stop)
+        cell, n_cells = (task - piece.start) * h + step[both], (piece.stop - piece.start) * h
+        n[part] += np.bincount(cell, minlength=n_cells).reshape(-1, h)
+        size += float(np.abs(y) @ scale[task])
+        for r, error in enumerate(errors):
+            squares[r, part] += np.bincount(cell, error**2, n_cells).reshape(-1, h)
+            excess[r] -= error @ scale[task]
+    names = names[: 2 + made.rows.X.shape[1]]
+    overall = _mean_of_roots(squares.sum(axis=2), n.sum(axis=1))
+    by_step = [_mean_of_roots(squares[:, :, k], n[:, k]) for k in range(h)]
+    times = panel.frequency.to_datetime([first, maker.high]).astype("datetime64[s]")
+    told = {
+        "first": str(times[0]),
+        "last": str(times[1]),
+        "n_rows": int(n.sum()),
+        "n_series": int((n.sum(axis=1) > 0).sum()),
+        "errors": {name: float(overall[r]) for r, name in enumerate(names)},
+        "errors_by_step": {name: [float(e[r]) for e in by_step] for r, name in enumerate(names)},
+        "bias": {name: float(excess[r] / size) if size else None for r, name in enumerate(names)},
+    }
+    return dict(_plain(told))
+
+
+def _mean_of_roots(squares: FloatArray, n: FloatArray) -> FloatArray:
+    """Of sums of squares (R, T) of n (T,) errors: mean over series of the root mean square, (R,)."""
+    some = n > 0
+    if not some.any():
+        return np.full(len(squares), np.nan)
+    mean: FloatArray = np.sqrt(squares[:, some] / n[some]).mean(axis=1)
+    return mean
+
+
+def _plain(value: Any) -> Any:
+    """As JSON holds it: null for numbers that are not finite."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -98,6 +98,63 @@ def test_residuals_are_those_of_fits_to_the_blocks_before() -> None:
     assert model.residuals[2, 23 - 22, 1] == pytest.approx(expected.item(), rel=1e-6)
 
 
+def test_held_out_errors_by_step_are_those_of_the_residuals_and_of_forecasts_by_hand() -> None:
+    panel = noisy()
+    report = fit_forecaster(panel, 2, rows=ROWS, fusion_strength=1.0).report["held_out"]
+    values = panel.values.reshape(6, 40) / series_scale(panel)[:, None]
+    first = int(panel.frequency.to_period([report["first"]])[0])
+    assert (first, report["n_series"]) == (22, 6)
+    assert report["n_rows"] == 6 * 2 * (40 - first)
+    targets = range(first, 40)
+    for k in (1, 2):
+        by_hand = {
+            "zero": [values[:, p] for p in targets],
+            "window_average": [values[:, p] - values[:, p - k - 7 : p - k + 1].mean(axis=1) for p in targets],
+            "seasonal_naive": [values[:, p] - values[:, p - 7] for p in targets],
+        }
+        for name, errors in by_hand.items():
+            expected = np.sqrt((np.array(errors) ** 2).mean(axis=0)).mean()
+            assert report["errors_by_step"][name][k - 1] == pytest.approx(expected)
+    zero = np.sqrt((values[:, first:] ** 2).mean(axis=1)).mean()
+    assert report["errors"]["zero"] == pytest.approx(zero)
+    assert report["errors"]["ccmtl"] < report["errors"]["window_average"]
+    assert report["bias"]["zero"] == -1.0
+    assert abs(report["bias"]["ccmtl"]) < 0.1
+
+
+def test_a_rival_that_the_history_cannot_tell_is_left_out() -> None:
+    report = fit_forecaster(noisy(n=12), 1, rows=RowFeatures(windows=(1,)), fusion_strength=1.0).report
+    assert set(report["held_out"]["errors"]) == {"ccmtl", "zero", "window_average"}
+
+
+def test_left_out_pairs_of_origin_and_target_are_counted() -> None:
+    panel = panel_of([1.0, 2.0, 4.0, 1.0, 3.0, 2.0, 5.0, 1.0])
+    panel = panel.take(np.array([0]))
+    gap = SeriesPanel(("a",), [0, 7], [0, 1, 2, 4, 5, 6, 7], np.delete(panel.values, 3), "D")
+    rows = RowFeatures(lags=(1, 2))
+    report = fit_forecaster(gap, 2, rows=rows, fusion_strength=1.0).report
+    made = direct_rows(gap, rows, 2, origins=range(1, 7))
+    assert (report["n_rows"], report["n_left_out"]) == (len(made.step), made.n_left_out)
+    assert made.n_left_out > 0
+
+
+def test_phases_are_told_as_they_begin() -> None:
+    phases: list[str] = []
+    fit_forecaster(noisy(n=24), 1, on_phase=phases.append, fusion_strength=1.0)
+    assert phases == ["rows", "statistics", "selection", "residuals"]
+    phases.clear()
+    fit_forecaster(panel_of([1.0, 2.0]), 1, rows=RowFeatures(windows=(1,)), on_phase=phases.append)
+    assert phases == ["statistics", "selection"]
+
+
+def test_of_several_choices_validation_takes_one() -> None:
+    tried = [ModelChoices(), ModelChoices(n_neighbors=2)]
+    report = fit_forecaster(noisy(), 2, rows=ROWS, choices=tried, fusion_strength=1.0).report
+    assert [one["choices"]["n_neighbors"] for one in report["tried"]] == [10, 2]
+    assert report["fit"]["status"] == "converged"
+    assert report["fit"]["gap"] <= 1e-4
+
+
 def test_dates_follow_the_newest_value_of_each_series() -> None:
     start = {
         "h": datetime(2024, 2, 28, 22),
@@ -333,6 +390,12 @@ def test_arguments_out_of_their_range_are_refused(arguments: dict[str, Any], mes
     given: dict[str, Any] = {"panel": noisy(2, 8), "horizon": 1, "rows": ROWS, **arguments}
     with pytest.raises(ParameterError, match=message):
         fit_forecaster(**given)
+
+
+@pytest.mark.parametrize("choices", [[], [ModelChoices(), 3]])
+def test_choices_of_another_kind_are_refused(choices: Any) -> None:
+    with pytest.raises(ParameterError, match="choices must"):
+        fit_forecaster(noisy(), 1, choices=choices)
 
 
 def test_steps_out_of_range_are_refused(forecaster: ForecastModel) -> None:
