@@ -18,6 +18,7 @@ import errno
 import json
 import logging
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -159,10 +160,30 @@ def refusals(descriptions: Mapping[int, str]) -> dict[int | str, dict[str, Any]]
     return {status: {"model": Problem, "description": text} for status, text in descriptions.items()}
 
 
+_OF_TYPES = {
+    "missing": "is missing",
+    "literal_error": "must be {expected}",
+    "enum": "must be {expected}",
+    "list_type": "must be a list",
+    "string_type": "must be text",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
+    "finite_number": "must be a finite number",
+    "greater_than": "must be more than {gt}",
+    "greater_than_equal": "must be {ge} or more",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be {le} or less",
+}
+"""What replaces the sentences of the library that checks requests, by its names of what is wrong."""
+_EXPLAINED = {"'h', 'D', 'W' or 'MS'": ": an hour, a day, a week from Monday on, or a month"}
+
+
 def faults_of(errors: Iterable[Mapping[str, Any]], *prefix: str) -> list[Fault]:
     """Turn pydantic's ``errors()`` into faults, located below ``prefix``."""
     return [
         Fault(
+            code=error.get("type"),
             message=_in_words(error),
             location=_encodable(".".join(map(str, (*prefix, *error["loc"])))),
             value=_printable(error.get("input")),
@@ -172,9 +193,15 @@ def faults_of(errors: Iterable[Mapping[str, Any]], *prefix: str) -> list[Fault]:
 
 
 def _in_words(error: Mapping[str, Any]) -> str:
-    pattern = error.get("ctx", {}).get("pattern")
-    message: str = IN_WORDS.get(pattern, error["msg"])
-    return message.removeprefix("Value error, ")
+    context, given = error.get("ctx", {}), error.get("input")
+    template = IN_WORDS.get(context.get("pattern"))
+    if error["msg"].startswith(("Input should", "Field required")):
+        template = template or _OF_TYPES.get(error.get("type", ""))
+    message: str = template.format(**context) if template else error["msg"]
+    expected = context.get("expected", "")
+    near = difflib.get_close_matches(str(given), re.findall("'([^']+)'", expected), n=1)
+    hint = _EXPLAINED.get(expected) or (f"; did you mean {near[0]!r}?" if near else "")
+    return message.removeprefix("Value error, ") + hint
 
 
 def _printable(value: Any) -> str | None:

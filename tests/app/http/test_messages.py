@@ -40,6 +40,52 @@ def test_a_name_that_breaks_the_pattern_is_told_the_characters(client: TestClien
     assert nul == "must not contain the character NUL"
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "code", "said"),
+    [
+        (
+            "frequency",
+            "M",
+            "enum",
+            "must be 'h', 'D', 'W' or 'MS': an hour, a day, a week from Monday on, or a month",
+        ),
+        ("frequency", "ms", "enum", "must be 'h', 'D', 'W' or 'MS'"),
+        ("aggregation", "sums", "enum", "must be 'sum' or 'mean'; did you mean 'sum'?"),
+        ("ds_format", 5, "string_type", "must be text"),
+    ],
+)
+def test_what_a_field_of_a_dataset_may_be_is_said_in_words(
+    client: TestClient, field: str, value: object, code: str, said: str
+) -> None:
+    form = {"name": "shop", "kind": "series", "frequency": "D", field: value}
+    found = fault(client.post("/v1/datasets", json=form), f"body.{field}")
+    assert found["code"] == code
+    assert found["message"].startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "location", "code", "said"),
+    [
+        ({"lags": 367}, "lags", "less_than_equal", "must be 366 or less"),
+        ({"lags": 0}, "lags", "greater_than_equal", "must be 1 or more"),
+        ({"lags": "4"}, "lags", "int_type", "must be a whole number"),
+        ({"fit_intercept": "yes"}, "fit_intercept", "bool_type", "must be true or false"),
+        (
+            {"metric": "mahalonobis"},
+            "metric",
+            "literal_error",
+            "must be 'euclidean' or 'mahalanobis'; did you mean 'mahalanobis'?",
+        ),
+    ],
+)
+def test_what_a_field_of_a_training_may_be_is_said_in_words(
+    client: TestClient, wanted: dict[str, Any], location: str, code: str, said: str
+) -> None:
+    add_series(client)
+    found = fault(client.post("/v1/training-jobs", json=job(**wanted)), f"body.{location}")
+    assert (found["code"], found["message"]) == (code, said)
+
+
 def test_an_object_is_asked_for_where_one_is_wanted(client: TestClient) -> None:
     form = {"name": "shop", "kind": "series", "frequency": "D", "fill": "zero"}
     message = fault(client.post("/v1/datasets", json=form), "body.fill")["message"]
