@@ -49,7 +49,12 @@ def described(selection: Selection) -> dict[str, Any]:
 
 def in_words(report: dict[str, Any]) -> str:
     """Return what :func:`described` says on one line."""
-    rivals = ", ".join(f"{name.replace('_', ' ')} {error:.6g}" for name, error in report["rivals"].items())
+    errors = report["rivals"]
+    shown = dict(errors)  # without choices, those with the same ones are the plain ones again
+    for name, error in errors.items():
+        if errors.get(name + SAME_CHOICES) == error:
+            del shown[name + SAME_CHOICES]
+    rivals = ", ".join(f"{name.replace('_', ' ')} {error:.6g}" for name, error in shown.items())
     by = f" by the order of {report['order']}" if report["order"] else ""
     return (
         f"best of {len(report['errors'])} strengths on {report['n_folds']} {report['folds']} folds{by}: mean "

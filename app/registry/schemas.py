@@ -72,7 +72,9 @@ class StrengthSelection(Stored):
     fusion_strengths: list[float] = Field(description="Strengths that were tried, rising.")
     errors: list[float | None]
     standard_errors: list[float | None]
-    n_groups: list[float] = Field(description="Groups of tasks that share one model exactly.")
+    n_groups: list[float] = Field(
+        description="Groups of tasks that share one model exactly, a mean over the folds."
+    )
     largest_gap: float | None
     chosen: int = Field(description="Place of the chosen strength in `fusion_strengths`, from 0.")
     rivals: dict[str, float | None] = Field(

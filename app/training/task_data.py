@@ -124,8 +124,8 @@ def left_out(data: TrainingData) -> tuple[dict[str, Any], list[str]]:
     notes = []
     if 2 * used < values:
         notes.append(
-            f"Only {used} of {values} values ({share:.0%}) could be trained on: the others lack a value in "
-            "one of the periods before them. Absent periods can be filled, or fewer lags taken."
+            f"Only {used:,} of {values:,} values ({share:.0%}) could be trained on: the others lack a value "
+            "in one of the periods before them. Absent periods can be filled, or fewer lags taken."
         )
     if data.history is not None:
         missing = np.flatnonzero(np.isnan(data.history.lags[:, 0]))
@@ -134,7 +134,8 @@ def left_out(data: TrainingData) -> tuple[dict[str, Any], list[str]]:
         if named:
             more = " and others" if len(missing) > MAX_NAMED else ""
             notes.append(
-                f"{len(missing)} of {data.dataset.n_tasks} products cannot be forecast, for want of values "
-                f"in their last {data.dataset.n_features} periods: {', '.join(map(repr, named))}{more}."
+                f"{len(missing):,} of {data.dataset.n_tasks:,} products cannot be forecast, for want of "
+                f"values in their last {data.dataset.n_features} periods: "
+                f"{', '.join(map(repr, named))}{more}."
             )
     return report, notes

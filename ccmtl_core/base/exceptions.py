@@ -46,9 +46,9 @@ class DataError(CCMTLError, ValueError):
         self.n_faults = max(len(self.faults), n_faults or 0)
         lines = self.faults[:_MOST_SHOWN]
         if self.n_faults > len(lines):
-            lines.append(f"and {self.n_faults - len(lines)} more")
+            lines.append(f"and {self.n_faults - len(lines):,} more")
         if self.n_faults != 1:
-            lines = [f"{self.n_faults} faults in the data:", *(f"- {line}" for line in lines)]
+            lines = [f"{self.n_faults:,} faults in the data:", *(f"- {line}" for line in lines)]
         super().__init__("\n".join(lines))
 
     def __reduce__(self) -> tuple[type[DataError], tuple[list[str], int]]:

@@ -134,10 +134,16 @@ def test_the_strength_is_chosen_as_the_library_chooses_it(
     model = CCMTLModel.load(model_file)
     assert np.allclose(model.weights, expected.fit.model.weights, atol=1e-2)
     assert np.allclose(model.intercept, expected.fit.model.intercept, atol=1e-2)
-    people = run(csv, *COLUMNS, "--fusion-strength", "auto", "--folds", "contiguous")
+    people = run(csv, *COLUMNS, "--fusion-strength", "auto", "--folds", "contiguous", "--fit-intercept")
     assert "best of 21 strengths on 5 contiguous folds by the order of rows" in people.stdout
     assert ", shrunk " in people.stdout
     assert ", shrunk same choices " in people.stdout
+
+
+def test_rivals_with_the_same_choices_are_not_listed_where_there_are_none(csv: Path) -> None:
+    shown = run(csv, *COLUMNS, "--fusion-strength", "0,1", "--n-folds", "2").stdout
+    assert "; pooled " in shown
+    assert "same choices" not in shown
 
 
 def test_a_plain_rival_that_did_better_is_named_as_in_the_service(tmp_path: Path) -> None:
