@@ -86,21 +86,26 @@ def ta_feng(folder: Path, seed: int) -> Split:
     return _random_half(_last_rows(data, kept), kept, N_FOLDS, np.random.default_rng(seed))
 
 
+def walmart_sales(folder: Path) -> pl.DataFrame:
+    """The departments with a value in every week, as ``series`` "store/department", week by week."""
+    with zipfile.ZipFile(folder / WALMART) as outer:
+        inner = zipfile.ZipFile(io.BytesIO(outer.read("train.csv.zip")))
+        table = pl.read_csv(inner.read("train.csv"), null_values="NA")
+    table = table.with_columns(series=pl.col("Store").cast(pl.String) + "/" + pl.col("Dept").cast(pl.String))
+    complete = table.group_by("series").len().filter(pl.col("len") == table["Date"].n_unique())["series"]
+    return table.filter(pl.col("series").is_in(complete.implode())).sort("series", "Date")
+
+
 def walmart(folder: Path) -> Split:
     """2,660 series of 143 weeks, each in units of its own naive error; the last eight weeks are held out.
 
     Features: the lags of ``WALMART_LAGS``, whether the week has a holiday, and one. A series' unit is the
     root of its mean squared change from week to week before the weeks held out, so that an RMSE is an RMSSE.
     """
-    with zipfile.ZipFile(folder / WALMART) as outer:
-        inner = zipfile.ZipFile(io.BytesIO(outer.read("train.csv.zip")))
-        table = pl.read_csv(inner.read("train.csv"), null_values="NA")
-    weeks = table["Date"].unique().sort()
-    table = table.with_columns(series=pl.col("Store").cast(pl.String) + "/" + pl.col("Dept").cast(pl.String))
-    complete = table.group_by("series").len().filter(pl.col("len") == len(weeks))["series"]
-    table = table.filter(pl.col("series").is_in(complete.implode())).sort("series", "Date")
+    table = walmart_sales(folder)
+    n_weeks = table["Date"].n_unique()
     ids = table["series"].unique(maintain_order=True).to_list()
-    y = table["Weekly_Sales"].to_numpy().reshape(len(ids), len(weeks))
+    y = table["Weekly_Sales"].to_numpy().reshape(len(ids), n_weeks)
     holiday = table["IsHoliday"].to_numpy().reshape(y.shape)[0].astype(np.float64)
     y = y / np.sqrt((np.diff(y[:, :-WALMART_TEST], axis=1) ** 2).mean(axis=1, keepdims=True))
     first = max(WALMART_LAGS)

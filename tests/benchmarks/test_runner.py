@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.forecasting import __main__ as forecasting
 from benchmarks.report import Bar, Section
 from benchmarks.runner import Sections, command_line, run
 from benchmarks.scale import __main__ as scale
@@ -18,7 +19,12 @@ from benchmarks.selection import __main__ as selection
 from benchmarks.solver import __main__ as solver
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = {"solver": solver.SECTIONS, "scale": scale.SECTIONS, "selection": selection.SECTIONS}
+PACKAGES = {
+    "solver": solver.SECTIONS,
+    "scale": scale.SECTIONS,
+    "selection": selection.SECTIONS,
+    "forecasting": forecasting.SECTIONS,
+}
 
 
 def printed_by(package: str, *arguments: str) -> dict[str, Any]:
