@@ -92,7 +92,7 @@ class SeriesPanel(FrozenValue):
         Parameters
         ----------
         frame : DataFrame of polars or pandas, or an Arrow table
-            Columns ``unique_id`` (text), ``ds`` (Date or Datetime) and ``y`` (numbers); one row
+            Columns ``unique_id`` (text or integers), ``ds`` (Date or Datetime) and ``y`` (numbers); one row
             per series and period, in any order. Of times with a zone, hours are converted to UTC;
             days, weeks and months are those of the local date.
         frequency : Frequency
@@ -120,6 +120,8 @@ class SeriesPanel(FrozenValue):
         """
         frequency = Frequency(frequency)
         frame = _as_polars(frame, frequency)
+        if "unique_id" in frame.columns and frame.schema["unique_id"].is_integer():
+            frame = frame.with_columns(pl.col("unique_id").cast(pl.String))
         _check_columns(frame)
         ids, index = id_codes(frame["unique_id"], ordered=True)
         period = frequency.to_period(frame["ds"])
@@ -298,9 +300,10 @@ def _check_columns(frame: pl.DataFrame) -> None:
     schema = frame.schema
     faults = []
     if schema["unique_id"] != pl.String:
-        faults.append(f"column 'unique_id' must be text, not {schema['unique_id']}: cast it to polars.String")
+        faults.append(f"column 'unique_id' must be text or integers, not {schema['unique_id']}")
     if not (schema["ds"] == pl.Date or isinstance(schema["ds"], pl.Datetime)):
-        advice = ": str.to_date() or str.to_datetime() reads them" if schema["ds"] == pl.String else ""
+        advice = ": str.to_datetime() of polars or to_datetime() of pandas reads them"
+        advice = advice if schema["ds"] == pl.String else ""
         faults.append(f"column 'ds' must hold times, not {schema['ds']}{advice}")
     if not schema["y"].is_numeric():
         faults.append(f"column 'y' must hold numbers, not {schema['y']}")

@@ -102,6 +102,12 @@ def test_series_without_entries_are_filled_from_the_dataset_only() -> None:
     assert empty.filled("zero") == (empty, 0)
 
 
+def test_integer_ids_become_text_as_in_datasets_of_tasks() -> None:
+    frame = pl.DataFrame({"unique_id": [10, 9], "ds": [date(2000, 1, 1)] * 2, "y": [1, 2]})
+    panel = SeriesPanel.from_frame(frame, "D")
+    assert (panel.unique_ids, panel.values.tolist()) == (("10", "9"), [1, 2])
+
+
 def test_two_rows_in_one_period_are_named() -> None:
     rows = [("a", datetime(2000, 1, 3)), ("a", datetime(2000, 1, 9, 23)), ("b", datetime(2000, 1, 10))]
     frame = pl.DataFrame({"unique_id": [r[0] for r in rows], "ds": [r[1] for r in rows], "y": [1, 2, 3]})
@@ -132,8 +138,12 @@ def test_unknown_policies_are_refused(method: str, start: Any) -> None:
 @pytest.mark.parametrize(
     ("column", "values", "message"),
     [
-        ("unique_id", [1, 2], "column 'unique_id' must be text, not Int64: cast it to polars.String"),
-        ("ds", ["2000-01-01", "2000-01-02"], "column 'ds' must hold times, not String: str.to_date() or"),
+        ("unique_id", [1.0, 2.0], "column 'unique_id' must be text or integers, not Float64"),
+        (
+            "ds",
+            ["2000-01-01", "2000-01-02"],
+            "not String: str.to_datetime() of polars or to_datetime() of pandas",
+        ),
         ("y", ["1", "2"], "column 'y' must hold numbers, not String"),
         ("unique_id", ["a", None], "column 'unique_id' has 1 missing value, the first in row 2"),
         ("y", [None, None], "column 'y' must hold numbers, not Null"),
@@ -197,7 +207,7 @@ def test_times_of_pandas_with_a_zone_keep_local_days_and_utc_hours(frequency: st
             np.array(["a", NA], dtype=object),
             "'unique_id' has 1 missing value, the first in row 2",
         ),
-        ("unique_id", np.array([1, 2]), "column 'unique_id' must be text, not Int64"),
+        ("unique_id", np.array([1.5, 2.0]), "column 'unique_id' must be text or integers, not Float64"),
         (
             "ds",
             np.array(["2000-01-01", "NaT"], dtype="M8[ns]"),
