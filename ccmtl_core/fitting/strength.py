@@ -1,4 +1,6 @@
-"""Find the scale of the fusion strength: where tasks begin to fuse, and from where all are fused.
+"""Find the scale of the fusion strength λ: where tasks begin to fuse, and from where all are fused.
+
+(Which λ is taken, cross-validation chooses in :mod:`ccmtl_core.fitting.selection`.)
 
 A component of the graph is wholly fused from λ_fuse on, the least λ for which flows U exist with
 

@@ -1,11 +1,11 @@
 """The paper's solver: alternate between weights and edge weights, with less smoothing step by step.
 
-He et al., AAAI 2019, algorithm 1: with edge weights ell_e = 1 / (2 ‖W_i − W_j‖) fixed, the objective is
-quadratic and its minimiser solves equation 6; then the edge weights are renewed. Here ‖·‖ is smoothed to
-√(‖·‖² + ε²), which keeps ell finite, and ε falls to a share of itself whenever its objective is near its
-minimum: each round can only lower the smoothed objective. The edge terms of a solved system are feasible
-flows up to the rounds still missing, from which the last round at each ε makes a certificate; so does, once,
-the first round after which the tolerance may be reached.
+He et al., AAAI 2019, algorithm 1: with edge weights ℓ_e = 1 / (2 ‖W_i − W_j‖) fixed, the objective is
+quadratic and its minimiser solves equation 6; then the edge weights are renewed (:func:`edge_weights`). Here
+‖·‖ is smoothed to √(‖·‖² + ε²), which keeps ℓ finite, and ε falls to a share of itself whenever its objective
+is near its minimum: each round can only lower the smoothed objective. The edge terms of a solved system are
+feasible flows up to the rounds still missing, from which the last round at each ε makes a certificate; so
+does, once, the first round after which the tolerance may be reached.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def alternate(
     lengths = problem.lengths(W)
     while not (recorder.finished or rounds == max_rounds):
         for number in range(1, _ROUNDS_PER_SMOOTHING + 1):
-            w = problem.radius / np.sqrt(lengths**2 + smoothing**2)
+            w = edge_weights(problem.radius, lengths, smoothing)
             multigrid.update(w)
             solved = flexible_cg(
                 multigrid.apply, multigrid.precondition, problem.quadratic.xty, x0=W,
@@ -91,6 +91,21 @@ def alternate(
         if max_rounds is not None and recorder.relative_gap > max(_FAR * recorder.tolerance, _OPEN):
             break
     return recorder.outcome()
+
+
+def edge_weights(radius: FloatArray, lengths: FloatArray, smoothing: float) -> FloatArray:
+    """Return w_e = 2 r_e ℓ_e, with the ℓ_e = 1 / (2 √(‖W_i − W_j‖² + ε²)) of the paper, (E,).
+
+    With ℓ fixed the penalty of an edge is r_e ℓ_e ‖W_i − W_j‖², whose gradient is w_e (W_i − W_j): the 2 of
+    the square and the 1/2 of ℓ cancel, and the system to solve has r_e / √(‖W_i − W_j‖² + ε²).
+
+    Examples
+    --------
+    >>> edge_weights(np.array([6.0]), np.array([4.0]), smoothing=3.0)
+    array([1.2])
+    """
+    w: FloatArray = radius / np.sqrt(lengths**2 + smoothing**2)
+    return w
 
 
 def _slack(problem: FusionProblem, lengths: FloatArray, w: FloatArray) -> float:
