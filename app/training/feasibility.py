@@ -93,8 +93,9 @@ def _faults_of_gaps(coverage: Coverage, lags: int) -> Iterator[Fault]:
     message = (
         f"with {lags} lags only {used:,} of {possible:,} rows can be used: the others lack a value in one of "
         f"the {lags} periods before them, and a model of the rest may be wrong for them. If nothing happened "
-        'in the absent periods, upload to a dataset with `fill` {"method": "zero"}; if they do not count, take '
-        f"{f'at most {enough} lags or ' if enough else ''}a longer `frequency`; or send `accept_gaps`: true"
+        'in the absent periods, upload to a dataset with `fill` {"method": "zero"}; if they do not count, '
+        f"take {f'at most {enough} lags or ' if enough else ''}a longer `frequency`; or send "
+        "`accept_gaps`: true"
     )
     yield Fault(code="too_many_gaps", message=message, location="body.lags", value=str(lags))
 

@@ -131,9 +131,9 @@ def _absent(runs: pl.DataFrame, frequency: Frequency) -> Iterator[Warned]:
             code="absent_periods",
             message=f"{n_absent:,} of the {spans:,} periods between the first and the last value of their "
             "series have no value, and the dataset has no `fill`: training leaves out every row with one of "
-            f"them among its lags.{_of_no_series(runs, frequency)} If nothing happened in these periods, create a "
-            'dataset with `fill` {"method": "zero"}. If they do not count, as days on which a shop is closed '
-            f"do not, take few `lags`{_LONGER.get(frequency, '')}.",
+            f"them among its lags.{_of_no_series(runs, frequency)} If nothing happened in these periods, "
+            'create a dataset with `fill` {"method": "zero"}. If they do not count, as days on which a shop '
+            f"is closed do not, take few `lags`{_LONGER.get(frequency, '')}.",
             count=n_absent,
         )
 
