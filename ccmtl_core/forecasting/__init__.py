@@ -13,6 +13,7 @@ from ccmtl_core.forecasting.latest_rows import latest_rows, latest_tails
 from ccmtl_core.forecasting.row_choice import RowChoice, TriedRows, choose_rows
 from ccmtl_core.forecasting.row_maker import series_scale
 from ccmtl_core.series.calendar import Frequency
+from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.lags import (
     LaggedPanel,
     lag_dataset,
@@ -32,6 +33,7 @@ __all__ = [
     "LaggedPanel",
     "RowChoice",
     "RowFeatures",
+    "SeriesColumns",
     "SeriesPanel",
     "TriedRows",
     "choose_rows",

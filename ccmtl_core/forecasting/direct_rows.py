@@ -22,6 +22,7 @@ from ccmtl_core.data.row_blocks import IN_PLACE
 from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.forecasting.row_maker import MAX_HORIZON, RowMaker, check_panel, constant_values, panel_ends
+from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.panel import SeriesPanel
 from ccmtl_core.statistics.gram_totals import add_rows, zeros
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
@@ -60,6 +61,7 @@ def direct_rows(
     origins: ArrayLike | None = None,
     scale: ArrayLike | None = None,
     series: slice = slice(None),
+    columns: SeriesColumns | None = None,
 ) -> DirectRows:
     """Make one row for each origin and step whose target is known.
 
@@ -77,6 +79,8 @@ def direct_rows(
         What values are divided by; by default :func:`series_scale`.
     series : slice
         Make the rows of these series alone.
+    columns : SeriesColumns, optional
+        What the ``past`` and ``future`` features name. A row for which one is not known is left out.
 
     Returns
     -------
@@ -100,7 +104,7 @@ def direct_rows(
     chosen = range(*series.indices(check_panel(panel).n_series))
     if chosen.step != 1 or not chosen:
         raise ParameterError(f"series must be a slice of some of the {panel.n_series} series, without a step")
-    maker = RowMaker(panel, features, horizon, origins, scale)
+    maker = RowMaker(panel, features, horizon, origins, scale, columns=columns)
     made = [maker.made(piece) for piece in maker.pieces(chosen)]
     # Pieces cut by time each hold rows of all series: a stable sort brings those of a series together.
     task = np.concatenate([part.task for part in made])
@@ -122,6 +126,7 @@ def direct_statistics(
     n_blocks: int = 6,
     n_origins: int | None = None,
     scale: ArrayLike | None = None,
+    columns: SeriesColumns | None = None,
 ) -> list[SufficientStatistics]:
     """Add up the rows of :func:`direct_rows` by blocks of the period that their targets lie in.
 
@@ -129,7 +134,7 @@ def direct_statistics(
 
     Parameters
     ----------
-    panel, features, horizon, scale
+    panel, features, horizon, scale, columns
         As in :func:`direct_rows`.
     n_blocks : int
         Blocks of time, at least 1: the first holds half of the periods of targets, the others equal parts.
@@ -159,7 +164,7 @@ def direct_statistics(
     """
     check_integer(n_blocks, "n_blocks", least=1)
     origins = rolling_origins(panel, features, horizon, n_origins)
-    maker = RowMaker(panel, features, horizon, origins, scale, constant_values(panel), n_blocks)
+    maker = RowMaker(panel, features, horizon, origins, scale, constant_values(panel), n_blocks, columns)
     return block_statistics(maker, panel, features)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ccmtl_core.base.arguments import check_integer, check_kind
-from ccmtl_core.base.arrays import as_sequence, is_real
+from ccmtl_core.base.arrays import as_sequence, checked_names, is_real
 from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.kernels.series.row_kernel import RowPlan
@@ -53,6 +53,8 @@ class RowFeatures:
         ``lag_j``: the value at o + 1 − j. Without it there is no row.
     season_levels : tuple of (m, w)
         ``season_level_m_w``: mean of the w periods up to o − m, the origin's place a season ago.
+    past : tuple of str
+        ``past_NAME``: a column beside the values, as it is at the origin.
     seasons : tuple of (m, i)
         ``season_m_i``: the value i seasons of m periods before the target, or the first season before that
         lies at or before the origin; one season earlier where it is not known.
@@ -61,6 +63,8 @@ class RowFeatures:
     calendar : tuple of str
         The target's date: ``hour_of_day``, ``day_of_week`` (1 is Monday), ``month``, each a column of 0 and 1
         for each level but the first, or ``fourier_m_j``, a sine and a cosine of j turns in m periods.
+    future : tuple of str
+        ``future_NAME``: a column beside the values that is known ahead, as it is at the target.
 
     Raises
     ------
@@ -80,9 +84,11 @@ class RowFeatures:
     smoothing: tuple[float, ...] = ()
     lags: tuple[int, ...] = ()
     season_levels: _Pairs = ()
+    past: tuple[str, ...] = ()
     seasons: _Pairs = ()
     season_means: _Pairs = ()
     calendar: tuple[str, ...] = ()
+    future: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("windows", "lags"):
@@ -92,6 +98,8 @@ class RowFeatures:
             self._set(name, (_checked_pair(value, name) for value in self._given(name)))
         columns = [column for word in self._given("calendar") for column in _calendar_columns(word)]
         object.__setattr__(self, "calendar", tuple(dict.fromkeys(columns)))
+        for name in ("past", "future"):
+            object.__setattr__(self, name, checked_names(self._given(name), f"{name} column"))
         if not self.names:
             raise ParameterError("RowFeatures needs at least one feature, such as windows=(1,)")
 
@@ -107,6 +115,8 @@ class RowFeatures:
     @classmethod
     def widest(cls, frequency: Frequency | str, horizon: int, n_periods: int) -> RowFeatures:
         """Return everything worth trying where series are this long.
+
+        Levels are sums of lags that are among them: what is worth fitting is a part of it.
 
         Parameters
         ----------
@@ -213,7 +223,11 @@ class RowFeatures:
             np.array([1.0 - a for a in self.smoothing], dtype=np.float64),
             np.array([_reach("smoothing", a) for a in self.smoothing], dtype=np.int64),
             np.array(self.lags, dtype=np.int64),
-            *map(triples, pairs),
+            triples(self.season_levels),
+            len(self.past),
+            triples(self.seasons),
+            triples(self.season_means),
+            len(self.future),
         )
 
     def calendar_values(self, periods: IntArray, frequency: Frequency) -> FloatArray:
@@ -262,9 +276,11 @@ _STEMS = {
     "smoothing": "ewm_",
     "lags": "lag_",
     "season_levels": "season_level_",
+    "past": "past_",
     "seasons": "season_",
     "season_means": "season_mean_",
     "calendar": "",
+    "future": "future_",
 }
 """How the names of each kind begin."""
 
@@ -311,7 +327,7 @@ _WIDEST: dict[Frequency, dict[str, tuple[Any, ...]]] = {
 
 def _reach(kind: str, value: Any) -> int:
     """Periods up to and with the origin that a feature may read."""
-    if kind == "calendar":
+    if kind in ("calendar", "past", "future"):
         return 1
     if kind == "smoothing":
         return math.ceil(math.log(FORGOTTEN) / math.log(1.0 - value))

@@ -19,11 +19,18 @@ from ccmtl_core.base.exceptions import DataError, ModelFileError, ParameterError
 from ccmtl_core.base.frozen_value import FrozenValue
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
 from ccmtl_core.forecasting.features import RowFeatures
-from ccmtl_core.forecasting.latest_rows import latest_rows, latest_tails
+from ccmtl_core.forecasting.latest_rows import (
+    columns_beside,
+    dated,
+    latest_rows,
+    latest_tails,
+    missing_columns,
+)
 from ccmtl_core.forecasting.row_maker import MAX_HORIZON, check_panel, checked_scale, constant_values
 from ccmtl_core.model.ccmtl_model import CCMTLModel, predict_rows
 from ccmtl_core.model.model_file import read_arrays, write_arrays
 from ccmtl_core.series.calendar import Frequency
+from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.panel import SeriesPanel
 
 _FORMATS = {"ccmtl-forecast/1": {"weights": 2, "intercept": 1, "series": 2, "tail": 2, "residuals": 3}}
@@ -123,6 +130,7 @@ class ForecastModel(FrozenValue):
         *,
         panel: SeriesPanel | None = None,
         unique_ids: Sequence[str] | None = None,
+        columns: SeriesColumns | None = None,
     ) -> pl.DataFrame:
         """Forecast each series from its newest value on.
 
@@ -135,6 +143,8 @@ class ForecastModel(FrozenValue):
             is fitted again.
         unique_ids : sequence of str, optional
             Series to forecast, in this order; by default all.
+        columns : SeriesColumns, optional
+            What the ``past`` and ``future`` features name, at the newest period and at each target.
 
         Returns
         -------
@@ -147,9 +157,9 @@ class ForecastModel(FrozenValue):
         UnknownTaskError
             A series that it was not fitted to.
         ParameterError, DataError
-            Arguments out of their range, or a panel of another frequency.
+            Arguments out of their range, a panel of another frequency, or columns that are not known.
         """
-        start = self._start(panel, unique_ids)
+        start = self._start(panel, unique_ids, columns)
         h = self._checked_steps(h)
         return self._dated(start, h).with_columns(yhat=self._values(start, h).ravel()).drop_nans("yhat")
 
@@ -159,9 +169,10 @@ class ForecastModel(FrozenValue):
         *,
         panel: SeriesPanel | None = None,
         unique_ids: Sequence[str] | None = None,
+        columns: SeriesColumns | None = None,
     ) -> FloatArray:
         """Return the values of :meth:`forecast` as an array (n, h); NaN for a series without any value."""
-        return self._values(self._start(panel, unique_ids), self._checked_steps(h))
+        return self._values(self._start(panel, unique_ids, columns), self._checked_steps(h))
 
     def contributions(
         self,
@@ -169,12 +180,13 @@ class ForecastModel(FrozenValue):
         *,
         panel: SeriesPanel | None = None,
         unique_ids: Sequence[str] | None = None,
+        columns: SeriesColumns | None = None,
     ) -> pl.DataFrame:
         """Return what each feature adds to each forecast.
 
         Parameters
         ----------
-        h, panel, unique_ids
+        h, panel, unique_ids, columns
             As in :meth:`forecast`.
 
         Returns
@@ -183,7 +195,7 @@ class ForecastModel(FrozenValue):
             Columns ``unique_id``, ``ds``, ``yhat``, one for each feature, ``intercept``, and ``adjustment``:
             what leads from their sum to ``yhat`` where that ends at zero, or is the constant of a series.
         """
-        start = self._start(panel, unique_ids)
+        start = self._start(panel, unique_ids, columns)
         h = self._checked_steps(h)
         n, names = len(start.rows), self.features.names
         parts = np.empty((n, h, len(names)))
@@ -194,16 +206,41 @@ class ForecastModel(FrozenValue):
             parts[:, ahead] = X * (self.model.weights[start.rows] * unit[:, None])[:, None, :]
             yhat[:, ahead], done = forecast, ahead.stop
         intercept = np.repeat(self.model.intercept[start.rows] * unit, h)
-        columns = {name: parts[:, :, p].ravel() for p, name in enumerate(names)}
+        added = {name: pl.Series(parts[:, :, p].ravel()) for p, name in enumerate(names)}
         each = parts.reshape(n * h, -1)
         adjustment = yhat.ravel() - each.sum(axis=1) - intercept
         adjustment[np.abs(adjustment) <= _ROUNDING * (np.abs(each).sum(axis=1) + np.abs(intercept))] = 0.0
         frame = self._dated(start, h).with_columns(yhat=yhat.ravel())
-        return frame.with_columns(
-            **{name: pl.Series(values) for name, values in columns.items()},
-            intercept=pl.Series(intercept),
-            adjustment=pl.Series(adjustment),
-        ).drop_nans("yhat")
+        added |= {"intercept": pl.Series(intercept), "adjustment": pl.Series(adjustment)}
+        return frame.with_columns(**added).drop_nans("yhat")
+
+    def missing_columns(
+        self,
+        h: int | None = None,
+        *,
+        panel: SeriesPanel | None = None,
+        unique_ids: Sequence[str] | None = None,
+        columns: SeriesColumns | None = None,
+    ) -> pl.DataFrame:
+        """Return what a forecast still needs to know beside the values.
+
+        Parameters
+        ----------
+        h, panel, unique_ids, columns
+            As in :meth:`forecast`; without ``columns`` nothing is known yet.
+
+        Returns
+        -------
+        DataFrame
+            A row with ``unique_id``, ``ds`` and ``column`` for each number that is missing.
+        """
+        start, steps = self._start(panel, unique_ids, columns), np.arange(1, self._checked_steps(h) + 1)
+        if columns is None:
+            T, n_past, n_future = len(start.rows), len(self.features.past), len(self.features.future)
+            beside = np.full((T, n_past), np.nan), np.full((T, len(steps), n_future), np.nan)
+        else:
+            beside = columns_beside(columns, self.features, start.ids, start.last, steps, self.frequency)
+        return missing_columns(*beside, self.features, start.ids, start.last, steps, self.frequency)
 
     def save(self, path: str | Path) -> None:
         """Write it to one ``.npz`` file without pickle, whole or not at all.
@@ -265,12 +302,15 @@ class ForecastModel(FrozenValue):
         check_integer(h, "h", 1, MAX_HORIZON)
         return int(h)
 
-    def _start(self, panel: SeriesPanel | None, unique_ids: Sequence[str] | None) -> _Start:
+    def _start(
+        self, panel: SeriesPanel | None, unique_ids: Sequence[str] | None, columns: SeriesColumns | None
+    ) -> _Start:
         """Where the forecasts of the series asked for begin."""
         rows = None if unique_ids is None else self.model.rows(unique_ids)
         if panel is None:
             rows = np.arange(len(self.unique_ids)) if rows is None else rows
-            return _Start(rows, self.tail[rows], self.last_period[rows], self.constant[rows])
+            newest = self.tail[rows], self.last_period[rows], self.constant[rows]
+            return _Start(rows, *newest, self._ids(rows), columns)
         if check_panel(panel).frequency is not self.frequency:
             raise DataError(
                 f"the panel's frequency is {panel.frequency.value!r}, the model's {self.frequency.value!r}"
@@ -286,7 +326,12 @@ class ForecastModel(FrozenValue):
             if (place < 0).any():
                 missing = self.unique_ids[rows[np.argmin(place)]]
                 raise DataError(f"the panel does not hold the series {missing!r}")
-        return _Start(own[place], tail[place], last[place], constant[place])
+        newest = tail[place], last[place], constant[place]
+        return _Start(own[place], *newest, self._ids(own[place]), columns)
+
+    def _ids(self, rows: IntArray) -> tuple[str, ...]:
+        """The ids of rows of the model."""
+        return tuple(map(self.unique_ids.__getitem__, rows.tolist()))
 
     def _values(self, start: _Start, h: int) -> FloatArray:
         """Forecasts (n, h), made for some series at a time."""
@@ -304,7 +349,10 @@ class ForecastModel(FrozenValue):
         scale, constant = self.scale[rows], start.constant[:, None]
         while done < h:
             steps = range(1, min(self.horizon, h - done) + 1)
-            X, known = latest_rows(tail, self.features, scale, steps, start.last + done, self.frequency)
+            X, known = latest_rows(
+                tail, self.features, scale, steps, start.last + done, self.frequency,
+                unique_ids=start.ids, columns=start.columns,
+            )  # fmt: skip
             each = np.repeat(rows, len(steps))
             flat = predict_rows(self.model.weights, each, X.reshape(len(each), -1), self.model.intercept)
             yhat = flat.reshape(len(rows), -1) * scale[:, None]
@@ -318,20 +366,20 @@ class ForecastModel(FrozenValue):
     def _dated(self, start: _Start, h: int) -> pl.DataFrame:
         """The ids and dates of forecasts."""
         periods = start.last[:, None] + np.arange(1, h + 1)
-        dates = pl.Series(self.frequency.to_datetime(periods.ravel()))
         ids = pl.Series(self.unique_ids, dtype=pl.String)[np.repeat(start.rows, h)]
-        if self.frequency is not Frequency.HOUR:
-            dates = dates.cast(pl.Date)
-        return pl.DataFrame({"unique_id": ids, "ds": dates})
+        return pl.DataFrame({"unique_id": ids, "ds": dated(periods.ravel(), self.frequency)})
 
 
 class _Start(NamedTuple):
-    """Of n series: row of the model (n,), newest values (n, R), period of the newest (n,), constant (n,)."""
+    """Of n series: row of the model (n,), newest values (n, R), their last period (n,), constant (n,), id."""
 
     rows: IntArray
     tail: FloatArray
     last: IntArray
     constant: FloatArray
+    ids: tuple[str, ...]
+    columns: SeriesColumns | None
 
     def part(self, series: slice) -> _Start:
-        return _Start(self.rows[series], self.tail[series], self.last[series], self.constant[series])
+        newest = self.tail[series], self.last[series], self.constant[series]
+        return _Start(self.rows[series], *newest, self.ids[series], self.columns)

@@ -28,6 +28,7 @@ from ccmtl_core.forecasting.row_choice import choose_rows
 from ccmtl_core.forecasting.row_maker import MAX_HORIZON, RowMaker, check_panel, constant_values, series_scale
 from ccmtl_core.model.ccmtl_model import CCMTLModel, predict_rows
 from ccmtl_core.series.calendar import Frequency
+from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.panel import SeriesPanel
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 
@@ -52,6 +53,7 @@ def fit_forecaster(
     fusion_strength: float | str = "auto",
     n_blocks: int = 6,
     n_origins: int | None = None,
+    columns: SeriesColumns | None = None,
     tolerance: float = 1e-4,
     n_jobs: int = 1,
     on_progress: Callable[[SelectionProgress], None] | None = None,
@@ -76,6 +78,8 @@ def fit_forecaster(
         Blocks of time, of which each but the first is forecast from those before it.
     n_origins : int, optional
         As in :func:`direct_statistics`; by default as many as a few seconds allow.
+    columns : SeriesColumns, optional
+        What the ``past`` and ``future`` features name; ``forecast`` needs them for the periods ahead.
     tolerance : float
         Certified gap of the final fit.
     n_jobs, on_progress
@@ -124,7 +128,7 @@ def fit_forecaster(
         n_origins = max(n_blocks, int(MOST_PRODUCTS / (panel.n_series * horizon * len(rows.names) ** 2)))
     tell("statistics")
     origins = rolling_origins(panel, rows, horizon, n_origins)
-    maker = RowMaker(panel, rows, horizon, origins, scale, constant, n_blocks)
+    maker = RowMaker(panel, rows, horizon, origins, scale, constant, n_blocks, columns)
     varies = np.isnan(constant) & (np.diff(panel.offsets) > 0)
     residuals = np.empty((panel.n_series, 0, horizon))
     report: dict[str, Any] = {

@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike
 
 from ccmtl_core.base.arguments import check_integer, check_kind
-from ccmtl_core.base.arrays import as_float64, as_integers
+from ccmtl_core.base.arrays import MAX_FAULTS, as_float64, as_integers
+from ccmtl_core.base.display import quoted
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
 from ccmtl_core.forecasting.features import RowFeatures
-from ccmtl_core.forecasting.row_maker import MAX_HORIZON, check_panel, checked_scale
+from ccmtl_core.forecasting.row_maker import (
+    MAX_HORIZON,
+    check_columns,
+    check_panel,
+    checked_scale,
+    column_places,
+)
 from ccmtl_core.kernels.series.row_kernel import fill_latest
 from ccmtl_core.series.calendar import Frequency
+from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.panel import SeriesPanel
 
 
@@ -25,6 +34,9 @@ def latest_rows(
     steps: Sequence[int],
     origin: ArrayLike,
     frequency: Frequency | str,
+    *,
+    unique_ids: Sequence[str] = (),
+    columns: SeriesColumns | None = None,
 ) -> tuple[FloatArray, BoolArray]:
     """Make the rows that forecast from the newest values of each series.
 
@@ -43,6 +55,10 @@ def latest_rows(
         The period of the newest value of each series.
     frequency : Frequency
         What a period is.
+    unique_ids : sequence of T str
+        The series, for columns by series.
+    columns : SeriesColumns, optional
+        What the ``past`` and ``future`` features name.
 
     Returns
     -------
@@ -55,7 +71,7 @@ def latest_rows(
     Raises
     ------
     ParameterError, DataError
-        Arguments of other shapes or out of their range.
+        Arguments of other shapes or out of their range; columns that are not known, with the first periods.
 
     Examples
     --------
@@ -73,14 +89,78 @@ def latest_rows(
     for step in steps:
         check_integer(step, "steps", 1, MAX_HORIZON)
     ahead = np.array(list(steps), dtype=np.int64)
+    frequency = Frequency(frequency)
     distinct, place = np.unique(last, return_inverse=True)
     periods = (distinct[:, None] + ahead).ravel()
-    dates = features.calendar_values(periods, Frequency(frequency)).reshape(len(distinct), len(ahead), -1)
+    dates = features.calendar_values(periods, frequency).reshape(len(distinct), len(ahead), -1)[place]
+    past, future = columns_beside(columns, features, unique_ids, last, ahead, frequency)
     X, known = np.zeros((T, len(ahead), len(features.names))), np.zeros(T, dtype=np.bool_)
     if X.size:
         newest = np.ascontiguousarray(tails[:, -features.reach :] / units[:, None])
-        fill_latest(newest, ahead, np.ascontiguousarray(dates[place]), features.plan(), X, known)
+        some = np.flatnonzero(~np.isnan(newest).all(axis=1)).tolist()
+        if np.isnan(past[some]).any() or np.isnan(future[some]).any():
+            ids = [unique_ids[t] for t in some]
+            missing = missing_columns(past[some], future[some], features, ids, last[some], ahead, frequency)
+            raise DataError(*_faults(missing))
+        coming = np.concatenate([dates, future], axis=2)
+        fill_latest(newest, past, ahead, coming, features.plan(), X, known)
     return X, known
+
+
+def columns_beside(
+    columns: SeriesColumns | None,
+    features: RowFeatures,
+    unique_ids: Sequence[str],
+    origin: IntArray,
+    steps: IntArray,
+    frequency: Frequency,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the columns at the origins (T, C) and at the targets (T, H, C'); NaN where not known."""
+    T, H, n_past, n_future = len(origin), len(steps), len(features.past), len(features.future)
+    given = check_columns(columns, features, frequency)
+    if given is None:
+        return np.empty((T, 0)), np.empty((T, H, 0))
+    place, chosen = given.places(unique_ids), column_places(given, features)
+    past = given.at(place, origin)[:, chosen[:n_past]]
+    targets = (origin[:, None] + steps).ravel()
+    future = given.at(np.repeat(place, H), targets)[:, chosen[n_past:]]
+    return np.ascontiguousarray(past), future.reshape(T, H, n_future)
+
+
+def missing_columns(
+    past: FloatArray,
+    future: FloatArray,
+    features: RowFeatures,
+    unique_ids: Sequence[str],
+    origin: IntArray,
+    steps: IntArray,
+    frequency: Frequency,
+) -> pl.DataFrame:
+    """Return what is not known of the columns: ``unique_id``, ``ds`` and ``column``, in this order."""
+    t, c = np.nonzero(np.isnan(past))
+    u, h, d = np.nonzero(np.isnan(future))
+    series, period = np.concatenate([t, u]), np.concatenate([origin[t], origin[u] + steps[h]])
+    names = [*(features.past[i] for i in c), *(features.future[i] for i in d)]
+    frame = pl.DataFrame(
+        {
+            "unique_id": pl.Series(unique_ids, dtype=pl.String)[series],
+            "ds": dated(period, frequency),
+            "column": pl.Series(names, dtype=pl.String),
+        }
+    )
+    return frame.unique(maintain_order=True).sort("unique_id", "ds", "column")
+
+
+def dated(periods: IntArray, frequency: Frequency) -> pl.Series:
+    """Return the dates that periods begin at; hours as times in UTC."""
+    moments = pl.Series(frequency.to_datetime(periods))
+    return moments if frequency is Frequency.HOUR else moments.cast(pl.Date)
+
+
+def _faults(missing: pl.DataFrame) -> tuple[list[str], int]:
+    """The first of what is missing in words, and how much it is."""
+    first = missing.head(MAX_FAULTS).iter_rows()
+    return [f"series {quoted(i)}, {ds}: {quoted(name)} is not known" for i, ds, name in first], len(missing)
 
 
 def latest_tails(panel: SeriesPanel, reach: int) -> tuple[FloatArray, IntArray]:

@@ -17,6 +17,8 @@ from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.kernels.grouping import group_sums
 from ccmtl_core.kernels.series.row_kernel import Rows, Stretches, Targets, fill_rows
+from ccmtl_core.series.calendar import Frequency
+from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.panel import MAX_DENSE_ROWS, SeriesPanel
 
 LEAST_SCALE = 1e-3
@@ -92,6 +94,31 @@ def panel_ends(panel: SeriesPanel) -> tuple[int, int]:
     return first, last
 
 
+def check_columns(
+    columns: SeriesColumns | None, features: RowFeatures, frequency: Frequency
+) -> SeriesColumns | None:
+    """Return the columns; raise an error unless they are those that the features name."""
+    wanted = (*features.past, *features.future)
+    if columns is None:
+        if wanted:
+            raise ParameterError(f"the features name the columns {', '.join(wanted)}: give them as columns=")
+        return None
+    check_kind(columns, "columns", SeriesColumns)
+    if columns.frequency is not frequency:
+        raise DataError(
+            f"the columns have the frequency {columns.frequency.value!r}, the series {frequency.value!r}"
+        )
+    if missing := [name for name in wanted if name not in columns.names]:
+        raise DataError(f"there is no column {missing[0]!r}; there are {', '.join(columns.names)}")
+    return columns if wanted else None
+
+
+def column_places(columns: SeriesColumns | None, features: RowFeatures) -> IntArray:
+    """Return where the columns of the features stand among all, those of the past first."""
+    names = () if columns is None else (*features.past, *features.future)
+    return np.array([columns.names.index(name) for name in names if columns is not None], dtype=np.int64)
+
+
 def checked_scale(scale: ArrayLike, n_series: int) -> FloatArray:
     """Return the units of series; a DataError unless they are positive and finite."""
     units = as_shape(scale, (n_series,), "scale")
@@ -144,6 +171,7 @@ class RowMaker:
         scale: ArrayLike | None,
         constant: FloatArray | None = None,
         n_blocks: int = 1,
+        columns: SeriesColumns | None = None,
     ) -> None:
         check_kind(features, "features", RowFeatures)
         check_integer(horizon, "horizon", 1, MAX_HORIZON)
@@ -167,6 +195,9 @@ class RowMaker:
         dates = features.calendar_values(targets, panel.frequency)
         self._calendar = np.concatenate([np.zeros((self._back, dates.shape[1])), dates])
         self._width = len(features.names)
+        self._columns = check_columns(columns, features, panel.frequency)
+        self._chosen = column_places(columns, features)
+        self._column_of = None if columns is None else columns.places(panel.unique_ids)
         self._most_steps = min(self.horizon, len(given))
 
     def block(self, b: int) -> tuple[int, int]:
@@ -231,4 +262,9 @@ class RowMaker:
         bounds = np.concatenate([[0], np.cumsum(length)])
         dense = np.full(bounds[-1], np.nan)
         dense[period + (bounds[:-1] - begin)[task]] = values
-        return Stretches(dense, bounds, begin), int((period >= piece.low).sum())
+        beside = np.empty((len(dense), 0))
+        if self._columns is not None and self._column_of is not None:
+            own = np.repeat(np.arange(len(ends)), length)
+            every = np.arange(len(dense)) - (bounds[:-1] - begin)[own]
+            beside = self._columns.at(self._column_of[piece.start + own], every)[:, self._chosen]
+        return Stretches(dense, bounds, begin, beside), int((period >= piece.low).sum())

@@ -62,6 +62,7 @@ FORECASTING = [
     "LaggedPanel",
     "RowChoice",
     "RowFeatures",
+    "SeriesColumns",
     "SeriesPanel",
     "TriedRows",
     "choose_rows",

@@ -15,7 +15,7 @@ from ccmtl_core.kernels.compiled import kernel
 
 
 class RowPlan(NamedTuple):
-    """Which features a row has, in the order of its columns; the first four kinds are shared by all steps.
+    """Which features a row has, in the order of its columns; the first five kinds are shared by all steps.
 
     Parameters
     ----------
@@ -28,10 +28,14 @@ class RowPlan(NamedTuple):
     lags : (·,) int64
     season_levels : (·, 3) int64
         Length of the season, of the window, and the place in ``spans`` of the level to fall back to.
+    n_past : int
+        Columns beside the values, as they are at the origin.
     seasons : (·, 3) int64
         Length of the season, how many back, and the level to fall back to.
     season_means : (·, 3) int64
         Length of the season, how many of them, and the level to fall back to.
+    n_future : int
+        Columns beside the values, as they are at the target; in a row they come after the calendar.
     """
 
     spans: IntArray
@@ -40,8 +44,10 @@ class RowPlan(NamedTuple):
     decay_lengths: IntArray
     lags: IntArray
     season_levels: IntArray
+    n_past: int
     seasons: IntArray
     season_means: IntArray
+    n_future: int
 
 
 class Stretches(NamedTuple):
@@ -55,11 +61,14 @@ class Stretches(NamedTuple):
         Series t is ``values[bounds[t]:bounds[t + 1]]``.
     first : (T,) int64
         Its first period.
+    columns : (N, C) float64
+        Columns beside the values, those of the past first; NaN where not known.
     """
 
     values: FloatArray
     bounds: IntArray
     first: IntArray
+    columns: FloatArray
 
 
 class Targets(NamedTuple):
@@ -99,7 +108,8 @@ def fill_rows(series: Stretches, targets: Targets, plan: RowPlan, rows: Rows, co
     """Fill rows by series, target and step; count them by series and block; return how many were left out."""
     n_origins = targets.origin.max() + 1 if len(targets.origin) else 0
     P, C = rows.X.shape[1], targets.calendar.shape[1]
-    n_own = P - C - len(plan.seasons) - len(plan.season_means)
+    F = plan.n_future
+    n_own = P - F - C - len(plan.seasons) - len(plan.season_means)
     shared = np.empty((n_origins, n_own))
     means = np.empty((n_origins, len(plan.spans)))
     usable = np.empty(n_origins, dtype=np.bool_)
@@ -108,7 +118,8 @@ def fill_rows(series: Stretches, targets: Targets, plan: RowPlan, rows: Rows, co
         start, length = series.bounds[t], series.bounds[t + 1] - series.bounds[t]
         shift = series.first[t] - targets.base
         values = series.values[start : start + length]
-        _share(values, shift, targets.origin, plan, shared, means, usable)
+        columns = series.columns[start : start + length]
+        _share(values, columns, shift, targets.origin, plan, shared, means, usable)
         for q in range(length):
             place = shift + q
             if not 0 <= place < len(targets.block) or targets.block[place] < 0 or values[q] != values[q]:
@@ -121,10 +132,14 @@ def fill_rows(series: Stretches, targets: Targets, plan: RowPlan, rows: Rows, co
                     left_out += 1
                     continue
                 rows.X[row, :n_own] = shared[o]
-                if not _fill_steps(values, q - step, step, plan, means[o], rows.X[row], n_own):
+                complete = _fill_steps(values, q - step, step, plan, means[o], rows.X[row], n_own)
+                for c in range(F):
+                    rows.X[row, P - F + c] = columns[q, plan.n_past + c]
+                    complete &= rows.X[row, P - F + c] == rows.X[row, P - F + c]
+                if not complete:
                     left_out += 1
                     continue
-                rows.X[row, P - C :] = targets.calendar[place]
+                rows.X[row, P - F - C : P - F] = targets.calendar[place]
                 rows.y[row], rows.step[row] = values[q], step
                 rows.period[row] = series.first[t] + q
                 counts[t, targets.block[place]] += 1
@@ -134,13 +149,21 @@ def fill_rows(series: Stretches, targets: Targets, plan: RowPlan, rows: Rows, co
 
 @kernel
 def fill_latest(
-    tails: FloatArray, steps: IntArray, calendar: FloatArray, plan: RowPlan, X: FloatArray, known: BoolArray
+    tails: FloatArray,
+    past: FloatArray,
+    steps: IntArray,
+    ahead: FloatArray,
+    plan: RowPlan,
+    X: FloatArray,
+    known: BoolArray,
 ) -> None:
     """Fill the features (T, H, P) of steps (H,) ahead of tails (T, R), newest last, and which are known (T,).
 
+    ``past`` (T, ·) holds columns at the origin, ``ahead`` (T, H, ·) the calendar and columns at the targets.
+
     A lag or a level that is missing becomes the mean of the tail, so that a short series has rows too.
     """
-    P, C = X.shape[2], calendar.shape[2]
+    P, C = X.shape[2], ahead.shape[2]
     n_own = P - C - len(plan.seasons) - len(plan.season_means)
     means = np.empty(len(plan.spans))
     last = tails.shape[1] - 1
@@ -151,7 +174,7 @@ def fill_latest(
             X[t] = 0.0
             continue
         shared = X[t, 0, :n_own]
-        _fill_shared(tails[t], last, plan, means, shared)
+        _fill_shared(tails[t], past[t], last, plan, means, shared)
         for c in range(n_own):
             if shared[c] != shared[c]:
                 shared[c] = level
@@ -162,12 +185,13 @@ def fill_latest(
             if h > 0:
                 X[t, h, :n_own] = shared
             _fill_steps(tails[t], last, steps[h], plan, means, X[t, h], n_own)
-            X[t, h, P - C :] = calendar[t, h]
+            X[t, h, P - C :] = ahead[t, h]
 
 
 @kernel
 def _share(
     values: FloatArray,
+    columns: FloatArray,
     shift: int,
     origin: IntArray,
     plan: RowPlan,
@@ -180,11 +204,13 @@ def _share(
         place = shift + i
         o = origin[place] if 0 <= place < len(origin) else -1
         if o >= 0:
-            usable[o] = _fill_shared(values, i, plan, means[o], shared[o])
+            usable[o] = _fill_shared(values, columns[i], i, plan, means[o], shared[o])
 
 
 @kernel
-def _fill_shared(values: FloatArray, i: int, plan: RowPlan, means: FloatArray, out: FloatArray) -> bool:
+def _fill_shared(
+    values: FloatArray, columns: FloatArray, i: int, plan: RowPlan, means: FloatArray, out: FloatArray
+) -> bool:
     """Fill the means of spans and the features that all steps share; whether all of these are known."""
     _fill_means(values, i, plan.spans, means)
     c = 0
@@ -208,6 +234,7 @@ def _fill_shared(values: FloatArray, i: int, plan: RowPlan, means: FloatArray, o
         mean = _mean(values, end - plan.season_levels[s, 1], end)
         out[c] = mean if mean == mean else means[plan.season_levels[s, 2]]
         c += 1
+    out[c:] = columns[: plan.n_past]
     complete = True
     for c in range(len(out)):
         complete &= out[c] == out[c]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from hypothesis import strategies as st
 
-from ccmtl_core.forecasting import RowFeatures, SeriesPanel
+from ccmtl_core.forecasting import RowFeatures, SeriesColumns, SeriesPanel
 
 NAN = float("nan")
 Values = Mapping[int, float]
@@ -39,7 +39,30 @@ def row_features(draw: st.DrawFn) -> RowFeatures:
     calendar = tuple(draw(st.lists(st.sampled_from(["day_of_week", "month_3", "fourier_7_1"]), max_size=2)))
     if not any((*chosen.values(), *seasonal.values(), smoothing, calendar)):
         return RowFeatures(windows=(1,))
-    return RowFeatures(**chosen, **seasonal, smoothing=smoothing, calendar=calendar)  # type: ignore[arg-type]
+    some = st.sampled_from([(), ("price",), ("promotion", "price")])
+    beside = {kind: draw(some) for kind in ("past", "future")}
+    more = {"smoothing": smoothing, "calendar": calendar, **(beside if draw(st.booleans()) else {})}
+    return RowFeatures(**chosen, **seasonal, **more)  # type: ignore[arg-type]
+
+
+@st.composite
+def columns_of(draw: st.DrawFn, panel: SeriesPanel) -> SeriesColumns:
+    """Two columns for most periods of most series, or for most periods alone; some numbers are not known."""
+    span = range(int(panel.period.min()), int(panel.period.max()) + 12)
+    ids = draw(st.sampled_from([(), panel.unique_ids, (*panel.unique_ids[:1], "zz")]))
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    cells = [(t, p) for t in range(max(len(ids), 1)) for p in span if rng.random() < 0.9]
+    series, period = np.array(cells, dtype=np.int64).reshape(-1, 2).T
+    values = np.where(rng.random((len(cells), 2)) < 0.1, np.nan, rng.normal(size=(len(cells), 2)))
+    return SeriesColumns(("price", "promotion"), ids, series, period, values, panel.frequency)
+
+
+def column_at(columns: SeriesColumns, unique_id: str, period: int, name: str) -> float:
+    """A number of a column by looking through all rows."""
+    for t, p, values in zip(columns.series, columns.period, columns.values, strict=True):
+        if p == period and (not columns.unique_ids or columns.unique_ids[t] == unique_id):
+            return float(values[columns.names.index(name)])
+    return NAN
 
 
 def by_period(panel: SeriesPanel, t: int) -> dict[int, float]:
@@ -52,8 +75,8 @@ def mean(values: Values, periods: range) -> float:
     return sum(known) / len(known) if known else NAN
 
 
-def row(values: Values, features: RowFeatures, o: int, k: int) -> list[float]:
-    """The features but for the calendar at origin o, k steps before the target; NaN where not known."""
+def row(values: Values, features: RowFeatures, o: int, k: int, past: Sequence[float] = ()) -> list[float]:
+    """The features but for calendar and future, at origin o for the target o + k; NaN where not known."""
     values = {p: value for p, value in values.items() if p <= o}
     out = [mean(values, range(o - w + 1, o + 1)) for w in features.windows]
     for a in features.smoothing:
@@ -72,6 +95,7 @@ def row(values: Values, features: RowFeatures, o: int, k: int) -> list[float]:
     for m, w in features.season_levels:
         before = mean(values, range(o - m - w + 1, o - m + 1))
         out.append(level(m) if math.isnan(before) else before)
+    out += past
     for m, i in features.seasons:
         back = max(i, first_back(m))
         places = [o + k - back * m, o + k - (back + 1) * m]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -21,7 +22,7 @@ from ccmtl_core.forecasting import (
     rolling_origins,
     series_scale,
 )
-from tests.core.forecasting.reference import by_period, panels, row, row_features
+from tests.core.forecasting.reference import by_period, column_at, columns_of, panels, row, row_features
 
 LEVEL = RowFeatures(windows=(1,))
 
@@ -34,14 +35,16 @@ def panel_of(*series: list[float], frequency: str = "D") -> SeriesPanel:
 
 
 @settings(deadline=None)
-@given(panel=panels(), features=row_features(), horizon=st.integers(1, 9), every=st.integers(1, 4))
+@given(data=st.data(), features=row_features(), horizon=st.integers(1, 9), every=st.integers(1, 4))
 def test_rows_are_those_of_the_definition(
-    panel: SeriesPanel, features: RowFeatures, horizon: int, every: int
+    data: st.DataObject, features: RowFeatures, horizon: int, every: int
 ) -> None:
+    panel = data.draw(panels())
+    columns = data.draw(columns_of(panel))
     first, last = int(panel.period.min()), int(panel.period.max())
     origins = range(first, last, every)
     scale = np.arange(1.0, panel.n_series + 1)
-    rows = direct_rows(panel, features, horizon, origins=list(origins), scale=scale)
+    rows = direct_rows(panel, features, horizon, origins=list(origins), scale=scale, columns=columns)
     expected, left_out = [], 0
     for t in range(panel.n_series):
         values = {p: value / scale[t] for p, value in by_period(panel, t).items()}
@@ -49,12 +52,15 @@ def test_rows_are_those_of_the_definition(
             for k in range(1, horizon + 1):
                 if target - k not in origins:
                     continue
-                own = row(values, features, target - k, k)
-                if np.isnan(own).any() or target - k < min(values):
+                unique_id = panel.unique_ids[t]
+                past = [column_at(columns, unique_id, target - k, name) for name in features.past]
+                future = [column_at(columns, unique_id, target, name) for name in features.future]
+                own = row(values, features, target - k, k, past)
+                if np.isnan([*own, *future]).any() or target - k < min(values):
                     left_out += 1
                     continue
                 date = features.calendar_values(np.array([target]), panel.frequency)[0]
-                expected.append((t, target, k, y, [*own, *date]))
+                expected.append((t, target, k, y, [*own, *date, *future]))
     assert rows.n_left_out == left_out
     assert rows.dataset.task_index.tolist() == [t for t, *_ in expected]
     assert rows.target_period.tolist() == [target for _, target, *_ in expected]
@@ -70,6 +76,7 @@ def test_rows_are_those_of_the_definition(
 def test_what_comes_after_the_origin_never_changes_a_row(
     panel: SeriesPanel, features: RowFeatures, horizon: int, data: st.DataObject
 ) -> None:
+    features = replace(features, windows=(1, *features.windows), past=(), future=())
     origin = data.draw(st.integers(int(panel.period.min()), int(panel.period.max()) - 1))
     scale = np.ones(panel.n_series)
     before = direct_rows(panel, features, horizon, origins=[origin], scale=scale)
@@ -85,6 +92,7 @@ def test_what_comes_after_the_origin_never_changes_a_row(
 def test_statistics_of_blocks_are_those_of_their_rows(
     panel: SeriesPanel, features: RowFeatures, horizon: int, n_blocks: int
 ) -> None:
+    features = replace(features, windows=(1, *features.windows), past=(), future=())
     origins = rolling_origins(panel, features, horizon)
     rows = direct_rows(panel, features, horizon, origins=origins)
     own = [list(by_period(panel, t).values()) for t in range(panel.n_series)]
@@ -117,23 +125,44 @@ def test_statistics_of_blocks_are_those_of_their_rows(
 
 
 @settings(deadline=None)
-@given(panel=panels(), features=row_features(), horizon=st.integers(1, 9))
+@given(data=st.data(), features=row_features(), horizon=st.integers(1, 9))
 def test_rows_that_forecast_are_those_of_the_definition(
-    panel: SeriesPanel, features: RowFeatures, horizon: int
+    data: st.DataObject, features: RowFeatures, horizon: int
 ) -> None:
+    panel = data.draw(panels())
+    columns = data.draw(columns_of(panel))
     tails, newest = latest_tails(panel, features.reach)
-    steps = range(1, horizon + 1)
-    X, known = latest_rows(tails, features, np.full(panel.n_series, 2.0), steps, newest, panel.frequency)
+    steps, beside = range(1, horizon + 1), {"unique_ids": panel.unique_ids, "columns": columns}
+    missing = [
+        (t, period, name)
+        for t in range(panel.n_series)
+        if by_period(panel, t)
+        for periods, names in (([newest[t]], features.past), (newest[t] + np.array(steps), features.future))
+        for period in periods
+        for name in names
+        if np.isnan(column_at(columns, panel.unique_ids[t], period, name))
+    ]
+    arguments = tails, features, np.full(panel.n_series, 2.0), steps, newest, panel.frequency
+    if missing:
+        with pytest.raises(DataError, match="is not known") as caught:
+            latest_rows(*arguments, **beside)  # type: ignore[arg-type]
+        assert caught.value.n_faults >= len(set(missing))
+        return
+    X, known = latest_rows(*arguments, **beside)  # type: ignore[arg-type]
     assert np.isfinite(X).all()
     for t in range(panel.n_series):
         values = {p: value / 2.0 for p, value in by_period(panel, t).items()}
         assert known[t] == bool(values)
         for k in steps if values else ():
             o = max(values)
-            own = np.array(row(values, features, o, k))
+            past = [column_at(columns, panel.unique_ids[t], o, name) for name in features.past]
+            future = [column_at(columns, panel.unique_ids[t], o + k, name) for name in features.future]
+            own = np.array(row(values, features, o, k, past))
             tail = [value for p, value in values.items() if p > o - features.reach]
             own[np.isnan(own)] = np.mean(tail)  # lags that are not there
-            own = np.concatenate([own, features.calendar_values(np.array([o + k]), panel.frequency)[0]])
+            own = np.concatenate(
+                [own, features.calendar_values(np.array([o + k]), panel.frequency)[0], future]
+            )
             np.testing.assert_allclose(X[t, k - 1], own, rtol=1e-12, atol=1e-12)
 
 

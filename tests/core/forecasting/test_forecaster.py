@@ -15,6 +15,7 @@ from ccmtl_core import DataError, ModelChoices, ModelFileError, ParameterError, 
 from ccmtl_core.forecasting import (
     ForecastModel,
     RowFeatures,
+    SeriesColumns,
     SeriesPanel,
     direct_rows,
     direct_statistics,
@@ -372,6 +373,54 @@ def test_tens_of_thousands_of_ids_in_one_request() -> None:
     frame = model.forecast(28)
     assert len(frame) == 560_000
     assert np.isfinite(frame["yhat"].to_numpy()).all()
+
+
+def with_promotions(n: int = 40, ahead: int = 3) -> tuple[SeriesPanel, SeriesColumns]:
+    """Three series that a promotion, at the target, lifts by twice their size."""
+    rng = np.random.default_rng(0)
+    promotion = (rng.random((3, n + ahead)) < 0.3).astype(np.float64)
+    size = np.array([1.0, 10.0, 100.0])[:, None]
+    values = size * (5.0 + 2.0 * promotion[:, :n] + 0.1 * rng.normal(size=(3, n)))
+    series, period = np.repeat(np.arange(3), n + ahead), np.tile(np.arange(n + ahead), 3)
+    ids = ("s0", "s1", "s2")
+    columns = SeriesColumns(("promotion",), ids, series, period, promotion.reshape(-1, 1), "D")  # type: ignore[arg-type]
+    return panel_of(*values.tolist()), columns
+
+
+def test_a_column_that_is_known_ahead_moves_the_forecast() -> None:
+    panel, columns = with_promotions()
+    rows = RowFeatures(windows=(8,), future=("promotion",))
+    model = fit_forecaster(panel, 3, rows=rows, columns=columns)
+    yhat = model.point_forecasts(columns=columns) / np.array([[1.0], [10.0], [100.0]])
+    promotion = columns.values.reshape(3, -1)[:, 40:]
+    assert 0.0 < promotion.mean() < 1.0
+    np.testing.assert_allclose(yhat, 5.0 + 2.0 * promotion, atol=0.4)
+    frame = model.contributions(columns=columns)
+    assert ((frame["future_promotion"] == 0.0).to_numpy() == (promotion.ravel() == 0.0)).all()
+
+
+def test_missing_future_rows_are_listed_and_refused() -> None:
+    panel, columns = with_promotions(ahead=2)
+    rows = RowFeatures(windows=(8,), past=("promotion",), future=("promotion",))
+    model = fit_forecaster(panel, 3, rows=rows, columns=columns)
+    missing = model.missing_columns(columns=columns)
+    assert missing.rows() == [(f"s{t}", date(1970, 2, 12), "promotion") for t in range(3)]
+    with pytest.raises(DataError, match=r"3 faults .*\n- series 's0', 1970-02-12: 'promotion' is not known"):
+        model.forecast(columns=columns)
+    assert len(model.forecast(2, columns=columns)) == 6
+    assert model.missing_columns(2, columns=columns).is_empty()
+    assert len(model.missing_columns(2, unique_ids=["s1"])) == 3  # today's and those of two days
+    with pytest.raises(ParameterError, match="the features name the columns promotion, promotion: give them"):
+        model.forecast()
+
+
+def test_a_holiday_is_one_for_all_series() -> None:
+    panel, _ = with_promotions()
+    days = [date(1970, 1, 1) + timedelta(days=d) for d in range(50)]
+    frame = pl.DataFrame({"ds": days, "holiday": [d % 11 == 0 for d in range(50)]})
+    holiday = SeriesColumns.from_frame(frame, "D")
+    model = fit_forecaster(panel, 3, rows=RowFeatures(windows=(2,), future=("holiday",)), columns=holiday)
+    assert np.isfinite(model.point_forecasts(columns=holiday)).all()
 
 
 @pytest.mark.parametrize(
