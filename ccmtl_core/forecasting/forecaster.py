@@ -79,7 +79,8 @@ def fit_forecaster(
     n_origins : int, optional
         As in :func:`direct_statistics`; by default as many as a few seconds allow.
     columns : SeriesColumns, optional
-        What the ``past`` and ``future`` features name; ``forecast`` needs them for the periods ahead.
+        What the ``past`` and ``future`` features name; ``forecast`` needs them for the periods ahead. Without
+        ``rows``, those that help are among the features.
     tolerance : float
         Certified gap of the final fit.
     n_jobs, on_progress
@@ -121,7 +122,7 @@ def fit_forecaster(
     found = None
     if rows is None:
         tell("rows")
-        found = choose_rows(panel, horizon, scale=scale, n_blocks=n_blocks)
+        found = choose_rows(panel, horizon, scale=scale, n_blocks=n_blocks, columns=columns)
         rows = found.features
     check_kind(rows, "rows", RowFeatures)
     if n_origins is None:

@@ -1,7 +1,7 @@
 """Choose the features of rows by forecasts of past blocks of time.
 
-The statistics of the widest rows hold those of any of their features, so rows are made once and a set of
-features XX
+The statistics of the widest rows hold those of any of their features, so rows are made once, and each set of
+features is compared without another look at the values.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from ccmtl_core.base.display import counted, shown
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
 from ccmtl_core.forecasting.direct_rows import direct_statistics
 from ccmtl_core.forecasting.features import RowFeatures
-from ccmtl_core.forecasting.row_maker import check_panel, series_scale
+from ccmtl_core.forecasting.row_maker import check_panel, panel_ends, series_scale
 from ccmtl_core.forecasting.shared_models import SharedModels
+from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.panel import SeriesPanel
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 
@@ -99,6 +100,7 @@ def choose_rows(
     widest: RowFeatures | None = None,
     scale: FloatArray | None = None,
     n_blocks: int = 6,
+    columns: SeriesColumns | None = None,
 ) -> RowChoice:
     """Choose what rows have.
 
@@ -110,11 +112,14 @@ def choose_rows(
         Periods ahead.
     widest : RowFeatures, optional
         Choose among these features; by default among :meth:`RowFeatures.widest`, of the lags those up to a
-        third of the history.
+        third of the history, and the columns.
     scale : (T,) float64, optional
         Unit of each series; by default :func:`series_scale`.
     n_blocks : int
         Blocks of time, each but the first forecast from those before it.
+    columns : SeriesColumns, optional
+        Beside the values. Those that are known after the panel's last period may be features of the future,
+        the others of the past.
 
     Returns
     -------
@@ -139,20 +144,31 @@ def choose_rows(
     check_integer(n_blocks, "n_blocks", least=2)
     units = series_scale(check_panel(panel)) if scale is None else scale
     if widest is None:
-        n_periods = int(np.ptp(panel.period)) + 1
+        first, last = panel_ends(panel)
+        n_periods = last - first + 1
         widest = RowFeatures.widest(panel.frequency, horizon, n_periods)
         most = max(n_periods // SHARE_OF_LAGS, 1)
-        widest = replace(widest, lags=tuple(lag for lag in widest.lags if lag <= most))
+        lags = tuple(lag for lag in widest.lags if lag <= most)
+        past, future = ((), ()) if columns is None else _past_and_future(columns, panel)
+        widest = replace(widest, lags=lags, past=past, future=future)
     check_kind(widest, "widest", RowFeatures)
     some = _some_series(panel.n_series, len(widest.names), n_blocks)
     chosen = panel if len(some) == panel.n_series else panel.take(some)
     blocks = direct_statistics(
-        chosen, widest, horizon, n_blocks=n_blocks, n_origins=MOST_ORIGINS, scale=units[some]
+        chosen, widest, horizon, n_blocks=n_blocks, n_origins=MOST_ORIGINS, scale=units[some], columns=columns
     )
     if len(blocks) < 2:
         return RowChoice(widest, (), 0, len(some))
     tried, n_compared = _compared(blocks, widest)
     return RowChoice(tried[0].features, tuple(tried), n_compared, len(some))
+
+
+def _past_and_future(columns: SeriesColumns, panel: SeriesPanel) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the columns of which nothing is known after the panel's last period, and of the others."""
+    coming = columns.values[columns.period > panel.period.max()]
+    ahead = ~np.isnan(coming).all(axis=0)
+    past = tuple(name for name, known in zip(columns.names, ahead, strict=True) if not known)
+    return past, tuple(name for name in columns.names if name not in past)
 
 
 def _some_series(n_series: int, n_features: int, n_blocks: int) -> IntArray:
@@ -223,6 +239,8 @@ def feature_groups(features: RowFeatures) -> list[tuple[str, ...]]:
 
 
 def _group_of(name: str) -> str:
+    if name.startswith(("past_", "future_")):
+        return name
     kind, *numbers = name.replace("season_", "season-").split("_")
     if kind == "lag":
         return f"lag {np.searchsorted(LAGS_FROM, int(numbers[0]), side='right')}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ccmtl_core import DataError
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.forecasting import RowFeatures, SeriesPanel, fit_forecaster
+from ccmtl_core.forecasting import Frequency, RowFeatures, SeriesColumns, SeriesPanel, fit_forecaster
 from ccmtl_core.forecasting import row_choice as module
 from ccmtl_core.forecasting.row_choice import choose_rows, feature_groups
 
@@ -81,3 +82,30 @@ def test_groups_hold_each_feature_once() -> None:
     names = [name for group in feature_groups(widest) for name in group]
     assert sorted(names) == sorted(widest.names)
     assert ("lag_1",) in feature_groups(widest)
+
+
+def test_columns_that_help_are_among_the_features() -> None:
+    rng = np.random.default_rng(0)
+    period = np.arange(110)
+    promotion, noise, stock = (rng.random(110) < 0.3), rng.normal(size=110), rng.normal(size=110)
+    stock[100:] = np.nan  # not known ahead
+    beside = np.stack([promotion, noise, stock], axis=1).astype(np.float64)
+    values = 5.0 + 2.0 * promotion[:100] + 0.1 * rng.normal(size=(10, 100))
+    values[:, 1:] += stock[:99]
+    columns = SeriesColumns(
+        ("promotion", "noise", "stock"), (), np.zeros(110, dtype=np.int64), period, beside, Frequency.DAY
+    )
+    features = choose_rows(panel(values), 1, columns=columns).features
+    assert features.future == ("promotion",)
+    assert features.past == ("stock",)
+    model = fit_forecaster(panel(values), 1, columns=columns, fusion_strength=1.0)
+    assert model.features == features
+    assert model.point_forecasts(columns=columns)[0, 0] == pytest.approx(
+        5.0 + 2.0 * promotion[100] + stock[99], abs=0.6
+    )
+
+
+def test_a_panel_without_values_is_refused() -> None:
+    empty = SeriesPanel(("a",), np.zeros(2, dtype=np.int64), *np.empty((2, 0)), Frequency.DAY)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="the panel has values in 0 periods"):
+        choose_rows(empty, 1)
