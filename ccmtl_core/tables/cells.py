@@ -251,7 +251,8 @@ def _checks(role: Role, dtype: pl.DataType, formats: TimeFormat) -> Iterator[_Ch
             message = f"the year is not in {FIRST_YEAR} to {LAST_YEAR}"
             yield _Check("unparseable_date", role, unparsed, message)
         return
-    yield _Check("empty_number", role, empty, "the number is empty")
+    remedy = ": write one, or leave the row out" if role.kind is Kind.NUMBER else ""
+    yield _Check("empty_number", role, empty, f"the number is empty{remedy}")
     message = "not a number such as -1234.5 or 1e-3"
     yield _Check("unparseable_number", role, unparsed, message, number_hint)
     yield _Check("not_finite", role, parsed.is_not_null() & ~parsed.is_finite(), "not a finite number")

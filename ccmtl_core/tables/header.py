@@ -17,6 +17,8 @@ from ccmtl_core.tables.faults import FaultList
 
 MAX_COLUMNS = 10_000
 MAX_HINTS = 10
+WIDE = 12
+"""More columns than this, most with a digit in their names, look like a column for each period."""
 
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _REWRITE = (
@@ -62,22 +64,34 @@ def check_header(columns: Sequence[str], wanted: Sequence[str], faults: FaultLis
     repeated = sorted(name for name, count in counts.items() if count > 1)
     for name in repeated:
         faults.add("repeated_column", f"the header names {name!r} {counts[name]} times", column=name)
-    missing = [name for name in wanted if name not in counts]
+    missing = sorted(name for name in wanted if name not in counts)
+    listed = ""
     for i, name in enumerate(missing):
-        hint = _alternatives(name, columns) if i < MAX_HINTS else "see the first of these faults"
+        hint = _near(name, columns) if i < MAX_HINTS else ""
+        if not hint:
+            hint = "see the columns above" if listed else (listed := _all(columns))
         faults.add("missing_column", f"the column {name!r} is missing; {hint}", column=name)
     return not (repeated or missing)
 
 
-def _alternatives(column: str, columns: Sequence[str]) -> str:
-    if not columns:
-        return "the file has no columns"
+def _near(column: str, columns: Sequence[str]) -> str:
     lowered = {name.strip().casefold(): name for name in columns}
     near = [lowered[name] for name in difflib.get_close_matches(column.strip().casefold(), lowered, n=3)]
-    if near:
-        return f"did you mean {' or '.join(map(repr, near))}?"
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def _all(columns: Sequence[str]) -> str:
+    if not columns:
+        return "the file has no columns"
     shown = ", ".join(repr(name[:50]) for name in columns[:20])
-    return f"there are {shown}" + (" and more" if len(columns) > 20 else "")
+    n_numbered = sum(any(map(str.isdigit, name)) for name in columns)
+    is_wide = len(columns) > WIDE and 2 * n_numbered > len(columns)
+    wide = (
+        "; a table with a column for each period must be given one row for each value first"
+        if is_wide
+        else ""
+    )
+    return f"there are {shown}" + (" and more" if len(columns) > 20 else "") + wide
 
 
 def refuse_too_many(columns: Sequence[str], faults: FaultList) -> None:

@@ -89,7 +89,7 @@ def test_every_unusable_cell_is_named_at_once(tmp_path: Path) -> None:
         read(path)
     assert caught.value.faults == [
         f"{path}, row 2, column 'a', 'nan': not a finite number",
-        f"{path}, row 2, column 'b': the number is empty",
+        f"{path}, row 2, column 'b': the number is empty: write one, or leave the row out",
         f"{path}, row 2, column 'id': the id is empty",
         f"{path}, row 3, column 'a', '1e400': not a finite number",
         f"{path}, row 3, column 'b', '1,5': not a number such as -1234.5 or 1e-3"
@@ -158,7 +158,7 @@ def test_files_that_are_something_else_are_refused(tmp_path: Path, text: bytes, 
     [
         ("id", [1.5, 2.5], "the column 'id' is of type Float64; text or whole numbers are needed"),
         ("id", ["x", None], "row 2, column 'id': the id is empty"),
-        ("a", [None, 1.0], "row 1, column 'a': the number is empty"),
+        ("a", [None, 1.0], "row 1, column 'a': the number is empty: write one, or leave the row out"),
         ("a", [1.0, float("inf")], "row 2, column 'a', 'inf': not a finite number"),
         ("y", [[1.0], [2.0]], "the column 'y' is of type List(Float64); numbers are needed"),
     ],

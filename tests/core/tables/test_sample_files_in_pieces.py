@@ -94,7 +94,7 @@ def test_faults_name_file_row_and_column(table: pl.DataFrame, tmp_path: Path) ->
             read(good, bad, batch_rows=100, **more)
         assert refused.value.faults == [
             f"{bad}, row 321, column 'price', 'much': not a number such as -1234.5 or 1e-3",
-            f"{bad}, row 321, column 'promo': the number is empty",
+            f"{bad}, row 321, column 'promo': the number is empty: write one, or leave the row out",
             f"{bad}, row 321, column 'store': the id is empty",
         ]
 

@@ -111,7 +111,7 @@ def test_only_so_many_faults_are_listed_and_every_kind_is_among_them(shop: Shop)
 
 @pytest.mark.parametrize(
     "number",
-    [" 1", "1 ", "1,5", "1_000", "0x10", "$3", "--1", "1e", "١", "NA", "true", "1.2.3", "NULL"],
+    [" 1", "1 ", "1,5", "1_000", "0x10", "$3", "--1", "1e", "١", "NA", "yes", "1.2.3", "NULL"],
 )
 def test_what_is_not_a_number_is_not_guessed_at(shop: Shop, number: str) -> None:
     problem = shop.refused(shop.series(), f'unique_id,ds,y\na,2000-01-01,1\na,2000-01-02,"{number}"\n')
@@ -140,6 +140,17 @@ def test_repeated_header_names_are_refused(shop: Shop) -> None:
 def test_a_header_of_very_many_columns_is_answered_at_once(shop: Shop) -> None:
     problem = shop.refused(shop.series(), "," * 1_000_000 + "\n1\n")
     assert [e["code"] for e in problem["errors"]] == ["too_many_columns"]
+
+
+def test_a_wide_table_is_recognised_and_its_columns_are_listed_once(shop: Shop) -> None:
+    months = [f"1998-{month:02}" for month in range(1, 13)] + ["1999-01"]
+    refusal = shop.upload(shop.series(), ",".join(["part", *months]) + "\n" + "7," * 13 + "1\n").json()
+    first, *others = [fault["message"] for fault in refusal["errors"]]
+    assert first.startswith("the column 'ds' is missing; there are 'part', '1998-01'")
+    assert first.endswith(
+        "; a table with a column for each period must be given one row for each value first"
+    )
+    assert [other.partition("; ")[2] for other in others] == ["see the columns above"] * 2
 
 
 def test_very_many_missing_columns_are_all_named(shop: Shop) -> None:
