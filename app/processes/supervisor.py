@@ -52,7 +52,7 @@ class Child:
             logger.warning("%s ended with code %d; restart in %.1f s", self.name, code, pause)
         if self.process is None and now >= self.start_due:
             self.process, self.started_at = self.start(), now
-            logger.info("%s started with pid %d", self.name, self.process.pid)
+            logger.info("%s started with pid %d; it is ready in some seconds", self.name, self.process.pid)
 
 
 def restart_pause(quick_ends: int) -> float:

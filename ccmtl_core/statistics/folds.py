@@ -130,7 +130,10 @@ def contiguous_folds(dataset: TaskDataset, n_folds: int, time: ArrayLike | None 
     _check_times(as_array(time, "time"))
     n_times, place = distinct_moments(time, dataset.y.shape, "time")
     if n_times < n_folds:
-        raise DataError(f"the rows have {n_times} distinct times, too few for {n_folds} folds")
+        raise DataError(
+            f"the rows have {n_times} distinct times, too few for {n_folds} folds (rolling "
+            "ones are one more than n_folds): take a smaller n_folds"
+        )
     fold: IntArray = place * n_folds // n_times
     return fold
 

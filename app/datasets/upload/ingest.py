@@ -137,7 +137,7 @@ def _roles_of(definition: Definition) -> list[Role]:
 def _refusal(error: TableError) -> InvalidContent:
     if error.__cause__ is not None:
         logger.warning("an upload was refused: %s", error.__cause__)
-    kinds = ", ".join(f"{count} {code}" for code, count in error.counts.items())
+    kinds = ", ".join(f"{count:,} {code}" for code, count in error.counts.items())
     return InvalidContent(
         "invalid_upload",
         f"The file has {counted(error.n_faults, 'fault')} ({kinds}); see `errors`. Nothing was stored.",

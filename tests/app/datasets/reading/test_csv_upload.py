@@ -157,7 +157,7 @@ def test_very_many_missing_columns_are_all_named(shop: Shop) -> None:
     wanted = [f"feature_{i}" for i in range(1000)]
     header = ",".join(f"other_feature_{i}" for i in range(5000))
     problem = shop.refused(shop.regression(wanted), f"{header}\n1\n")
-    assert "1002 missing_column" in problem["detail"]
+    assert "1,002 missing_column" in problem["detail"]
 
 
 @pytest.mark.parametrize(("separator", "word"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
