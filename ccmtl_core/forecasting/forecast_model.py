@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ccmtl_core.base.arguments import check_integer
-from ccmtl_core.base.arrays import as_integers, as_shape, frozen
+from ccmtl_core.base.arguments import check_integer, check_kind
+from ccmtl_core.base.arrays import as_integers, as_sequence, as_shape, frozen, is_real
 from ccmtl_core.base.display import counted, named, shown
 from ccmtl_core.base.exceptions import DataError, ModelFileError, ParameterError
 from ccmtl_core.base.frozen_value import FrozenValue
@@ -26,6 +26,7 @@ from ccmtl_core.forecasting.latest_rows import (
     latest_tails,
     missing_columns,
 )
+from ccmtl_core.forecasting.ranges import RangeTable
 from ccmtl_core.forecasting.row_maker import MAX_HORIZON, check_panel, checked_scale, constant_values
 from ccmtl_core.model.ccmtl_model import CCMTLModel, predict_rows
 from ccmtl_core.model.model_file import read_arrays, write_arrays
@@ -33,7 +34,7 @@ from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.panel import SeriesPanel
 
-_FORMATS = {"ccmtl-forecast/1": {"weights": 2, "intercept": 1, "series": 2, "tail": 2, "residuals": 3}}
+_FORMATS = {"ccmtl-forecast/1": {"weights": 2, "intercept": 1, "series": 2, "tail": 2, "quantiles": 3}}
 _ROUNDING = 1e-12
 """Of the sizes of what is added: their sum is no nearer to the forecast."""
 _NUMBERS = 2**22
@@ -64,8 +65,8 @@ class ForecastModel(FrozenValue):
         Newest values, newest last; NaN where not known.
     last_period : (T,) int64
         The period of the newest value.
-    residuals : (T, N, horizon) float64
-        Value less forecast in units of ``scale`` on rolling origins, by target and step; NaN where none.
+    ranges : RangeTable
+        Quantiles of its errors in units of ``scale``, from forecasts of past blocks of time.
     report : mapping
         What was tried and chosen, as JSON can hold it.
 
@@ -84,7 +85,7 @@ class ForecastModel(FrozenValue):
     constant: FloatArray
     tail: FloatArray
     last_period: IntArray
-    residuals: FloatArray
+    ranges: RangeTable
     report: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -92,7 +93,9 @@ class ForecastModel(FrozenValue):
         if self.model.feature_names != self.features.names:
             raise DataError(f"the model's features must be {', '.join(self.features.names)}")
         check_integer(self.horizon, "horizon", 1, MAX_HORIZON)
-        N = np.shape(self.residuals)[1]
+        check_kind(self.ranges, "ranges", RangeTable)
+        if len(self.ranges.group) != T:
+            raise DataError(f"ranges must be of {T} series; got {len(self.ranges.group)}")
         checked = {
             "frequency": Frequency(self.frequency),
             "scale": checked_scale(self.scale, T),
@@ -100,7 +103,6 @@ class ForecastModel(FrozenValue):
             "constant": as_shape(self.constant, (T,), "constant"),
             "tail": as_shape(self.tail, (T, np.shape(self.tail)[-1]), "tail"),
             "last_period": frozen(as_integers(self.last_period, "last_period")),
-            "residuals": as_shape(self.residuals, (T, N, self.horizon), "residuals"),
             "report": MappingProxyType(json.loads(json.dumps(dict(self.report), allow_nan=False))),
         }
         for name, value in checked.items():
@@ -128,6 +130,8 @@ class ForecastModel(FrozenValue):
         self,
         h: int | None = None,
         *,
+        level: Sequence[float] = (),
+        quantiles: Sequence[float] = (),
         panel: SeriesPanel | None = None,
         unique_ids: Sequence[str] | None = None,
         columns: SeriesColumns | None = None,
@@ -138,6 +142,10 @@ class ForecastModel(FrozenValue):
         ----------
         h : int, optional
             Periods; by default the horizon. Those beyond it feed on the forecasts before them.
+        level : sequence of float
+            Percentages, from 1 to 99: what share of values each range shall hold.
+        quantiles : sequence of float
+            From 0.005 to 0.995.
         panel : SeriesPanel, optional
             Newer values to forecast from, of all or some of the series; by default those of the fit. Nothing
             is fitted again.
@@ -149,8 +157,9 @@ class ForecastModel(FrozenValue):
         Returns
         -------
         DataFrame
-            Columns ``unique_id``, ``ds`` (the date of the period; hours as times in UTC) and ``yhat``. A
-            series without any value has no rows.
+            Columns ``unique_id``, ``ds`` (the date of the period; hours as times in UTC) and ``yhat``; for
+            each level ``yhat-lo-80`` and ``yhat-hi-80``, for each quantile ``yhat-q-10``. A series without
+            any value has no rows.
 
         Raises
         ------
@@ -159,9 +168,13 @@ class ForecastModel(FrozenValue):
         ParameterError, DataError
             Arguments out of their range, a panel of another frequency, or columns that are not known.
         """
+        wanted = range_columns(level, quantiles)
         start = self._start(panel, unique_ids, columns)
-        h = self._checked_steps(h)
-        return self._dated(start, h).with_columns(yhat=self._values(start, h).ravel()).drop_nans("yhat")
+        yhat = self._values(start, self._checked_steps(h))
+        frame = self._dated(start, yhat.shape[1]).with_columns(yhat=yhat.ravel())
+        found = self._quantiles(start, yhat, list(wanted.values()))
+        ranges = {name: found[:, :, q].ravel() for q, name in enumerate(wanted)}
+        return frame.with_columns(**{name: pl.Series(v) for name, v in ranges.items()}).drop_nans("yhat")
 
     def point_forecasts(
         self,
@@ -173,6 +186,19 @@ class ForecastModel(FrozenValue):
     ) -> FloatArray:
         """Return the values of :meth:`forecast` as an array (n, h); NaN for a series without any value."""
         return self._values(self._start(panel, unique_ids, columns), self._checked_steps(h))
+
+    def quantile_forecasts(
+        self,
+        quantiles: Sequence[float],
+        h: int | None = None,
+        *,
+        panel: SeriesPanel | None = None,
+        unique_ids: Sequence[str] | None = None,
+        columns: SeriesColumns | None = None,
+    ) -> FloatArray:
+        """Return quantiles as :meth:`forecast` does, in an array (n, h, q)."""
+        start = self._start(panel, unique_ids, columns)
+        return self._quantiles(start, self._values(start, self._checked_steps(h)), quantiles)
 
     def contributions(
         self,
@@ -252,13 +278,18 @@ class ForecastModel(FrozenValue):
         OSError
             The file cannot be written.
         """
-        series = np.stack([self.scale, self.nonnegative, self.constant, self.last_period.astype(np.float64)])
+        series = np.stack(
+            [
+                self.scale, self.nonnegative, self.constant, self.last_period.astype(np.float64),
+                self.ranges.group.astype(np.float64), self.ranges.spread,
+            ]
+        )  # fmt: skip
         arrays = {
             "weights": self.model.weights,
             "intercept": self.model.intercept,
             "series": series,
             "tail": self.tail,
-            "residuals": self.residuals,
+            "quantiles": self.ranges.quantiles,
         }
         header = {
             "unique_ids": self.unique_ids,
@@ -288,10 +319,11 @@ class ForecastModel(FrozenValue):
             features = RowFeatures.from_dict(header["features"])
             ids, metadata = header["unique_ids"], header["metadata"]
             model = CCMTLModel(arrays["weights"], ids, features.names, metadata, arrays["intercept"])
-            scale, nonnegative, constant, last = arrays["series"]
+            scale, nonnegative, constant, last, group, spread = arrays["series"]
+            ranges = RangeTable(arrays["quantiles"], group.astype(np.int64), spread)
             return cls(
                 model, features, header["horizon"], header["frequency"], scale, nonnegative != 0.0, constant,
-                arrays["tail"], last.astype(np.int64), arrays["residuals"], header["report"],
+                arrays["tail"], last.astype(np.int64), ranges, header["report"],
             )  # fmt: skip
         except (DataError, ParameterError, KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"{path} does not hold a whole forecaster: {error}") from error
@@ -343,6 +375,15 @@ class ForecastModel(FrozenValue):
         ]
         return np.concatenate([np.empty((0, h)), *parts])
 
+    def _quantiles(self, start: _Start, yhat: FloatArray, quantiles: Sequence[float]) -> FloatArray:
+        """Quantiles (n, h, q) around forecasts (n, h); those of a constant series are its constant."""
+        unit = np.where(np.isnan(start.constant), self.scale[start.rows], 0.0)
+        found = self.ranges.errors(start.rows, yhat.shape[1], quantiles)
+        found *= unit[:, None, None]
+        found += yhat[:, :, None]
+        found[self.nonnegative[start.rows]] = np.maximum(found[self.nonnegative[start.rows]], 0.0)
+        return found
+
     def _walk(self, start: _Start, h: int) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Rows (n, H, P) and forecasts (n, H) of one horizon after the other, h steps in all."""
         rows, tail, done = start.rows, start.tail, 0
@@ -368,6 +409,32 @@ class ForecastModel(FrozenValue):
         periods = start.last[:, None] + np.arange(1, h + 1)
         ids = pl.Series(self.unique_ids, dtype=pl.String)[np.repeat(start.rows, h)]
         return pl.DataFrame({"unique_id": ids, "ds": dated(periods.ravel(), self.frequency)})
+
+
+def range_columns(level: Sequence[float], quantiles: Sequence[float] = ()) -> dict[str, float]:
+    """Return the names of the columns of ranges and quantiles, each with its probability.
+
+    Raises
+    ------
+    ParameterError
+        A level that is no number from 1 to 99, or a quantile that is none from 0.005 to 0.995.
+
+    Examples
+    --------
+    >>> range_columns([80], [0.5])
+    {'yhat-lo-80': 0.1, 'yhat-hi-80': 0.9, 'yhat-q-50': 0.5}
+    """
+    columns: dict[str, float] = {}
+    for name, given, least, most in (("level", level, 1.0, 99.0), ("quantiles", quantiles, 0.005, 0.995)):
+        for value in as_sequence(given, name):
+            if not (is_real(value) and least <= value <= most):
+                raise ParameterError(f"{name} must hold numbers from {least:g} to {most:g}, not {value!r}")
+            if name == "level":
+                tail = round((100.0 - value) / 200.0, 12)
+                columns |= {f"yhat-lo-{value:g}": tail, f"yhat-hi-{value:g}": 1.0 - tail}
+            else:
+                columns[f"yhat-q-{round(100.0 * value, 10):g}"] = float(value)
+    return columns
 
 
 class _Start(NamedTuple):

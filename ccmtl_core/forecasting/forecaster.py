@@ -11,6 +11,7 @@ from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ccmtl_core.base.arguments import check_callback, check_integer, check_kind
 from ccmtl_core.base.exceptions import ParameterError
@@ -24,18 +25,18 @@ from ccmtl_core.forecasting.direct_rows import block_statistics, rolling_origins
 from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.forecasting.forecast_model import ForecastModel
 from ccmtl_core.forecasting.latest_rows import latest_tails
+from ccmtl_core.forecasting.ranges import mean_size, range_table, rolling_residuals
 from ccmtl_core.forecasting.row_choice import choose_rows
 from ccmtl_core.forecasting.row_maker import MAX_HORIZON, RowMaker, check_panel, constant_values, series_scale
-from ccmtl_core.model.ccmtl_model import CCMTLModel, predict_rows
+from ccmtl_core.model.ccmtl_model import CCMTLModel
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.panel import SeriesPanel
+from ccmtl_core.solver.clusters import Clusters
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 
 MOST_PRODUCTS = 2e10
 """Products of two features that are added up at most: of more origins, those at equal distances are taken."""
-MOST_RESIDUALS = 2**22
-"""Residuals that a forecaster keeps, the newest."""
 OF_TIME = ModelChoices(metric="mahalanobis")
 """What is fitted unless a caller chooses, with and without an intercept."""
 SEASON = {Frequency.HOUR: 24, Frequency.DAY: 7, Frequency.WEEK: 52, Frequency.MONTH: 12}
@@ -131,7 +132,7 @@ def fit_forecaster(
     origins = rolling_origins(panel, rows, horizon, n_origins)
     maker = RowMaker(panel, rows, horizon, origins, scale, constant, n_blocks, columns)
     varies = np.isnan(constant) & (np.diff(panel.offsets) > 0)
-    residuals = np.empty((panel.n_series, 0, horizon))
+    ranges = range_table(np.empty((panel.n_series, 0, horizon)), scale, np.zeros(panel.n_series))
     report: dict[str, Any] = {
         "rows": rows.to_dict(),
         "n_series": panel.n_series,
@@ -154,14 +155,15 @@ def fit_forecaster(
             residuals, first = _residuals(maker, panel, blocks, fitted)
             rivals = RowMaker(panel, _rivals(panel, first), horizon, origins, scale, constant)
             report["held_out"] = _held_out(rivals, panel, scale, residuals, first)
-            residuals = residuals[:, ~np.isnan(residuals).all(axis=(0, 2))]
+            cluster = Clusters.of_equal(fitted.result.graph, model.weights).label
+            ranges = range_table(residuals, mean_size(panel, scale), cluster)
     if found is not None:
         report["rows_tried"] = [one.to_dict() for one in found.tried]
     report["seconds"] = round(time.perf_counter() - began, 3)
     nonnegative = np.ones(panel.n_series, dtype=np.bool_)
     nonnegative[panel.series_index[panel.values < 0.0]] = False
     newest = latest_tails(panel, rows.reach)
-    of_series = scale, nonnegative, constant, *newest, residuals
+    of_series = scale, nonnegative, constant, *newest, ranges
     return ForecastModel(model, rows, int(horizon), panel.frequency, *of_series, report)
 
 
@@ -240,30 +242,15 @@ def _tried(choices: ModelChoices, selection: Selection) -> dict[str, Any]:
 
 def _residuals(
     maker: RowMaker, panel: SeriesPanel, blocks: Sequence[SufficientStatistics], fitted: _Fitted
-) -> tuple[FloatArray, int]:
-    """Value less forecast, in units of each series, of each block but the first by a fit to those before it.
+) -> tuple[NDArray[np.float32], int]:
+    """Errors of each block but the first, forecast by fits to blocks before; and the first period of them."""
+    training = list(accumulate(blocks[:-1], add))
 
-    Returns
-    -------
-    residuals : (T, N, h) float64
-        By target period and step, the newest periods of targets; NaN where there is no row.
-    first : int
-        The first of these periods.
-    """
-    T, h = panel.n_series, maker.horizon
-    first = max(maker.block(1)[0], maker.high + 1 - max(1, MOST_RESIDUALS // (T * h)))
-    residuals = np.full((T, maker.high + 1 - first, h), np.nan)
-    for b, training in enumerate(accumulate(blocks[:-1], add), start=1):
-        low, high = maker.block(b)
-        low = max(low, first)
-        if low > high:
-            continue
-        result = fit(training, fitted.result.fusion_strength, choices=fitted.choices, tolerance=1e-3)
-        for piece in maker.pieces(range(T), (low, high)):
-            made = maker.made(piece)
-            yhat = predict_rows(result.model.weights, made.task, made.rows.X, result.model.intercept)
-            residuals[made.task, made.rows.period - first, made.rows.step - 1] = made.rows.y - yhat
-    return residuals, first
+    def model_before(block: int) -> CCMTLModel:
+        strength = fitted.result.fusion_strength
+        return fit(training[block - 1], strength, choices=fitted.choices, tolerance=1e-3).model
+
+    return rolling_residuals(maker, panel.n_series, len(blocks), model_before)
 
 
 def _rivals(panel: SeriesPanel, first: int) -> RowFeatures:
@@ -274,7 +261,7 @@ def _rivals(panel: SeriesPanel, first: int) -> RowFeatures:
 
 
 def _held_out(
-    maker: RowMaker, panel: SeriesPanel, scale: FloatArray, residuals: FloatArray, first: int
+    maker: RowMaker, panel: SeriesPanel, scale: FloatArray, residuals: NDArray[np.float32], first: int
 ) -> dict[str, Any]:
     """What the report says of errors on rolling origins, of the model and of simple rivals on the same rows.
 
