@@ -138,7 +138,7 @@ def test_a_report_says_what_was_left_out_and_who_cannot_be_forecast(run: Run, cl
     n_values = 8 * 130 + 2 * 3
     assert report["rows"] == {"values": n_values, "used": 8 * 26, "share": 8 * 26 / n_values}
     assert report["not_forecast"] == {"count": 2, "examples": ["gone", "new"]}
-    assert f"Only {8 * 26} of {n_values} values (20%) could be trained on" in report["notes"][0]
+    assert f"Only {8 * 26} of {n_values:,} values (20%) could be trained on" in report["notes"][0]
     assert report["notes"][1].endswith("in their last 4 periods: 'gone', 'new'.")
 
 
