@@ -103,7 +103,7 @@ def test_non_finite_values_are_named_by_task_row_and_feature() -> None:
 
 
 def test_many_faults_are_counted_and_the_first_written_out() -> None:
-    with pytest.raises(DataError, match="2000 faults") as caught:
+    with pytest.raises(DataError, match="2,000 faults") as caught:
         TaskDataset.from_arrays([np.full((1000, 2), np.nan)], [np.ones(1000)])
     assert caught.value.n_faults == 2000
     assert len(caught.value.faults) == 20
