@@ -1,4 +1,4 @@
-"""Scans and fits invented data once, so that numba keeps every kernel on disk before the first real job."""
+"""Scans and fits invented rows and series once, so that numba keeps every kernel before the first job."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from multiprocessing import get_context
 import numpy as np
 
 from ccmtl_core import SufficientStatistics, TaskDataset, fit, fusion_threshold
+from ccmtl_core.forecasting import Frequency, SeriesPanel, fit_forecaster
 from ccmtl_core.graph.leaf_search import nearest_by_leaves
 from ccmtl_core.kernels.csv_scan import scan_csv
 from ccmtl_core.solver.clusters import Clusters
@@ -37,11 +38,14 @@ def main() -> None:
 
 
 def scan_and_search() -> None:
-    """Scan a file, and find neighbours as for very many tasks."""
+    """Scan a file, find neighbours as for very many tasks, and make rows of series."""
     scan_csv(np.frombuffer(b"a,b\n1,2\n", np.uint8), n_fields=2)
     points = np.arange(1000.0).reshape(200, 5)
     for last in (0.0, 1e12):  # in single precision and, with one far away, in double
         nearest_by_leaves(np.concatenate([points, np.full((1, 5), last)]), 11)
+    values = np.random.default_rng(0).normal(size=60)
+    panel = SeriesPanel(("a", "b"), np.array([0, 30, 60]), np.tile(np.arange(30), 2), values, Frequency.DAY)
+    fit_forecaster(panel, 2, fusion_strength=STRENGTH).forecast()
 
 
 def train(n_tasks: int, n_features: int, solvers: Sequence[str] = ("auto", "alternating", "newton")) -> None:
