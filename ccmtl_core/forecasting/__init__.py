@@ -1,5 +1,6 @@
 """Forecasts of many series: what users import for them, with the series' own calendar, panel and lags."""
 
+from ccmtl_core.forecasting.backtest import Backtest, backtest
 from ccmtl_core.forecasting.direct_rows import (
     DirectRows,
     direct_rows,
@@ -27,6 +28,7 @@ from ccmtl_core.series.series_file import read_series
 
 __all__ = [
     "MAX_DENSE_ROWS",
+    "Backtest",
     "DirectRows",
     "ForecastModel",
     "Frequency",
@@ -36,6 +38,7 @@ __all__ = [
     "SeriesColumns",
     "SeriesPanel",
     "TriedRows",
+    "backtest",
     "choose_rows",
     "direct_rows",
     "direct_statistics",

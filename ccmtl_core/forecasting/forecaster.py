@@ -237,6 +237,7 @@ def _tried(choices: ModelChoices, selection: Selection) -> dict[str, Any]:
         "fusion_strengths": selection.fusion_strengths.tolist(),
         "errors": selection.errors.tolist(),
         "rivals": {name: float(errors.mean()) for name, errors in selection.rivals.items()},
+        "shrinkages": selection.shrinkages,
     }
 
 

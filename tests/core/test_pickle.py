@@ -7,11 +7,13 @@ import dataclasses
 import io
 import pickle
 from collections.abc import Callable, Iterator
+from datetime import date
 from enum import Enum
 from typing import Any
 
 import joblib
 import numpy as np
+import polars as pl
 import pytest
 
 import ccmtl_core
@@ -33,7 +35,9 @@ from ccmtl_core import (
 )
 from ccmtl_core.forecasting import (
     RowFeatures,
+    SeriesColumns,
     SeriesPanel,
+    backtest,
     choose_rows,
     direct_rows,
     fit_forecaster,
@@ -53,12 +57,15 @@ def public_values() -> list[Any]:
     path = fit_path(data, [0.1, 1.0], n_neighbors=2, fit_intercept=True, metric="mahalanobis")
     rows = RowFeatures(windows=(1,))
     tried = choose_rows(panel, 1, widest=rows)
+    holidays = pl.DataFrame({"ds": [date(2024, 12, 24)], "holiday": [1.0]})
     return [
         rows,
+        SeriesColumns.from_frame(holidays, "D"),
         tried,
         tried.tried[0],
         direct_rows(panel, rows, 1),
         fit_forecaster(panel, 1, rows=rows),
+        backtest(panel, 1, n_origins=1, rows=rows),
         data,
         statistics,
         TriangularStatistics.from_dataset(data),
@@ -98,7 +105,9 @@ def through_joblib(value: Any) -> Any:
 
 def parts(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
     """What a value holds, down to arrays and plain values, each with its place."""
-    if dataclasses.is_dataclass(value):
+    if isinstance(value, pl.DataFrame):
+        yield where, value.to_dict(as_series=False)
+    elif dataclasses.is_dataclass(value):
         for field in dataclasses.fields(value):
             yield from parts(getattr(value, field.name), f"{where}.{field.name}")
     elif isinstance(value, tuple | list):

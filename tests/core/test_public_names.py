@@ -56,6 +56,7 @@ CORE = [
 
 FORECASTING = [
     "MAX_DENSE_ROWS",
+    "Backtest",
     "DirectRows",
     "ForecastModel",
     "Frequency",
@@ -65,6 +66,7 @@ FORECASTING = [
     "SeriesColumns",
     "SeriesPanel",
     "TriedRows",
+    "backtest",
     "choose_rows",
     "direct_rows",
     "direct_statistics",
