@@ -8,6 +8,7 @@ import numpy as np
 
 from benchmarks.forecasting.sets import ForecastSet
 from ccmtl_core.base.types import FloatArray, IntArray
+from ccmtl_core.forecasting.metrics import bias, changes, rmsse, wape
 
 
 class Scores(NamedTuple):
@@ -34,22 +35,12 @@ class Scores(NamedTuple):
 
 def score(data: ForecastSet, yhat: FloatArray) -> Scores:
     """Score forecasts (T, h) of what was held out."""
-    error, size = yhat - data.held_out, np.abs(data.held_out).sum()
-    of_totals = None
+    y, of_totals = data.held_out, None
     if data.group is not None:
-        total = _totals(data.held_out, data.group, data.n_periods_in_total)
-        forecast = _totals(yhat, data.group, data.n_periods_in_total)
-        of_totals = float(np.abs(forecast - total).sum() / np.abs(total).sum())
-    rmsse = float(np.nanmean(series_rmsse(data, yhat)))
-    return Scores(rmsse, float(np.abs(error).sum() / size), float(error.sum() / size), of_totals)
-
-
-def series_rmsse(data: ForecastSet, yhat: FloatArray) -> FloatArray:
-    """RMSSE of each series, (T,); NaN for one whose history never changes."""
-    unit = np.sqrt((np.diff(data.history, axis=1) ** 2).mean(axis=1))
-    error = np.sqrt(((yhat - data.held_out) ** 2).mean(axis=1))
-    each: FloatArray = np.divide(error, unit, out=np.full(len(unit), np.nan), where=unit > 0.0)
-    return each
+        sums = [_totals(values, data.group, data.n_periods_in_total) for values in (y, yhat)]
+        of_totals = float(wape(sums[0], sums[1]))
+    unit = changes(data.panel)[1]
+    return Scores(float(rmsse(y, yhat, unit)), float(wape(y, yhat)), float(bias(y, yhat)), of_totals)
 
 
 def _totals(values: FloatArray, group: IntArray, n_periods: int) -> FloatArray:
