@@ -25,8 +25,8 @@ from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 
 WORTH = 1e-3
 """What a feature must take off the error to stay, as a share of it: each one makes fits slower."""
-SHARE_OF_LAGS = 3
-"""Longest lag: the history over this. Periods before it have no row, whatever features are chosen."""
+SHARE_OF_REACH = 3
+"""Longest lag and window: the history over this. Rows begin after it, whatever features are chosen."""
 MOST_ORIGINS = 100
 LAGS_FROM = (2, 4, 8, 15, 27)
 """Where the groups of lags begin that are tried together, after the newest value."""
@@ -111,8 +111,8 @@ def choose_rows(
     horizon : int
         Periods ahead.
     widest : RowFeatures, optional
-        Choose among these features; by default among :meth:`RowFeatures.widest`, of the lags those up to a
-        third of the history, and the columns.
+        Choose among these features; by default among :meth:`RowFeatures.widest`, of the lags and windows
+        those up to a third of the history, and the columns.
     scale : (T,) float64, optional
         Unit of each series; by default :func:`series_scale`.
     n_blocks : int
@@ -147,10 +147,12 @@ def choose_rows(
         first, last = panel_ends(panel)
         n_periods = last - first + 1
         widest = RowFeatures.widest(panel.frequency, horizon, n_periods)
-        most = max(n_periods // SHARE_OF_LAGS, 1)
-        lags = tuple(lag for lag in widest.lags if lag <= most)
+        most = max(n_periods // SHARE_OF_REACH, 1)
+        lags, windows = (
+            tuple(length for length in lengths if length <= most) for lengths in (widest.lags, widest.windows)
+        )
         past, future = ((), ()) if columns is None else _past_and_future(columns, panel)
-        widest = replace(widest, lags=lags, past=past, future=future)
+        widest = replace(widest, lags=lags, windows=windows, past=past, future=future)
     check_kind(widest, "widest", RowFeatures)
     some = _some_series(panel.n_series, len(widest.names), n_blocks)
     chosen = panel if len(some) == panel.n_series else panel.take(some)

@@ -69,6 +69,13 @@ def test_a_history_too_short_to_hold_any_out_gets_all_features() -> None:
     assert chosen.features.lags == (1,)
 
 
+def test_lags_and_windows_leave_two_thirds_of_the_history_for_targets() -> None:
+    chosen = choose_rows(panel(wandering(n_periods=63)), 3)
+    tried = [one.features for one in chosen.tried]
+    assert max(max(features.windows, default=1) for features in tried) == 14
+    assert max(max(features.lags, default=1) for features in tried) == 21
+
+
 def test_the_forecaster_chooses_its_rows_and_says_what_it_tried() -> None:
     forecaster = fit_forecaster(panel(seasonal(10)), 7)
     tried = forecaster.report["rows_tried"]
