@@ -33,7 +33,8 @@ TIE_RULE = (
     "many, and so ties the group to the rest. A task never takes itself."
 )
 
-_BRUTE_FORCE_FROM = 17  # features; beyond, a k-d tree visits nearly every point
+_LEAVES_UP_TO = 32  # features; beyond, leaves overlap too much to be searched together
+_BRUTE_FORCE_FROM = 65  # features; from there on, a k-d tree visits nearly every point
 _BLOCK_BYTES = 64 * 1024**2
 _MOST_TASKS = 2**31 - 1  # SciPy's graphs count in 32 bits
 _MANY_POINTS = 10_000  # from which blocks of points search together
@@ -260,7 +261,7 @@ def _nearest_others(points: FloatArray, k: int) -> IntArray:
     if k < 1:
         return np.empty((n, 0), dtype=np.int64)
     points = np.ldexp(points, -np.frexp(np.abs(points).max())[1])  # exact, and squares keep in range
-    if points.shape[1] < _BRUTE_FORCE_FROM and n >= _MANY_POINTS:
+    if points.shape[1] <= _LEAVES_UP_TO and n >= _MANY_POINTS:
         found = nearest_by_leaves(points, k + 1)
     elif points.shape[1] < _BRUTE_FORCE_FROM:
         found = np.asarray(KDTree(points, leafsize=32).query(points, k + 1)[1])

@@ -67,7 +67,7 @@ def newton(
     rtol, waiting, groups = _INNER_TOLERANCE, 0, _Groups()
     while not recorder.finished:
         iterations = state.step(smoothing, rtol)
-        objective = problem.objective(state.W)
+        objective = state.objective()
         recorder.consider(state.W, objective)
         allowed = _SLACK_SHARE * recorder.tolerance * objective
         on_path = state.mismatch <= _NEAR_PATH * state.slack
@@ -140,7 +140,7 @@ class Follower:
         rtol, groups, before = _INNER_TOLERANCE, -1, np.inf
         for _ in range(_MOST_ROUNDS):
             iterations = state.step(self._smoothing, rtol)
-            objective = problem.objective(state.W)
+            objective = state.objective()
             recorder.consider(state.W, objective)
             allowed = _SLACK_SHARE * recorder.tolerance * objective
             if recorder.last_round or max(state.slack, state.mismatch) <= allowed:

@@ -38,6 +38,7 @@ class NewtonState:
         shape = (len(problem.head), W.shape[1])
         self.u, self.v, self.w = np.zeros(shape), np.empty(shape), np.empty(shape[0])
         self.open_slack = self.slack = self.mismatch = np.inf
+        self._loss = problem.loss(W)
 
     @classmethod
     def start(cls, problem: FusionProblem, W: FloatArray) -> NewtonState:
@@ -49,7 +50,7 @@ class NewtonState:
     def step(self, smoothing: float, rtol: float) -> int:
         """One Newton step; returns the CG iterations spent."""
         p = self.problem
-        before = p.loss(self.W) + self._smooth(self.W, smoothing)
+        before = self._loss + self._smooth(self.W, smoothing)
         self.multigrid.update(self.w)
         solved = self._solve(rtol)
         self.W = self._descend(solved.x, before, smoothing)
@@ -73,10 +74,15 @@ class NewtonState:
         for _ in range(_MOST_HALVINGS):
             W = self.W + length * dW
             penalty = edge_kernels.smoothed_penalty(p.head, p.tail, W, p.radius, smoothing, p.lanes)
-            if p.loss(W) + penalty <= self.overshoot * before:
+            self._loss = p.loss(W)
+            if self._loss + penalty <= self.overshoot * before:
                 break
             length *= 0.5
         return W
+
+    def objective(self) -> float:
+        """J(W)."""
+        return self._loss + self.problem.penalty(self.W)
 
     def flows(self) -> FloatArray:
         """U = r u, (E, P)."""

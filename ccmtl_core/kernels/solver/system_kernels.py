@@ -100,12 +100,16 @@ def smooth_forward(
     nbr: IndexArray,
     data: FloatArray,
     B: FloatArray,
+    shift: FloatArray,
     r: FloatArray,
     x: FloatArray,
     residual: FloatArray,
     lanes: Lanes,
 ) -> None:
-    """One block Gauss-Seidel sweep from x = 0, and the residual it leaves: one pass in all."""
+    """One block Gauss-Seidel sweep from x = 0, and the residual it leaves: one pass in all.
+
+    The blocks B are inverses of the diagonal blocks plus shift_i I, of a shift above −1/2 of the task's ties.
+    """
     n, P, L = x.shape[0], width(lanes, x.shape[1]), len(lanes)
     own = np.empty(P)
     near, ties = pointer(nbr), pointer(data)
@@ -121,7 +125,7 @@ def smooth_forward(
     for i in range(n):  # task i saw its later neighbours as zero: what they have become since is the residual
         for c in range(0, P, L):
             at = min(c, P - L)
-            s = zeros(lanes)
+            s = shift[i] * load(rows, i * P + at, lanes)
             for k in range(split[i], ptr[i + 1]):
                 s += number(ties, k) * load(rows, number(near, k) * P + at, lanes)
             store(s, left, i * P + at)
@@ -133,6 +137,7 @@ def smooth_backward(
     nbr: IndexArray,
     data: FloatArray,
     B: FloatArray,
+    shift: FloatArray,
     r: FloatArray,
     x: FloatArray,
     lanes: Lanes,
@@ -145,7 +150,7 @@ def smooth_backward(
     for i in range(n - 1, -1, -1):
         for c in range(0, P, L):
             at = min(c, P - L)
-            s = load(right, i * P + at, lanes)
+            s = load(right, i * P + at, lanes) + shift[i] * load(rows, i * P + at, lanes)
             for k in range(ptr[i], ptr[i + 1]):
                 s += number(ties, k) * load(rows, number(near, k) * P + at, lanes)
             store(s, pointer(own), at)

@@ -27,6 +27,10 @@ _STRONG = 0.25  # a tie is strong from this share of the largest tie of the task
 _REDUCED = 0.8  # of its tasks must remain at most, or ties strong at one end will do
 _DEFINITE = 1e-6  # smallest pivot of the scaled coarsest level that counts as definite
 _NULL = 1e-13  # of its largest eigenvalue: a direction without data
+_NARROW = 16  # features up to which blocks are inverted anew each time, in a compiled loop
+_AHEAD = 1.5  # times a task's ties, when its wide block is inverted anew: they mostly grow
+_STILL_SMOOTHS = 0.4, 1.7  # times that: ties with which the inverse still smooths; from 2 on, it might not
+_WORSE = 1.5  # times the fewest cycles on the same aggregates, from where they serve no longer
 _COARSE_TOLERANCE = 0.25  # a coarse problem solved to this residual needs no second step
 
 
@@ -41,6 +45,8 @@ class Level:
         self.data = np.empty(len(self.nbr))
         self.diagonal = np.empty(self.n)
         self.inverse = np.empty_like(G)
+        self._inverted = np.full(self.n, np.nan)  # sums of ties that blocks were inverted with
+        self.shift = np.zeros(self.n)
         self.x = np.empty((self.n, self.P))
         self.residual = np.empty((self.n, self.P))
         self.aggregate: IndexArray | None = None
@@ -62,14 +68,20 @@ class Level:
         return out
 
     def invert_blocks(self) -> None:
-        """Invert the diagonal blocks for the smoother."""
-        if self.P <= 16:
+        """Invert the diagonal blocks for the smoother; wide ones only where ties have changed by much."""
+        if self.P <= _NARROW:
             block_kernels.invert_blocks(self.G, self.diagonal, self.inverse, self.lanes)
             return
-        blocks = self.G + self.diagonal[:, None, None] * np.eye(self.P)
+        least, most = (share * self._inverted for share in _STILL_SMOOTHS)
+        stale = np.flatnonzero(~((least <= self.diagonal) & (self.diagonal <= most)))
+        ahead = np.where(np.isnan(self._inverted[stale]), 1.0, _AHEAD)
+        self._inverted[stale] = ahead * self.diagonal[stale]
+        blocks, identity = self.G[stale], np.eye(self.P)
+        blocks += self._inverted[stale, None, None] * identity
         top = np.trace(blocks, axis1=1, axis2=2)
-        blocks += np.where(top > 0, 1e-15 * top, 1.0)[:, None, None] * np.eye(self.P)
-        self.inverse[:] = np.linalg.inv(blocks)
+        blocks += np.where(top > 0, 1e-15 * top, 1.0)[:, None, None] * identity
+        self.inverse[stale] = np.linalg.inv(blocks)
+        self.shift = self._inverted - self.diagonal
 
     def dense(self) -> FloatArray:
         """Return A as a matrix (n·P, n·P)."""
@@ -108,20 +120,29 @@ class Multigrid:
         self._finest = Level(head, tail, gram, lanes_for(*gram.shape[:2]))
         self.levels = [self._finest]
         self._w: FloatArray | None = None
+        self._spent, self._least_spent = 0, np.inf  # cycles since the last update; fewest on these aggregates
 
     def update(self, w: FloatArray) -> None:
-        """Take new edge weights w (E,) > 0 and rebuild the hierarchy: one pass over the edges per level."""
+        """Take new edge weights w (E,) > 0 and rebuild the hierarchy: one pass over the edges per level.
+
+        Wide blocks are dear to sum and to invert: their aggregates stay for as long as they serve.
+        """
         if self._w is not None and np.array_equal(w, self._w):
             return
-        self._w = w.copy()
-        level = self._finest
-        self.levels = [level]
+        serves = self._finest.P > _NARROW and self._spent <= _WORSE * self._least_spent + 1
+        self._least_spent = min(self._least_spent, self._spent or np.inf) if serves else np.inf
+        self._w, self._spent = w.copy(), 0
+        depth, level = 0, self._finest
         level.set_weights(w)
         while not level.is_small:
             level.invert_blocks()
-            level, w = self._coarsen(level, w)
+            if not serves or depth + 1 == len(self.levels):
+                self.levels[depth + 1 :] = [self._coarsen(level)]
+            coarse_w = np.empty(len(self.levels[depth + 1].head))
+            kernels.sum_edge_weights(level.edge_map, w, coarse_w)
+            depth, w = depth + 1, coarse_w
+            level = self.levels[depth]
             level.set_weights(w)
-            self.levels.append(level)
         if len(level.head):
             self._factorise(level)
         else:
@@ -133,20 +154,19 @@ class Multigrid:
 
     def precondition(self, r: FloatArray) -> FloatArray:
         """Return an approximation of A⁻¹ r, both (T, P); the array is overwritten by the next call."""
+        self._spent += 1
         z = self._cycle(r, 0)
         self._spectrum.remove_null(z)
         return z
 
-    def _coarsen(self, level: Level, w: FloatArray) -> tuple[Level, FloatArray]:
+    def _coarsen(self, level: Level) -> Level:
         level.aggregate, n_coarse = _aggregate(level)
         head, tail, level.edge_map = kernels.coarse_edges(
             level.ptr, level.nbr, level.eid, level.aggregate, n_coarse
         )
         G = np.empty((n_coarse, level.P, level.P))
         kernels.sum_blocks(level.aggregate, level.G, G)
-        coarse_w = np.empty(len(head))
-        kernels.sum_edge_weights(level.edge_map, w, coarse_w)
-        return Level(head, tail, G, level.lanes), coarse_w
+        return Level(head, tail, G, level.lanes)
 
     def _factorise(self, level: Level) -> None:
         """Invert the coarsest level on its range: directions without data in a component make it singular."""
@@ -183,13 +203,15 @@ class Multigrid:
         if depth == len(self.levels) - 1:
             return self._solve_coarsest(level, r)
         kernels.smooth_forward(
-            level.ptr, level.split, level.nbr, level.data, level.inverse, r, level.x, level.residual,
-            level.lanes,
+            level.ptr, level.split, level.nbr, level.data, level.inverse, level.shift, r, level.x,
+            level.residual, level.lanes,
         )  # fmt: skip
         coarse_r = np.empty((self.levels[depth + 1].n, level.P))
         kernels.restrict(level.aggregate, level.residual, coarse_r, level.lanes)
         kernels.prolong_add(level.aggregate, self._solve_coarse(coarse_r, depth + 1), level.x, level.lanes)
-        kernels.smooth_backward(level.ptr, level.nbr, level.data, level.inverse, r, level.x, level.lanes)
+        kernels.smooth_backward(
+            level.ptr, level.nbr, level.data, level.inverse, level.shift, r, level.x, level.lanes
+        )
         return level.x
 
     def _solve_coarse(self, r: FloatArray, depth: int) -> FloatArray:

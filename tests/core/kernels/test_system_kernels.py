@@ -30,7 +30,8 @@ def case(request: pytest.FixtureRequest) -> SimpleNamespace:
     A = rng.standard_normal((T, 5, P))
     G = np.einsum("tni,tnj->tij", A, A)
     G[::4] = 0.0
-    B = np.linalg.inv(G + diagonal[:, None, None] * np.eye(P) + (diagonal == 0)[:, None, None] * np.eye(P))
+    shift = np.where(diagonal > 0, rng.uniform(-0.4, 0.6, T) * diagonal, 1.0)
+    B = np.linalg.inv(G + (diagonal + shift)[:, None, None] * np.eye(P))
     D = np.zeros((E, T))
     D[np.arange(E), head], D[np.arange(E), tail] = 1.0, -1.0
     aggregate = rng.integers(0, 7, T).astype(np.int32)
@@ -38,8 +39,9 @@ def case(request: pytest.FixtureRequest) -> SimpleNamespace:
     return SimpleNamespace(
         rng=rng, T=T, E=E, P=P, lanes=(0,) * n_lanes,
         head=head, tail=tail, ptr=ptr, split=split, nbr=nbr, eid=eid, w=w, data=data,
-        diagonal=diagonal, G=G, B=B, D=D, L=D.T @ (w[:, None] * D), x=rng.standard_normal((T, P)),
-        r=rng.uniform(0.5, 2.0, E), W=rng.standard_normal((T, P)), u=rng.uniform(-0.5, 0.5, (E, P)),
+        diagonal=diagonal, shift=shift, G=G, B=B, D=D, L=D.T @ (w[:, None] * D),
+        x=rng.standard_normal((T, P)), r=rng.uniform(0.5, 2.0, E), W=rng.standard_normal((T, P)),
+        u=rng.uniform(-0.5, 0.5, (E, P)),
         aggregate=aggregate,
     )  # fmt: skip
 
@@ -54,7 +56,7 @@ def sweep(case: SimpleNamespace, order: np.ndarray, x: np.ndarray) -> np.ndarray
     """Block Gauss-Seidel on A x = r, task by task, for the right-hand side case.W."""
     x = x.copy()
     for i in order:
-        x[i] = case.B[i] @ (case.W[i] - case.L[i] @ x + case.L[i, i] * x[i])
+        x[i] = case.B[i] @ (case.W[i] - case.L[i] @ x + (case.L[i, i] + case.shift[i]) * x[i])
     return x
 
 
@@ -86,17 +88,16 @@ def test_system_is_laplacian_plus_blocks(case: SimpleNamespace) -> None:
 def test_forward_sweep_and_the_residual_it_leaves(case: SimpleNamespace) -> None:
     x, residual = np.empty_like(case.x), np.empty_like(case.x)
     kernels.smooth_forward(
-        case.ptr, case.split, case.nbr, case.data, case.B, case.W, x, residual, case.lanes
+        case.ptr, case.split, case.nbr, case.data, case.B, case.shift, case.W, x, residual, case.lanes
     )  # fmt: skip
     assert x == close(sweep(case, np.arange(case.T), np.zeros_like(x)), rel=1e-11, abs=1e-12)
     left = case.W - case.L @ x - np.einsum("tij,tj->ti", case.G, x)
-    alone = case.diagonal == 0  # their block is no inverse of the system's, by this test's own choice
-    assert residual[~alone] == close(left[~alone], rel=1e-10, abs=1e-10)
+    assert residual == close(left, rel=1e-10, abs=1e-10)
 
 
 def test_backward_sweep(case: SimpleNamespace) -> None:
     x = case.x.copy()
-    kernels.smooth_backward(case.ptr, case.nbr, case.data, case.B, case.W, x, case.lanes)
+    kernels.smooth_backward(case.ptr, case.nbr, case.data, case.B, case.shift, case.W, x, case.lanes)
     assert x == close(sweep(case, np.arange(case.T)[::-1], case.x), rel=1e-11, abs=1e-12)
 
 

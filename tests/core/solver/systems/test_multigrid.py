@@ -172,3 +172,20 @@ def test_shifts_along_directions_without_data_are_left_out() -> None:
     assert np.isfinite(z).all()
     means = np.array([z[graph.component == c].mean(axis=0) for c in range(graph.n_components)])
     assert np.abs(means[:, 0]).max() <= 1e-12 * np.abs(z).max()
+
+
+@every_graph
+@pytest.mark.parametrize("growth", [0.7, 1.4, 30.0])
+def test_wide_blocks_take_few_iterations_after_weights_have_changed(graph_name: str, growth: float) -> None:
+    """Inverses of blocks and aggregates are kept as long as they serve."""
+    rng = np.random.default_rng(6)
+    graph = make_graph(graph_name, 60)
+    gram = make_gram(rng, "few rows", graph.n_tasks, 20)
+    w = weights(rng, graph, 1)
+    multigrid, x = make(graph, gram, w), rng.standard_normal((graph.n_tasks, 20))
+    for _ in range(4):
+        solved = flexible_cg(multigrid.apply, multigrid.precondition, multigrid.apply(x), rtol=1e-8)
+        assert solved.converged
+        assert solved.iterations <= 40
+        w = w * growth * rng.uniform(0.8, 1.25, len(w))
+        multigrid.update(w)
