@@ -189,8 +189,8 @@ def block_statistics(
     if not totals[-1].any():
         raise DataError(
             f"no series has a row: the longest has {counted(int(np.diff(panel.offsets).max()), 'value')}, "
-            f"and a row needs one before its target and each of the lags, at most "
-            f"{max(features.lags, default=1)}; series that never change have none"
+            f"and a row needs one before its target, each of the lags without a gap, at most "
+            f"{max(features.lags, default=1)}, and each of the columns; series that never change have none"
         )
     gram, xty, yty, x_sum, y_sum, weight = (locked(total).reshape(K, T, *total.shape[1:]) for total in totals)
     kept = np.flatnonzero(weight.any(axis=1))

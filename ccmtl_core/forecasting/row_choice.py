@@ -27,6 +27,8 @@ WORTH = 1e-3
 """What a feature must take off the error to stay, as a share of it: each one makes fits slower."""
 SHARE_OF_REACH = 3
 """Longest lag and window: the history over this. Rows begin after it, whatever features are chosen."""
+MOST_LOST = 0.1
+"""Share of the values at which a lag or a column may be missing: no row starts, or ends, where one is."""
 MOST_ORIGINS = 100
 LAGS_FROM = (2, 4, 8, 15, 27)
 """Where the groups of lags begin that are tried together, after the newest value."""
@@ -107,19 +109,19 @@ def choose_rows(
     Parameters
     ----------
     panel : SeriesPanel
-        T series.
+        T series, of which at least one changes.
     horizon : int
         Periods ahead.
     widest : RowFeatures, optional
-        Choose among these features; by default among :meth:`RowFeatures.widest`, of the lags and windows
-        those up to a third of the history, and the columns.
+        Choose among these features; by default among :meth:`RowFeatures.widest` and the columns: of the
+        lags and windows those up to a third of the history, and no lag that gaps hide at a tenth of the values.
     scale : (T,) float64, optional
         Unit of each series; by default :func:`series_scale`.
     n_blocks : int
         Blocks of time, each but the first forecast from those before it.
     columns : SeriesColumns, optional
         Beside the values. Those that are known after the panel's last period may be features of the future,
-        the others of the past.
+        the others of the past; those that are known at fewer than nine of ten values are left out.
 
     Returns
     -------
@@ -148,9 +150,9 @@ def choose_rows(
         n_periods = last - first + 1
         widest = RowFeatures.widest(panel.frequency, horizon, n_periods)
         most = max(n_periods // SHARE_OF_REACH, 1)
-        lags, windows = (
-            tuple(length for length in lengths if length <= most) for lengths in (widest.lags, widest.windows)
-        )
+        windows = tuple(window for window in widest.windows if window <= most)
+        longest = min(most, _longest_lag(panel, widest.lags))
+        lags = tuple(lag for lag in widest.lags if lag <= longest)
         past, future = ((), ()) if columns is None else _past_and_future(columns, panel)
         widest = replace(widest, lags=lags, windows=windows, past=past, future=future)
     check_kind(widest, "widest", RowFeatures)
@@ -167,10 +169,23 @@ def choose_rows(
 
 def _past_and_future(columns: SeriesColumns, panel: SeriesPanel) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names of the columns of which nothing is known after the panel's last period, and of the others."""
-    coming = columns.values[columns.period > panel.period.max()]
-    ahead = ~np.isnan(coming).all(axis=0)
-    past = tuple(name for name, known in zip(columns.names, ahead, strict=True) if not known)
-    return past, tuple(name for name in columns.names if name not in past)
+    at_values = columns.at(columns.places(panel.unique_ids)[panel.series_index], panel.period)
+    usable = np.isnan(at_values).mean(axis=0) <= MOST_LOST
+    ahead = ~np.isnan(columns.values[columns.period > panel.period.max()]).all(axis=0)
+    names = np.array(columns.names)
+    return tuple(names[usable & ~ahead].tolist()), tuple(names[usable & ahead].tolist())
+
+
+def _longest_lag(panel: SeriesPanel, lags: Sequence[int]) -> int:
+    """The longest lag that gaps leave known, with all shorter ones, at most values."""
+    index, period = panel.series_index, panel.period
+    entry = np.arange(len(period))
+    new = np.diff(index, prepend=-1) != 0
+    begins = new | (np.diff(period, prepend=0) != 1)
+    run = entry - np.maximum.accumulate(np.where(begins, entry, 0)) + 1
+    age = period - period[np.maximum.accumulate(np.where(new, entry, 0))] + 1
+    lost = ((lag, float((run < lag)[age >= lag].mean())) for lag in lags if (age >= lag).any())
+    return max((lag for lag, share in lost if share <= MOST_LOST), default=1)
 
 
 def _some_series(n_series: int, n_features: int, n_blocks: int) -> IntArray:

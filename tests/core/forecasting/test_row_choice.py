@@ -63,6 +63,21 @@ def test_more_series_than_memory_are_chosen_for_by_some(monkeypatch: pytest.Monk
     assert chosen.features.season_means == ((7, 4),)
 
 
+def test_lags_that_closed_days_interrupt_are_not_tried() -> None:
+    values = seasonal(5)
+    open_days = np.flatnonzero((np.arange(98) + 3) % 7 != 6)
+    n = len(open_days)
+    gaps = SeriesPanel(
+        tuple("abcde"), np.arange(6) * n, np.tile(open_days, 5), values[:, open_days].ravel(), Frequency.DAY
+    )
+    chosen = choose_rows(gaps, 7)
+    assert len(chosen.tried) > 0
+    assert all(set(one.features.lags) <= {1} for one in chosen.tried)
+    one_day = np.delete(np.arange(98), 40)
+    rare = SeriesPanel(("a",), [0, 97], one_day, values[0, one_day], Frequency.DAY)
+    assert max(max(one.features.lags, default=0) for one in choose_rows(rare, 7).tried) == 9
+
+
 def test_a_history_too_short_to_hold_any_out_gets_all_features() -> None:
     chosen = choose_rows(panel(np.array([[1.0, 2.0], [2.0, 1.0]])), 1)
     assert chosen.tried == ()
@@ -110,6 +125,14 @@ def test_columns_that_help_are_among_the_features() -> None:
     assert model.point_forecasts(columns=columns)[0, 0] == pytest.approx(
         5.0 + 2.0 * promotion[100] + stock[99], abs=0.6
     )
+
+
+def test_a_column_that_is_mostly_unknown_is_not_tried() -> None:
+    period = np.arange(105)
+    known = np.where(period < 60, np.nan, 1.0 * (period % 3))
+    columns = SeriesColumns(("price",), (), np.zeros(105, np.int64), period, known[:, None], "D")  # type: ignore[arg-type]
+    chosen = choose_rows(panel(seasonal(3)), 7, columns=columns)
+    assert not any(one.features.past or one.features.future for one in chosen.tried)
 
 
 def test_a_panel_without_values_is_refused() -> None:
