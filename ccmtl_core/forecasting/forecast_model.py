@@ -27,7 +27,13 @@ from ccmtl_core.forecasting.latest_rows import (
     missing_columns,
 )
 from ccmtl_core.forecasting.ranges import RangeTable
-from ccmtl_core.forecasting.row_maker import MAX_HORIZON, check_panel, checked_scale, constant_values
+from ccmtl_core.forecasting.row_maker import (
+    MAX_HORIZON,
+    check_panel,
+    checked_scale,
+    constant_values,
+    never_negative,
+)
 from ccmtl_core.model.ccmtl_model import CCMTLModel, predict_rows
 from ccmtl_core.model.model_file import read_arrays, write_arrays
 from ccmtl_core.series.calendar import Frequency
@@ -58,7 +64,7 @@ class ForecastModel(FrozenValue):
     scale : (T,) float64
         The unit of each series.
     nonnegative : (T,) bool
-        Whether forecasts end at zero, as no value was negative.
+        Whether forecasts end at zero, as no value was negative; nor may one of newer values be.
     constant : (T,) float64
         The value of a series that never changed, which is its forecast; NaN for others.
     tail : (T, R) float64
@@ -341,7 +347,7 @@ class ForecastModel(FrozenValue):
         rows = None if unique_ids is None else self.model.rows(unique_ids)
         if panel is None:
             rows = np.arange(len(self.unique_ids)) if rows is None else rows
-            newest = self.tail[rows], self.last_period[rows], self.constant[rows]
+            newest = self.tail[rows], self.last_period[rows], self.constant[rows], self.nonnegative[rows]
             return _Start(rows, *newest, self._ids(rows), columns)
         if check_panel(panel).frequency is not self.frequency:
             raise DataError(
@@ -350,6 +356,7 @@ class ForecastModel(FrozenValue):
         own = self.model.rows(panel.unique_ids)
         tail, last = latest_tails(panel, self.features.reach)
         constant = np.where(constant_values(panel) == self.constant[own], self.constant[own], np.nan)
+        nonnegative = self.nonnegative[own] & never_negative(panel)
         place = np.arange(len(own))
         if rows is not None:
             place_of = np.full(len(self.unique_ids), -1)
@@ -358,7 +365,7 @@ class ForecastModel(FrozenValue):
             if (place < 0).any():
                 missing = self.unique_ids[rows[np.argmin(place)]]
                 raise DataError(f"the panel does not hold the series {missing!r}")
-        newest = tail[place], last[place], constant[place]
+        newest = tail[place], last[place], constant[place], nonnegative[place]
         return _Start(own[place], *newest, self._ids(own[place]), columns)
 
     def _ids(self, rows: IntArray) -> tuple[str, ...]:
@@ -381,7 +388,7 @@ class ForecastModel(FrozenValue):
         found = self.ranges.errors(start.rows, yhat.shape[1], quantiles)
         found *= unit[:, None, None]
         found += yhat[:, :, None]
-        found[self.nonnegative[start.rows]] = np.maximum(found[self.nonnegative[start.rows]], 0.0)
+        found[start.nonnegative] = np.maximum(found[start.nonnegative], 0.0)
         return found
 
     def _walk(self, start: _Start, h: int) -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -397,7 +404,7 @@ class ForecastModel(FrozenValue):
             each = np.repeat(rows, len(steps))
             flat = predict_rows(self.model.weights, each, X.reshape(len(each), -1), self.model.intercept)
             yhat = flat.reshape(len(rows), -1) * scale[:, None]
-            yhat = np.where(self.nonnegative[rows, None] & (yhat <= 0.0), 0.0, yhat)
+            yhat = np.where(start.nonnegative[:, None] & (yhat <= 0.0), 0.0, yhat)
             yhat = np.where(np.isnan(constant), yhat, constant)
             yhat[~known] = np.nan
             yield X, yhat
@@ -438,15 +445,16 @@ def range_columns(level: Sequence[float], quantiles: Sequence[float] = ()) -> di
 
 
 class _Start(NamedTuple):
-    """Of n series: row of the model (n,), newest values (n, R), their last period (n,), constant (n,), id."""
+    """Where forecasts of n series begin: rows of the model, newest values (n, R), last periods."""
 
     rows: IntArray
     tail: FloatArray
     last: IntArray
     constant: FloatArray
+    nonnegative: BoolArray
     ids: tuple[str, ...]
     columns: SeriesColumns | None
 
     def part(self, series: slice) -> _Start:
-        newest = self.tail[series], self.last[series], self.constant[series]
+        newest = self.tail[series], self.last[series], self.constant[series], self.nonnegative[series]
         return _Start(self.rows[series], *newest, self.ids[series], self.columns)

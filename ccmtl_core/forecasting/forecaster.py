@@ -27,7 +27,15 @@ from ccmtl_core.forecasting.forecast_model import ForecastModel
 from ccmtl_core.forecasting.latest_rows import latest_tails
 from ccmtl_core.forecasting.ranges import mean_size, range_table, rolling_residuals
 from ccmtl_core.forecasting.row_choice import choose_rows
-from ccmtl_core.forecasting.row_maker import MAX_HORIZON, RowMaker, check_panel, constant_values, series_scale
+from ccmtl_core.forecasting.row_maker import (
+    MAX_HORIZON,
+    RowMaker,
+    check_panel,
+    constant_values,
+    never_negative,
+    panel_ends,
+    series_scale,
+)
 from ccmtl_core.model.ccmtl_model import CCMTLModel
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.columns import SeriesColumns
@@ -118,9 +126,13 @@ def fit_forecaster(
     check_callback(on_phase, "on_phase")
     tell = on_phase or (lambda phase: None)
     tried = _candidates(choices)
-    constant, scale = constant_values(check_panel(panel)), series_scale(panel)
+    panel_ends(check_panel(panel))
+    constant, scale = constant_values(panel), series_scale(panel)
     check_integer(horizon, "horizon", 1, MAX_HORIZON)
+    varies = np.isnan(constant) & (np.diff(panel.offsets) > 0)
     found = None
+    if rows is None and not varies.any():
+        rows = RowFeatures(windows=(1,))
     if rows is None:
         tell("rows")
         found = choose_rows(panel, horizon, scale=scale, n_blocks=n_blocks, columns=columns)
@@ -131,7 +143,6 @@ def fit_forecaster(
     tell("statistics")
     origins = rolling_origins(panel, rows, horizon, n_origins)
     maker = RowMaker(panel, rows, horizon, origins, scale, constant, n_blocks, columns)
-    varies = np.isnan(constant) & (np.diff(panel.offsets) > 0)
     ranges = range_table(np.empty((panel.n_series, 0, horizon)), scale, np.zeros(panel.n_series))
     report: dict[str, Any] = {
         "rows": rows.to_dict(),
@@ -160,10 +171,8 @@ def fit_forecaster(
     if found is not None:
         report["rows_tried"] = [one.to_dict() for one in found.tried]
     report["seconds"] = round(time.perf_counter() - began, 3)
-    nonnegative = np.ones(panel.n_series, dtype=np.bool_)
-    nonnegative[panel.series_index[panel.values < 0.0]] = False
     newest = latest_tails(panel, rows.reach)
-    of_series = scale, nonnegative, constant, *newest, ranges
+    of_series = scale, never_negative(panel), constant, *newest, ranges
     return ForecastModel(model, rows, int(horizon), panel.frequency, *of_series, report)
 
 

@@ -114,7 +114,7 @@ def choose_rows(
         Periods ahead.
     widest : RowFeatures, optional
         Choose among these features; by default among :meth:`RowFeatures.widest` and the columns: of the
-        lags and windows those up to a third of the history, and no lag that gaps hide at a tenth of the values.
+        lags and windows those up to a third of the history, and no lag that gaps often hide.
     scale : (T,) float64, optional
         Unit of each series; by default :func:`series_scale`.
     n_blocks : int

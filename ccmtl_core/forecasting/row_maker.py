@@ -13,7 +13,7 @@ from ccmtl_core.base.arguments import check_integer, check_kind
 from ccmtl_core.base.arrays import as_integers, as_shape
 from ccmtl_core.base.display import counted
 from ccmtl_core.base.exceptions import DataError, ParameterError
-from ccmtl_core.base.types import FloatArray, IntArray
+from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
 from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.kernels.grouping import group_sums
 from ccmtl_core.kernels.series.row_kernel import Rows, Stretches, Targets, fill_rows
@@ -74,6 +74,19 @@ def constant_values(panel: SeriesPanel) -> FloatArray:
     differs = panel.values != first[panel.series_index]
     first[panel.series_index[differs]] = np.nan
     return first
+
+
+def never_negative(panel: SeriesPanel) -> BoolArray:
+    """Return whether all values of each series are zero or more.
+
+    Examples
+    --------
+    >>> never_negative(SeriesPanel(("a", "b"), [0, 2, 4], [0, 1, 0, 1], [3.0, 0.0, 1.0, -2.0], "D"))
+    array([ True, False])
+    """
+    found = np.ones(panel.n_series, dtype=np.bool_)
+    found[panel.series_index[panel.values < 0.0]] = False
+    return found
 
 
 def check_panel(panel: SeriesPanel) -> SeriesPanel:

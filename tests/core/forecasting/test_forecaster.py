@@ -306,6 +306,12 @@ def test_a_constant_series_has_its_constant_for_forecast() -> None:
     ]
 
 
+@pytest.mark.parametrize("value", [0.0, 5.0])
+def test_series_that_all_are_constant_need_no_choice_of_rows(value: float) -> None:
+    model = fit_forecaster(panel_of([value] * 30, [value] * 9), 7)
+    assert model.point_forecasts(9).tolist() == [[value] * 9] * 2
+
+
 def test_an_all_zero_series_has_a_forecast_of_zero() -> None:
     panel = panel_of([0.0] * 40, *noisy(3).values.reshape(3, 40).tolist())
     frame = fit_forecaster(panel, 3, rows=ROWS).forecast(7)
@@ -323,6 +329,15 @@ def test_forecasts_end_at_zero_unless_values_were_negative() -> None:
     assert forecasts[1].min() < -10.0
 
 
+def test_negative_sales_among_newer_values_let_forecasts_fall_below_zero() -> None:
+    falling = [float(v) for v in range(20, 0, -1)]
+    rows = RowFeatures(lags=(1, 2))
+    model = fit_forecaster(panel_of(falling), 1, rows=rows, choices=ModelChoices(), fusion_strength=0.0)
+    np.testing.assert_allclose(model.point_forecasts(3), 0.0, atol=1e-9)
+    newer = panel_of([*falling, 0.0, -1.0, -2.0])
+    np.testing.assert_allclose(model.point_forecasts(3, panel=newer), [[-3.0, -4.0, -5.0]])
+
+
 def test_six_points_of_history() -> None:
     panel = panel_of([3.0, 1.0, 4.0, 1.0, 5.0, 9.0], [2.0, 7.0, 1.0, 8.0, 2.0, 8.0], frequency="MS")
     for rows in (RowFeatures.widest("MS", 2, 6), RowFeatures(windows=(1, 2))):
@@ -337,6 +352,8 @@ def test_two_values_of_one_series_are_the_least_history() -> None:
     assert model.report["tried"] == []
     with pytest.raises(DataError, match="values in 1 period"):
         fit_forecaster(panel_of([1.0]), 3, rows=RowFeatures(windows=(1,)))
+    with pytest.raises(DataError, match="values in 0 periods"):
+        fit_forecaster(panel_of([], []), 3)
 
 
 def test_a_short_series_among_long_ones_has_a_forecast() -> None:
@@ -353,12 +370,12 @@ def test_a_series_without_values_has_no_rows() -> None:
     assert len(model.contributions()) == 9
 
 
-def test_closed_days_are_gaps() -> None:
+@pytest.mark.parametrize("rows", [RowFeatures(windows=(7,), seasons=((7, 1),)), None])
+def test_closed_days_are_gaps(rows: RowFeatures | None) -> None:
     days = [d for d in range(60) if (d + 3) % 7 != 6]  # no Sundays
     rng = np.random.default_rng(0)
     values = [10.0 + 5.0 * ((d + 3) % 7) + rng.normal() for d in days]
     panel = SeriesPanel(("shop",), [0, len(days)], days, values, "D")  # type: ignore[arg-type]
-    rows = RowFeatures(windows=(7,), seasons=((7, 1),))
     frame = fit_forecaster(panel, 7, rows=rows).forecast()
     assert np.isfinite(frame["yhat"].to_numpy()).all()
     weekday = frame["ds"].dt.weekday().to_numpy()
@@ -376,6 +393,16 @@ def test_integers_and_ids_of_any_kind() -> None:
     )
     model = fit_forecaster(SeriesPanel.from_frame(frame, "D"), 2, rows=RowFeatures(windows=(1, 2)))
     assert model.forecast(unique_ids=["a/b"])["unique_id"].to_list() == ["a/b"] * 2
+
+
+def test_a_slash_in_an_id(tmp_path: Path) -> None:
+    shape = noisy(2, 12)
+    ids = ("shop/7", "../ü 日本")
+    panel = SeriesPanel(ids, shape.offsets, shape.period, shape.values, "D")  # type: ignore[arg-type]
+    fit_forecaster(panel, 2, rows=RowFeatures(windows=(1, 2))).save(tmp_path / "f.npz")
+    again = ForecastModel.load(tmp_path / "f.npz")
+    for name in ids:
+        assert again.forecast(unique_ids=[name])["unique_id"].to_list() == [name] * 2
 
 
 def test_tens_of_thousands_of_ids_in_one_request() -> None:
