@@ -11,6 +11,7 @@ from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.forecasting.forecast_model import ForecastModel
 from ccmtl_core.forecasting.forecaster import fit_forecaster
 from ccmtl_core.forecasting.latest_rows import latest_rows, latest_tails
+from ccmtl_core.forecasting.new.new_products import NewProducts, new_products, with_attributes
 from ccmtl_core.forecasting.row_choice import RowChoice, TriedRows, choose_rows
 from ccmtl_core.forecasting.row_maker import series_scale
 from ccmtl_core.series.calendar import Frequency
@@ -33,6 +34,7 @@ __all__ = [
     "ForecastModel",
     "Frequency",
     "LaggedPanel",
+    "NewProducts",
     "RowChoice",
     "RowFeatures",
     "SeriesColumns",
@@ -48,9 +50,11 @@ __all__ = [
     "latest_rows",
     "latest_tails",
     "n_periods_held_out",
+    "new_products",
     "read_series",
     "recursive_forecast",
     "rolling_origins",
     "series_scale",
     "split_by_time",
+    "with_attributes",
 ]

@@ -61,6 +61,7 @@ FORECASTING = [
     "ForecastModel",
     "Frequency",
     "LaggedPanel",
+    "NewProducts",
     "RowChoice",
     "RowFeatures",
     "SeriesColumns",
@@ -76,11 +77,13 @@ FORECASTING = [
     "latest_rows",
     "latest_tails",
     "n_periods_held_out",
+    "new_products",
     "read_series",
     "recursive_forecast",
     "rolling_origins",
     "series_scale",
     "split_by_time",
+    "with_attributes",
 ]
 
 

@@ -1,0 +1,1 @@
+"""Forecasts of products that a forecaster was not fitted to."""
