@@ -25,6 +25,9 @@ from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 
 WORTH = 1e-3
 """What a feature must take off the error to stay, as a share of it: each one makes fits slower."""
+MOST_WORSE = 0.02
+"""Share by which the error over all series may exceed the least: where most values are zero, the mean over
+series favours sets that forecast next to nothing."""
 SHARE_OF_REACH = 3
 """Longest lag and window: the history over this. Rows begin after it, whatever features are chosen."""
 MOST_LOST = 0.1
@@ -49,11 +52,14 @@ class TriedRows:
     error : float
         Of one model for all series: root mean squared error of each in units of its scale; mean over series
         and blocks.
+    error_over_all : float
+        Of the same model: root of the squared error's mean over series; mean over blocks.
     """
 
     features: RowFeatures
     fit_intercept: bool
     error: float
+    error_over_all: float
 
     @property
     def cost(self) -> float:
@@ -66,6 +72,7 @@ class TriedRows:
             "rows": self.features.to_dict(),
             "fit_intercept": self.fit_intercept,
             "shared_model_error": self.error,
+            "shared_model_error_over_all": self.error_over_all,
         }
 
 
@@ -201,34 +208,38 @@ def _compared(blocks: Sequence[SufficientStatistics], widest: RowFeatures) -> tu
     shared, groups, names = SharedModels(blocks), feature_groups(widest), np.array(widest.names)
     member = np.array([[name in group for name in names] for group in groups], dtype=np.int64)
     of_level = np.array([group[0].startswith(("level_", "ewm_", "lag_", "season_")) for group in groups])
-    tried: list[TriedRows] = []
-    n_compared = 0
+    n_compared, most = 0, np.inf
 
     def best(sets: BoolArray, fit_intercept: bool) -> tuple[BoolArray, TriedRows]:
         """The set of groups of the least cost among some."""
         nonlocal n_compared
         n_compared += len(sets)
         wanted = sets @ member > 0
-        errors = shared.errors(wanted, fit_intercept=fit_intercept)
-        least = int(np.argmin(errors * (1.0 + WORTH) ** wanted.sum(axis=1)))
+        errors, over_all = shared.errors(wanted, fit_intercept=fit_intercept)
+        costs = errors * (1.0 + WORTH) ** wanted.sum(axis=1)
+        least = int(np.argmin(np.where(over_all <= most, costs, np.inf)))
         features = widest.subset(names[wanted[least]])
-        return sets[least], TriedRows(features, fit_intercept, float(errors[least]))
+        return sets[least], TriedRows(features, fit_intercept, float(errors[least]), float(over_all[least]))
 
-    for fit_intercept in (False, True):
-        starts = [best(one[None], fit_intercept) for one in _starts(groups)]
-        tried += [found for _, found in starts]
-        now, found = min(starts, key=lambda start: start[1].cost)
+    def order(one: TriedRows) -> tuple[bool, float]:
+        return one.error_over_all > most, one.cost
+
+    starts = [[best(one[None], fit_intercept) for one in _starts(groups)] for fit_intercept in (False, True)]
+    tried = [found for some in starts for _, found in some]
+    most = (1.0 + MOST_WORSE) * min(one.error_over_all for one in tried)
+    for some in starts:
+        now, found = min(some, key=lambda start: order(start[1]))
         while True:
             changed = now ^ np.eye(len(groups), dtype=np.bool_)
             changed = changed[(changed & of_level).any(axis=1)]  # else it would forecast zero for all
             if not len(changed):
                 break
-            one, step = best(changed, fit_intercept)
-            if not step.cost < found.cost:
+            one, step = best(changed, found.fit_intercept)
+            if not order(step) < order(found):
                 break
             now, found = one, step
             tried.append(step)
-    return sorted(tried, key=lambda one: one.cost), n_compared
+    return sorted(tried, key=order), n_compared
 
 
 def feature_groups(features: RowFeatures) -> list[tuple[str, ...]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,13 @@ from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 
 LEAST_DIRECTION = 1e-10
 """Of the largest eigenvalue: directions of the features below it are taken for mixtures of others."""
+
+
+class SharedErrors(NamedTuple):
+    """Root mean squared errors (C,) of C models: mean over series, and over all series at once."""
+
+    of_series: FloatArray
+    over_all: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +59,8 @@ class _Fold:
         found[wanted] = (vectors / values[kept]) @ (vectors.T @ (xty / length)) / length
         return found
 
-    def errors(self, W: FloatArray, fit_intercept: bool) -> FloatArray:
-        """For models (C, P): mean over series of the root mean squared error on what is held out, (C,)."""
+    def errors(self, W: FloatArray, fit_intercept: bool) -> SharedErrors:
+        """Of models (C, P) on what is held out."""
         part = self.held_out
         T, P = part.xty.shape
         squares = (W[:, :, None] * W[:, None, :]).reshape(len(W), P * P)
@@ -61,8 +69,8 @@ class _Fold:
             b = self.y_mean[:, None] - self.x_mean @ W.T
             error += b * (2.0 * (part.x_sum @ W.T) - 2.0 * part.y_sum[:, None] + b * part.n_samples[:, None])
         some = part.n_samples > 0
-        mean: FloatArray = np.sqrt(np.maximum(error[some], 0.0) / part.n_samples[some, None]).mean(axis=0)
-        return mean
+        squares = np.maximum(error[some], 0.0) / part.n_samples[some, None]
+        return SharedErrors(np.sqrt(squares).mean(axis=0), np.sqrt(squares.mean(axis=0)))
 
 
 class SharedModels:
@@ -78,7 +86,7 @@ class SharedModels:
     >>> from ccmtl_core import TaskDataset
     >>> data = TaskDataset.from_arrays([[[1.0, 0.0], [2.0, 1.0], [3.0, 0.0]]], [[2.0, 4.0, 6.0]])
     >>> blocks = SufficientStatistics.by_fold(data, [0, 0, 1], 2)
-    >>> SharedModels(blocks).errors([[True, False], [False, True]], fit_intercept=False)
+    >>> SharedModels(blocks).errors([[True, False], [False, True]], fit_intercept=False).of_series
     array([0., 6.])
     """
 
@@ -100,7 +108,7 @@ class SharedModels:
             xty = {False: target, True: target - x_mean[some].T @ y_sum[some]}
             self._folds.append(_Fold(gram, xty, x_mean, y_mean, held_out))
 
-    def errors(self, wanted: Sequence[BoolArray] | BoolArray, *, fit_intercept: bool) -> FloatArray:
+    def errors(self, wanted: Sequence[BoolArray] | BoolArray, *, fit_intercept: bool) -> SharedErrors:
         """Mean error over the blocks of each of C sets of features.
 
         Parameters
@@ -112,13 +120,12 @@ class SharedModels:
 
         Returns
         -------
-        (C,) float64
-            Mean over series of the root mean squared error; over blocks.
+        SharedErrors
+            Means over blocks.
         """
         sets = np.asarray(wanted, dtype=np.bool_)
-        total = np.zeros(len(sets))
+        total = np.zeros((2, len(sets)))
         for fold in self._folds:
             W = np.array([fold.weights(one, fit_intercept) for one in sets])
             total += fold.errors(W, fit_intercept)
-        mean: FloatArray = total / len(self._folds)
-        return mean
+        return SharedErrors(*total / len(self._folds))

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from ccmtl_core import DataError
-from ccmtl_core.base.types import FloatArray
+from ccmtl_core.base.types import BoolArray, FloatArray
 from ccmtl_core.forecasting import Frequency, RowFeatures, SeriesColumns, SeriesPanel, fit_forecaster
 from ccmtl_core.forecasting import row_choice as module
 from ccmtl_core.forecasting.row_choice import choose_rows, feature_groups
+from ccmtl_core.forecasting.shared_models import SharedErrors, SharedModels
 
 WIDEST = RowFeatures(
     windows=(2, 4, 8), smoothing=(0.2,), lags=(1, 2, 3), seasons=((7, 1), (7, 2)), season_means=((7, 4),)
@@ -54,6 +55,17 @@ def test_every_set_can_forecast_more_than_zero() -> None:
     sparse = np.where(rng.random((40, 90)) < 0.02, 1.0, 0.0)
     for one in choose_rows(panel(sparse), 7, widest=widest).tried:
         assert one.features.windows
+
+
+def test_a_set_that_is_far_worse_over_all_series_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def errors(self: SharedModels, wanted: BoolArray, *, fit_intercept: bool) -> SharedErrors:
+        """By series the less the fewer features, over all series twice as large without the window."""
+        return SharedErrors(wanted.sum(axis=1).astype(float), np.where(wanted[:, 0], 1.0, 2.0))
+
+    monkeypatch.setattr(SharedModels, "errors", errors)
+    tried = choose_rows(panel(seasonal()), 7, widest=RowFeatures(windows=(28,), lags=(1, 2))).tried
+    assert tried[0].features == RowFeatures(windows=(28,))
+    assert [one.error_over_all for one in tried] == sorted(one.error_over_all for one in tried)
 
 
 def test_more_series_than_memory_are_chosen_for_by_some(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,7 @@ def test_errors_are_those_of_least_squares_on_the_rows(fit_intercept: bool) -> N
     sets = np.random.default_rng(1).random((6, 5)) < 0.6
     sets[:, 0] = True
     expected = [by_hand(data, block, one, fit_intercept) for one in sets]
-    assert_allclose(shared.errors(sets, fit_intercept=fit_intercept), expected, rtol=1e-9)
+    assert_allclose(shared.errors(sets, fit_intercept=fit_intercept).of_series, expected, rtol=1e-9)
 
 
 def test_features_that_are_mixtures_of_others_change_nothing() -> None:
@@ -66,5 +66,5 @@ def test_features_that_are_mixtures_of_others_change_nothing() -> None:
         [data.y[s] for s in map(slice, data.offsets, data.offsets[1:])],
     )
     shared = SharedModels(SufficientStatistics.by_fold(mixed, block, N_BLOCKS))
-    plain, more = shared.errors([[True] * 5 + [False], [True] * 6], fit_intercept=True)
+    plain, more = shared.errors([[True] * 5 + [False], [True] * 6], fit_intercept=True).of_series
     assert_allclose(more, plain, rtol=1e-7)
