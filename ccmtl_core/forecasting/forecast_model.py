@@ -43,6 +43,8 @@ from ccmtl_core.series.panel import SeriesPanel
 _FORMATS = {"ccmtl-forecast/1": {"weights": 2, "intercept": 1, "series": 2, "tail": 2, "quantiles": 3}}
 _ROUNDING = 1e-12
 """Of the sizes of what is added: their sum is no nearer to the forecast."""
+_FARTHEST = 1e6
+"""Times the largest value that it starts from: as far as a forecast goes that feeds on others."""
 _NUMBERS = 2**22
 """Numbers in the rows of the forecasts that are made at a time."""
 
@@ -147,7 +149,8 @@ class ForecastModel(FrozenValue):
         Parameters
         ----------
         h : int, optional
-            Periods; by default the horizon. Those beyond it feed on the forecasts before them.
+            Periods; by default the horizon. Those beyond it feed on the forecasts before them, up to a
+            million times the largest value that they start from.
         level : sequence of float
             Percentages, from 1 to 99: what share of values each range shall hold.
         quantiles : sequence of float
@@ -395,6 +398,7 @@ class ForecastModel(FrozenValue):
         """Rows (n, H, P) and forecasts (n, H) of one horizon after the other, h steps in all."""
         rows, tail, done = start.rows, start.tail, 0
         scale, constant = self.scale[rows], start.constant[:, None]
+        most = _FARTHEST * np.fmax.reduce(np.abs(tail) / scale[:, None], axis=1, initial=1.0)[:, None]
         while done < h:
             steps = range(1, min(self.horizon, h - done) + 1)
             X, known = latest_rows(
@@ -403,7 +407,7 @@ class ForecastModel(FrozenValue):
             )  # fmt: skip
             each = np.repeat(rows, len(steps))
             flat = predict_rows(self.model.weights, each, X.reshape(len(each), -1), self.model.intercept)
-            yhat = flat.reshape(len(rows), -1) * scale[:, None]
+            yhat = np.clip(flat.reshape(len(rows), -1), -most, most) * scale[:, None]
             yhat = np.where(start.nonnegative[:, None] & (yhat <= 0.0), 0.0, yhat)
             yhat = np.where(np.isnan(constant), yhat, constant)
             yhat[~known] = np.nan

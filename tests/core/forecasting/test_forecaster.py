@@ -227,6 +227,18 @@ def test_steps_beyond_the_horizon_feed_on_the_forecasts_before_them(forecaster: 
     assert (forecaster.point_forecasts(3) == whole[:, :3]).all()
 
 
+def test_forecasts_that_feed_on_themselves_stay_finite() -> None:
+    panel = panel_of([1.0, 2.0, 4.0, 8.0], [-1.0, -3.0, -9.0, -27.0])
+    rows, choices = RowFeatures(lags=(1,)), ModelChoices()
+    model = fit_forecaster(panel, 1, rows=rows, choices=choices, fusion_strength=0.0)
+    yhat = model.point_forecasts(2_000)
+    np.testing.assert_allclose(yhat[:, :3], [[16.0, 32.0, 64.0], [-81.0, -243.0, -729.0]])
+    assert np.isfinite(yhat).all()
+    assert abs(yhat[:, -1] / [8e6, -27e6] - 1.0).max() < 1.0
+    parts = model.contributions(100).drop("unique_id", "ds", "yhat").to_numpy().sum(axis=1)
+    np.testing.assert_allclose(parts, yhat[:, :100].ravel())
+
+
 def test_newer_values_are_forecast_from_without_a_fit(forecaster: ForecastModel) -> None:
     later = noisy(seed=1)
     frame = forecaster.forecast(panel=later)
