@@ -50,7 +50,7 @@ def predict(model: Path, file: Path, task: str | None, output: Path | None) -> N
             ) from None
         X, ids = frame.select(role.name for role in numbers).to_numpy(), frame["unique_id"]
         predictions = pl.DataFrame({"task": ids, "yhat": fitted.predict(X, ids.to_list())})
-    _write(predictions, output, messages)
+    write_table(predictions, output, messages)
 
 
 def forecast(
@@ -77,7 +77,7 @@ def forecast(
                 messages.print(_left_out(ids, reason), style="yellow", markup=False, soft_wrap=True)
         if not len(forecasts):
             raise DataError("no series of the file can be forecast")
-    _write(forecasts, output, messages)
+    write_table(forecasts, output, messages)
 
 
 def _series(model: CCMTLModel) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def _left_out(ids: list[str], reason: str) -> str:
     return f"No forecast for {len(ids):,} series {reason}: {named}"
 
 
-def _write(table: pl.DataFrame, output: Path | None, messages: Console) -> None:
+def write_table(table: pl.DataFrame, output: Path | None, messages: Console) -> None:
     """Write CSV; a file all of it or nothing."""
     if output is None:
         print_answer(table.write_csv())

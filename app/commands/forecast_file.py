@@ -1,0 +1,115 @@
+"""``ccmtl forecast FILE`` without a model, and ``ccmtl backtest FILE``: from a history alone; no server.
+
+Standard output carries the answer alone; progress and messages go to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+
+from app.commands.unusable import explaining, print_answer
+from app.commands.use_model import write_table
+from ccmtl_core.base.display import counted
+from ccmtl_core.forecasting import Backtest, SeriesPanel, backtest, fit_forecaster, read_series
+
+
+def forecast_file(
+    file: Path,
+    columns: Mapping[str, str | None],
+    fill: str,
+    horizon: int,
+    level: Sequence[float],
+    output: Path | None,
+) -> None:
+    """Fit a forecaster to the file, and print its forecasts or write them to ``output``."""
+    messages = Console(stderr=True, highlight=False)
+    with explaining(messages), _told(messages) as tell:
+        forecaster = fit_forecaster(_panel(file, columns, fill), horizon, n_jobs=-1, on_phase=tell)
+        table = forecaster.forecast(level=level)
+    write_table(table, output, messages)
+
+
+def backtest_file(
+    file: Path,
+    columns: Mapping[str, str | None],
+    fill: str,
+    horizon: int,
+    n_origins: int,
+    level: Sequence[float],
+    as_json: bool,
+) -> None:
+    """Forecast the last windows of the file from what lay before them, and print who was nearest."""
+    messages = Console(stderr=True, highlight=False)
+    with explaining(messages), _told(messages) as tell:
+        panel = _panel(file, columns, fill)
+        result = backtest(panel, horizon, n_origins=n_origins, level=level, n_jobs=-1, on_phase=tell)
+    if as_json:
+        print_answer(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
+    else:
+        print_answer(_in_tables(result))
+
+
+def _panel(file: Path, columns: Mapping[str, str | None], fill: str) -> SeriesPanel:
+    given: dict[str, Any] = {name: value for name, value in columns.items() if value is not None}
+    panel = read_series(file, **given)
+    return panel if fill == "none" else panel.filled(fill, "series")[0]
+
+
+@contextmanager
+def _told(messages: Console) -> Iterator[Callable[[str], None] | None]:
+    """Show the phase on a terminal, and nothing elsewhere."""
+    if not messages.is_terminal:
+        yield None
+        return
+    with messages.status("reading") as status:
+        yield status.update
+
+
+def _in_tables(result: Backtest) -> str:
+    """The verdict, the errors of each method, and those of the model by decile of volume."""
+    windows = counted(len(result.report["origins"]), "window")
+    periods = counted(result.report["horizon"], "period")
+    overall = result.overall.drop("mase", "pinball", strict=False)
+    names = {"rmsse": "RMSSE", "wape": "WAPE", "wape_of_totals": "WAPE of totals"}
+    naive = overall.filter(pl.col("method").is_in(["zero", "seasonal_naive", "window_average"]))
+    rival = naive.sort("rmsse", nulls_last=True)["method"][0]
+    shown = ["decile", "n_series", "rmsse", "bias", *(c for c in overall.columns if c.startswith("coverage"))]
+    deciles = result.by_decile.filter(method="ccmtl").select(
+        c for c in shown if c in result.by_decile.columns
+    )
+    beside = result.by_decile.filter(method=rival)["rmsse"].rename(f"RMSSE of {rival}")
+    return "\n".join(
+        [
+            result.verdict,
+            "",
+            f"{windows} of {periods}, each forecast from what lay before it:",
+            *_lines(overall.rename(names, strict=False)),
+            "",
+            "By volume, the smallest series first:",
+            *_lines(deciles.insert_column(3, beside).rename(names, strict=False)),
+        ]
+    )
+
+
+def _lines(table: pl.DataFrame) -> list[str]:
+    """A table in columns of text, numbers to three digits."""
+
+    def text(value: Any) -> str:
+        return "–" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+
+    cells = [table.columns, *([text(value) for value in row] for row in table.rows())]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if c == 0 else cell.rjust(width)
+            for c, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in cells
+    ]
