@@ -15,6 +15,8 @@ from ccmtl_core.fitting.rivals import SAME_CHOICES
 ACCURACY = 1e-3
 """Smaller relative differences of errors can be the solver's rounding, and are passed over."""
 
+POINTER_TO_NOTES = " `notes` says what limits the model."
+
 _IN_WORDS = {
     "pooled": "pooled (one model for all)",
     "single_task": "single-task (each alone)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from typing import Annotated, Generic, Self, TypeVar
+from typing import Annotated, Generic, Self, TypeVar, get_origin
 
 from fastapi import Path, Query, Request
 from pydantic import BaseModel, BeforeValidator, Field
@@ -76,7 +76,9 @@ async def check_queries(request: Request) -> None:
         return
     if n_bytes > MAX_QUERY_BYTES:
         raise BadRequest("query_too_long", f"The query is over the limit of {MAX_QUERY_BYTES} bytes.")
-    known = [parameter.alias for parameter in request.scope["route"].dependant.query_params]
+    parameters = request.scope["route"].dependant.query_params
+    known = [parameter.alias for parameter in parameters]
+    lists = [p.alias for p in parameters if get_origin(p.field_info.annotation) is list]
     times = Counter(name for name, _ in request.query_params.multi_items())
     unknown = [name for name in times if name not in known]
     faults = [
@@ -86,7 +88,7 @@ async def check_queries(request: Request) -> None:
     repeated = [
         Fault(message=f"the parameter stands {n} times; give it once", location=f"query.{name}")
         for name, n in times.items()
-        if n > 1 and name in known
+        if n > 1 and name in known and name not in lists
     ]
     for code, n_faults in (("unknown_parameter", len(unknown)), ("repeated_parameter", len(repeated))):
         if n_faults:

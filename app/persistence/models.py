@@ -239,11 +239,13 @@ class Model(Base):
 
 
 class MatrixName(StrEnum):
-    """The matrices kept for a version, each with one row per task."""
+    """The matrices kept for a version, each with one row per task, or per group of them (ranges)."""
 
     WEIGHTS = "weights"
     INTERCEPT = "intercept"
     HISTORY = "history"
+    SERIES = "series"
+    RANGES = "ranges"
 
 
 class MatrixChunk(Base):

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
 
 from app.http.errors import refusals
 from app.http.parameters import PLAIN_DIGITS, ModelName, VersionNumber
@@ -20,8 +21,11 @@ from app.predictions import service
 from app.predictions.cache import ModelCache
 from app.predictions.schemas import (
     MAX_HORIZON,
+    MAX_LEVELS,
+    Forecast,
     ForecastBatch,
     Forecasts,
+    Level,
     PredictColumns,
     PredictionColumns,
     Predictions,
@@ -34,7 +38,19 @@ router = APIRouter(prefix="/v1/models/{name}", tags=["predictions"])
 SMALL_BODY_BYTES = 16 * 1024
 
 UniqueId = Annotated[str, Query(min_length=1, description="The product, exactly as it was uploaded.")]
-Horizon = Annotated[int, PLAIN_DIGITS, Query(ge=1, le=MAX_HORIZON, description="Periods ahead.")]
+Horizon = Annotated[
+    int | None,
+    PLAIN_DIGITS,
+    Query(ge=1, le=MAX_HORIZON, description="Periods ahead; by default the model's horizon, 1 of lags."),
+]
+Levels = Annotated[
+    list[Level],
+    Query(
+        max_length=MAX_LEVELS,
+        description="Percentages, each as a parameter of its own: the share of values that each range shall "
+        "hold. Of models with a `horizon`.",
+    ),
+]
 
 REFUSALS = refusals(
     {
@@ -63,6 +79,20 @@ FORECAST_BATCH: dict[str, Any] = {
     "responses": {**FORECAST["responses"], **BODY_REFUSALS},
     "openapi_extra": documented_body(ForecastBatch, examples=FORECAST_EXAMPLES),
 }
+NO_LEVELS: list[float] = []
+LINES = "application/x-ndjson"
+ALL_FORECASTS: dict[str, Any] = {
+    "response_class": StreamingResponse,
+    "responses": {
+        200: {
+            "description": "Lines of JSON, each the forecast of one product for one period. "
+            "`Content-Location` names the version.",
+            "content": {LINES: {"schema": Forecast.model_json_schema()}},
+        },
+        **refusals({404: "No such model or version; near matches are suggested."}),
+        **NO_FORECAST,
+    },
+}
 
 
 @router.post("/predict", **PREDICT)
@@ -78,17 +108,24 @@ async def predict_version(name: ModelName, version: VersionNumber, request: Requ
 
 
 @router.get("/forecast", **FORECAST)
-async def forecast(name: ModelName, request: Request, unique_id: UniqueId, h: Horizon = 1) -> Response:
+async def forecast(
+    name: ModelName, request: Request, unique_id: UniqueId, h: Horizon = None, level: Levels = NO_LEVELS
+) -> Response:
     """Forecast one product from its stored history, with the newest version of the model."""
-    return await _forecast_one(request, name, None, unique_id, h)
+    return await _forecast_one(request, name, None, unique_id, h, level)
 
 
 @router.get("/versions/{version}/forecast", **FORECAST)
 async def forecast_version(
-    name: ModelName, version: VersionNumber, request: Request, unique_id: UniqueId, h: Horizon = 1
+    name: ModelName,
+    version: VersionNumber,
+    request: Request,
+    unique_id: UniqueId,
+    h: Horizon = None,
+    level: Levels = NO_LEVELS,
 ) -> Response:
     """Forecast one product from its stored history, with one version of the model."""
-    return await _forecast_one(request, name, version, unique_id, h)
+    return await _forecast_one(request, name, version, unique_id, h, level)
 
 
 @router.post("/forecast", **FORECAST_BATCH)
@@ -103,6 +140,26 @@ async def forecast_batch_version(name: ModelName, version: VersionNumber, reques
     return await _answer_body(request, name, version, service.forecast)
 
 
+@router.get("/forecasts", **ALL_FORECASTS)
+async def forecast_all(
+    name: ModelName, request: Request, h: Horizon = None, level: Levels = NO_LEVELS
+) -> Response:
+    """Forecast all products from their stored history, with the newest version of the model, as a stream."""
+    return await _forecast_all(request, name, None, h, level)
+
+
+@router.get("/versions/{version}/forecasts", **ALL_FORECASTS)
+async def forecast_all_version(
+    name: ModelName,
+    version: VersionNumber,
+    request: Request,
+    h: Horizon = None,
+    level: Levels = NO_LEVELS,
+) -> Response:
+    """Forecast all products from their stored history, with one version of the model, as a stream."""
+    return await _forecast_all(request, name, version, h, level)
+
+
 async def _answer_body(
     request: Request,
     name: str,
@@ -115,9 +172,20 @@ async def _answer_body(
     return await _respond(partial(answer, model, body), small=len(body) <= small_bytes)
 
 
-async def _forecast_one(request: Request, name: str, version: int | None, unique_id: str, h: int) -> Response:
+async def _forecast_one(
+    request: Request, name: str, version: int | None, unique_id: str, h: int | None, level: list[float]
+) -> Response:
     model = await _model(request, name, version)
-    return await _respond(partial(service.forecast_products, model, [unique_id], h), small=True)
+    return await _respond(partial(service.forecast_products, model, [unique_id], h, level), small=True)
+
+
+async def _forecast_all(
+    request: Request, name: str, version: int | None, h: int | None, level: list[float]
+) -> Response:
+    model = await _model(request, name, version)
+    path = request.app.url_path_for("forecast_all_version", name=name, version=str(model.version))
+    lines = service.forecast_all(model, h, level)
+    return StreamingResponse(lines, media_type=LINES, headers={"Content-Location": path})
 
 
 async def _model(request: Request, name: str, version: int | None) -> StoredModel:

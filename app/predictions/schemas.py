@@ -13,6 +13,8 @@ from app.predictions.wire import RowStatus
 
 MAX_HORIZON = 366
 MAX_FORECASTS = 1_000_000
+MAX_LEVELS = 10
+Level = Annotated[float, Field(ge=1, le=99)]
 
 
 class Wire(BaseModel):
@@ -50,7 +52,14 @@ class ForecastBatch(Wire):
     """Products to forecast."""
 
     unique_id: list[str] = Field(min_length=1, description="Products, exactly as they were uploaded.")
-    h: int = Field(1, ge=1, le=MAX_HORIZON, description="Periods ahead.")
+    h: int | None = Field(
+        None, ge=1, le=MAX_HORIZON, description="Periods ahead; by default the model's horizon, 1 of lags."
+    )
+    level: list[Level] | None = Field(
+        None,
+        max_length=MAX_LEVELS,
+        description="Percentages of values that each range shall hold; for models with a `horizon`.",
+    )
 
 
 class ModelRef(Wire):
@@ -88,7 +97,9 @@ class PredictionColumns(Wire):
 
 
 class Forecast(Wire):
-    """The forecast of one product for one period."""
+    """The forecast of one product for one period; with `level` 80 also `yhat_lo_80` and `yhat_hi_80`."""
+
+    model_config = ConfigDict(extra="allow")
 
     unique_id: str
     ds: str | None = Field(

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -19,13 +20,22 @@ from pydantic import BaseModel
 from app.http.errors import MAX_ERRORS, AppError, Conflict, Fault, InvalidContent, NotFound
 from app.http.request_body import EXPLAINED_BYTES, explain, first_fault, parse_json_object
 from app.predictions import wire
-from app.predictions.schemas import MAX_FORECASTS, MAX_HORIZON, ForecastBatch, PredictColumns, PredictRows
+from app.predictions.schemas import (
+    MAX_FORECASTS,
+    MAX_HORIZON,
+    MAX_LEVELS,
+    ForecastBatch,
+    PredictColumns,
+    PredictRows,
+)
 from app.registry.service import StoredModel
 from ccmtl_core.base.display import counted
-from ccmtl_core.forecasting import Frequency, recursive_forecast
+from ccmtl_core.forecasting import Frequency, range_columns, recursive_forecast
 from ccmtl_core.model.ccmtl_model import predict_rows
 
 MAX_ID_BYTES = 512
+FORECASTS_AT_A_TIME = 2**14
+"""Of a stream: so many are in memory at once."""
 
 Matrix = NDArray[np.float64]
 
@@ -67,49 +77,119 @@ def forecast(model: StoredModel, body: bytes) -> bytes:
         request = wire.decode_forecast(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refused(partial(_explain, body, ForecastBatch, error)) from None
-    h = 1 if request.h is msgspec.UNSET else request.h
-    if not request.unique_id or not 1 <= h <= MAX_HORIZON:
-        raise Refused(partial(_explain, body, ForecastBatch, "`unique_id` or `h` is out of range"))
-    _refuse_repeated_keys(body, 1 if request.h is msgspec.UNSET else 2)
+    h = model.horizon if request.h is None else request.h
+    level = request.level or []
+    sound = len(level) <= MAX_LEVELS and all(1.0 <= each <= 99.0 for each in level)
+    if not request.unique_id or not 1 <= h <= MAX_HORIZON or not sound:
+        raise Refused(partial(_explain, body, ForecastBatch, "a field is out of range"))
+    _refuse_repeated_keys(body, 1 + (request.h is not None) + (request.level is not None))
     if len(request.unique_id) * h > MAX_FORECASTS:
         raise InvalidContent(
             "too_many_forecasts",
             f"{len(request.unique_id)} products times {h} periods is over the limit of "
             f"{MAX_FORECASTS} forecasts for one request.",
         )
-    return forecast_products(model, request.unique_id, h)
+    return forecast_products(model, request.unique_id, h, level, "body.level")
 
 
-def forecast_products(model: StoredModel, unique_ids: Sequence[str], h: int) -> bytes:
+def forecast_products(
+    model: StoredModel,
+    unique_ids: Sequence[str],
+    h: int | None,
+    level: Sequence[float] = (),
+    where: str = "query.level",
+) -> bytes:
     """Answer ``h`` periods ahead for each product, from the history stored with the model.
 
     A single product that cannot be forecast is an error; among several it has a status.
     """
-    if model.history is None or model.frequency is None:
+    _require_history(model)
+    levels = _levels(model, level, where)
+    rows = _rows_of(model, unique_ids)
+    forecasts = _forecasts(model, unique_ids, rows, h or model.horizon, levels)
+    if len(rows) == 1 and forecasts[0].status is wire.RowStatus.HISTORY_TOO_SHORT:
+        raise _history_too_short(model, unique_ids[0])
+    return wire.encode(wire.Forecasts(wire.ModelRef(model.name, model.version), forecasts))
+
+
+def forecast_all(model: StoredModel, h: int | None, level: Sequence[float] = ()) -> Iterator[bytes]:
+    """Answer ``h`` periods ahead for all products, as lines of JSON for some products at a time."""
+    _require_history(model)
+    return _lines(model, h or model.horizon, _levels(model, level, "query.level"))
+
+
+def _lines(model: StoredModel, h: int, level: tuple[float, ...]) -> Iterator[bytes]:
+    unique_ids, n = list(model.rows), max(1, FORECASTS_AT_A_TIME // h)
+    for first in range(0, len(unique_ids), n):
+        some = unique_ids[first : first + n]
+        yield wire.encode_lines(_forecasts(model, some, np.arange(first, first + len(some)), h, level))
+
+
+def _levels(model: StoredModel, level: Sequence[float], where: str) -> tuple[float, ...]:
+    """Return the different levels; refuse any of a model that has no ranges."""
+    if level and model.forecaster is None:
+        message = f"the model {model.name!r} was trained on lags and has no ranges; train it with a `horizon`"
+        fault = Fault(message=message, location=where)
+        raise InvalidContent("model_has_no_ranges", f"There are no ranges: {message}.", errors=[fault])
+    return tuple(dict.fromkeys(level))
+
+
+def _require_history(model: StoredModel) -> None:
+    if model.frequency is None:
         raise Conflict(
             "model_cannot_forecast",
             f"The model {model.name!r} was trained on regression data, which has no history to forecast "
             "from; send its features to `predict`.",
         )
-    rows = _rows_of(model, unique_ids)
+
+
+def _forecasts(
+    model: StoredModel,
+    unique_ids: Sequence[str],
+    rows: NDArray[np.int64],
+    h: int,
+    level: tuple[float, ...],
+) -> list[Any]:
+    """Return the answers for these products, whose rows are -1 where unknown."""
+    answered, last_period, numbers = _continued(model, rows, h, level)
+    assert model.frequency is not None
+    answers = zip(_periods_after(last_period, model.frequency, h), numbers, strict=True)
+    forecasts: list[Any] = []
+    form, nothing = wire.forecast_form(level), [None] * (1 + 2 * len(level))
+    for unique_id, row, known in zip(unique_ids, rows.tolist(), answered.tolist(), strict=True):
+        if known:
+            ds, of_product = next(answers)
+            if np.isfinite(of_product).all():
+                rows_of_numbers = of_product.tolist()
+                forecasts += [form(unique_id, t, *v) for t, v in zip(ds, rows_of_numbers, strict=True)]
+            else:
+                forecasts += _periods(form, unique_id, ds, of_product.tolist())
+        else:
+            status = wire.RowStatus.UNKNOWN_UNIQUE_ID if row < 0 else wire.RowStatus.HISTORY_TOO_SHORT
+            forecasts.append(form(unique_id, None, *nothing, status))
+    return forecasts
+
+
+def _continued(
+    model: StoredModel, rows: NDArray[np.int64], h: int, level: tuple[float, ...]
+) -> tuple[NDArray[np.bool_], NDArray[np.int64], Matrix]:
+    """Return which rows have a forecast, and of these the last period and the numbers (m, h, 1 + 2L)."""
+    if model.forecaster is not None:
+        answered = (rows >= 0) & ~np.isnan(model.forecaster.tail[rows]).all(axis=1)
+        chosen = rows[answered]
+        ids = [model.forecaster.unique_ids[row] for row in chosen]
+        yhat = model.forecaster.point_forecasts(h, unique_ids=ids)[:, :, None]
+        if level:
+            quantiles = list(range_columns(level).values())
+            ranges = model.forecaster.quantile_forecasts(quantiles, h, unique_ids=ids)
+            yhat = np.concatenate([yhat, ranges], axis=2)
+        return answered, model.forecaster.last_period[chosen], yhat
+    assert model.history is not None
     lags = model.history.lags[rows]
-    too_short = np.isnan(lags[:, 0])
-    if len(rows) == 1 and too_short[0]:
-        raise _history_too_short(model, unique_ids[0])
-    answered = np.flatnonzero((rows >= 0) & ~too_short)
+    answered = (rows >= 0) & ~np.isnan(lags[:, 0])
     chosen = rows[answered]
     yhat = recursive_forecast(model.weights[chosen], lags[answered], h, model.intercept[chosen])
-    ds = _periods_after(model.history.last_period[chosen], model.frequency, h)
-    answers = zip(ds, yhat.tolist(), strict=True)
-    forecasts: list[wire.Forecast] = []
-    for unique_id, row, short in zip(unique_ids, rows.tolist(), too_short.tolist(), strict=True):
-        if row < 0:
-            forecasts.append(wire.Forecast(unique_id, None, None, wire.RowStatus.UNKNOWN_UNIQUE_ID))
-        elif short:
-            forecasts.append(wire.Forecast(unique_id, None, None, wire.RowStatus.HISTORY_TOO_SHORT))
-        else:
-            forecasts += _periods(unique_id, *next(answers))
-    return wire.encode(wire.Forecasts(wire.ModelRef(model.name, model.version), forecasts))
+    return answered, model.history.last_period[chosen], yhat[:, :, None]
 
 
 def _explain_predict(body: bytes, reason: Exception | str) -> AppError:
@@ -235,15 +315,19 @@ def _periods_after(last_period: NDArray[np.int64], frequency: Frequency, h: int)
     return written
 
 
-def _periods(unique_id: str, ds: Sequence[str], yhat: Sequence[float]) -> Iterator[wire.Forecast]:
-    for period, value in zip(ds, yhat, strict=True):
-        if math.isfinite(value):
-            yield wire.Forecast(unique_id, period, value)
+def _periods(
+    form: Callable[..., Any], unique_id: str, ds: Sequence[str], numbers: Sequence[Sequence[float]]
+) -> Iterator[Any]:
+    for period, values in zip(ds, numbers, strict=True):
+        if all(map(math.isfinite, values)):
+            yield form(unique_id, period, *values)
         else:
-            yield wire.Forecast(unique_id, period, None, wire.RowStatus.NOT_FINITE)
+            yield form(unique_id, period, *[None] * len(values), wire.RowStatus.NOT_FINITE)
 
 
 def _history_too_short(model: StoredModel, unique_id: str) -> Conflict:
+    if model.forecaster is not None:
+        return Conflict("history_too_short", f"The product {unique_id!r} has no value to forecast from.")
     return Conflict(
         "history_too_short",
         f"The model needs the last {len(model.feature_names)} consecutive periods of {unique_id!r}, and they "

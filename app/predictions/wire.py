@@ -7,6 +7,8 @@ Floats are read with correct rounding and written as the shortest digits that re
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import lru_cache
+from typing import Any, cast
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -47,7 +49,8 @@ class ForecastRequest(Struct, forbid_unknown_fields=True):
     """Products, and how many periods ahead."""
 
     unique_id: list[str]
-    h: int | UnsetType = UNSET
+    h: int | None = None
+    level: list[float] | None = None
 
 
 class Prediction(Struct):
@@ -83,13 +86,26 @@ class Forecast(Struct):
     status: RowStatus = RowStatus.OK
 
 
+@lru_cache(maxsize=64)
+def forecast_form(level: tuple[float, ...]) -> type[Struct]:
+    """Return the form of a forecast with ``yhat_lo_80`` and ``yhat_hi_80`` for each level, as for 80."""
+    if not level:
+        return Forecast
+    names = [f"yhat_{side}_{value:g}" for value in level for side in ("lo", "hi")]
+    bounds = {f"bound_{n}": name for n, name in enumerate(names)}  # a level of 97.5 names no attribute
+    numbers = [(name, float | None) for name in ("yhat", *bounds)]
+    fields = [("unique_id", str), ("ds", str | None), *numbers, ("status", RowStatus, RowStatus.OK)]
+    return msgspec.defstruct("Forecast", cast("Any", fields), rename=bounds)
+
+
 class Forecasts(Struct):
     """Forecasts, product by product; the periods of each from the nearest on."""
 
     model: ModelRef
-    forecasts: list[Forecast]
+    forecasts: list[Any]
 
 
 decode_predict = msgspec.json.Decoder(PredictRequest).decode
 decode_forecast = msgspec.json.Decoder(ForecastRequest).decode
 encode = msgspec.json.Encoder().encode
+encode_lines = msgspec.json.Encoder().encode_lines

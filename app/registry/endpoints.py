@@ -8,7 +8,7 @@ from app.http.dependencies import DatabaseDep, ModelsDep
 from app.http.errors import refusals
 from app.http.parameters import Limit, ModelName, NameCursor, NumberCursor, VersionNumber
 from app.registry import service
-from app.registry.schemas import ModelDetail, ModelPage, ModelVersionDetail, ModelVersionPage
+from app.registry.schemas import ModelDetail, ModelPage, ModelVersionDetail, ModelVersionPage, ProductPage
 
 router = APIRouter(prefix="/v1/models", tags=["models"])
 
@@ -53,6 +53,28 @@ def read_model_version(name: ModelName, version: VersionNumber, database: Databa
     """Read one version: its metrics, configuration, solver report and the data that it was trained on."""
     with database.read() as session:
         return service.read_version(session, name, version)
+
+
+@router.get("/{name}/products", responses=UNKNOWN)
+def list_products(
+    name: ModelName, database: DatabaseDep, limit: Limit = 50, cursor: NumberCursor = None
+) -> ProductPage:
+    """List the products, or tasks, of a model's newest version."""
+    with database.read() as session:
+        return service.list_products(session, name, None, limit, cursor)
+
+
+@router.get("/{name}/versions/{version}/products", responses=UNKNOWN)
+def list_version_products(
+    name: ModelName,
+    version: VersionNumber,
+    database: DatabaseDep,
+    limit: Limit = 50,
+    cursor: NumberCursor = None,
+) -> ProductPage:
+    """List the products, or tasks, of one version."""
+    with database.read() as session:
+        return service.list_products(session, name, version, limit, cursor)
 
 
 @router.delete("/{name}/versions/{version}", status_code=204, responses=UNKNOWN)

@@ -48,9 +48,12 @@ def save_matrix(
 
 
 def load_matrix(
-    session: Session, model_version_id: str, name: MatrixName, n_rows: int, n_columns: int
+    session: Session, model_version_id: str, name: MatrixName, n_rows: int | None, n_columns: int | None
 ) -> NDArray[np.float64]:
-    """Return the stored matrix (n_rows, n_columns), read-only, after checking shapes and digests."""
+    """Return the stored matrix (n_rows, n_columns), read-only, after checking shapes and digests.
+
+    None takes as many rows as there are, or as many columns as the first of them have.
+    """
     chunks = session.scalars(
         select(MatrixChunk)
         .where(MatrixChunk.model_version_id == model_version_id, MatrixChunk.matrix == name)
@@ -59,6 +62,7 @@ def load_matrix(
     parts: list[bytes] = []
     next_row = 0
     for chunk in chunks:
+        n_columns = chunk.n_columns if n_columns is None else n_columns
         fits = (chunk.first_row, chunk.n_columns) == (next_row, n_columns)
         if not fits or len(chunk.data) != chunk.n_rows * n_columns * STORED_DTYPE.itemsize:
             raise _corrupt(model_version_id, name, f"the chunk at row {chunk.first_row} has the wrong shape")
@@ -66,9 +70,9 @@ def load_matrix(
             raise _corrupt(model_version_id, name, f"the chunk at row {chunk.first_row} fails its checksum")
         parts.append(chunk.data)
         next_row += chunk.n_rows
-    if next_row != n_rows:
+    if next_row != n_rows and (n_rows is not None or not next_row):
         raise _corrupt(model_version_id, name, f"{next_row} rows are stored instead of {n_rows}")
-    stored = np.frombuffer(b"".join(parts), dtype=STORED_DTYPE).reshape(n_rows, n_columns)
+    stored = np.frombuffer(b"".join(parts), dtype=STORED_DTYPE).reshape(next_row, -1)
     return stored.astype(np.float64, copy=False)
 
 

@@ -13,7 +13,9 @@ from sqlalchemy.orm import Session
 
 from app.persistence.models import MatrixName, Model, ModelVersion, utc_now
 from app.registry import repository
+from app.registry.forecasters import ranges_matrix, series_matrix
 from app.registry.matrix_store import save_matrix, save_task_ids
+from ccmtl_core.forecasting import ForecastModel
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,9 @@ class History:
 class TrainedModel:
     """All that a version keeps; ``weights`` (T, P) and ``intercept`` (T,) are in the order of ``task_ids``.
 
-    The intercept is stored only if ``configuration["fit_intercept"]`` is true; otherwise it is all zeros.
+    Forecasts of series start from a ``history`` of lags or are made by a ``forecaster``, whose configuration
+    is among the version's. The intercept is stored only if ``configuration["fit_intercept"]`` is true;
+    otherwise it is all zeros.
     """
 
     weights: NDArray[np.float64]
@@ -52,6 +56,7 @@ class TrainedModel:
     configuration: dict[str, Any]
     metrics: dict[str, Any]
     report: dict[str, Any]
+    forecaster: ForecastModel | None = None
 
 
 def has_intercept(configuration: Mapping[str, Any]) -> bool:
@@ -93,6 +98,9 @@ def publish(
         save_matrix(session, version_id, MatrixName.INTERCEPT, trained.intercept[:, None])
     if trained.history is not None:
         save_matrix(session, version_id, MatrixName.HISTORY, trained.history.as_matrix())
+    if trained.forecaster is not None:
+        save_matrix(session, version_id, MatrixName.SERIES, series_matrix(trained.forecaster))
+        save_matrix(session, version_id, MatrixName.RANGES, ranges_matrix(trained.forecaster))
     return version
 
 

@@ -8,7 +8,15 @@ from typing import NamedTuple
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from app.persistence.models import Dataset, DatasetVersion, JobState, Model, ModelVersion, TrainingJob
+from app.persistence.models import (
+    Dataset,
+    DatasetVersion,
+    JobState,
+    Model,
+    ModelVersion,
+    TaskRow,
+    TrainingJob,
+)
 
 
 class VersionRow(NamedTuple):
@@ -62,6 +70,12 @@ def find_version(session: Session, name: str, number: int) -> VersionRow | None:
     query = _VERSIONS.where(Model.name == name, ModelVersion.number == number)
     row = session.execute(query).one_or_none()
     return None if row is None else VersionRow(*row)
+
+
+def list_products(session: Session, version_id: str, limit: int, first_row: int) -> list[str]:
+    """Return up to ``limit`` ids of a version in the order of their rows, from ``first_row`` on."""
+    query = select(TaskRow.unique_id).where(TaskRow.model_version_id == version_id, TaskRow.row >= first_row)
+    return list(session.scalars(query.order_by(TaskRow.row).limit(limit)))
 
 
 def has_version(session: Session, name: str, number: int) -> bool:

@@ -49,6 +49,29 @@ class Metrics(Stored):
     first_held_out: str | None = Field(None, description="Of series: the first period that was held out.")
 
 
+class ForecastMetrics(Stored):
+    """Errors of direct forecasts on rolling origins, by method, on the same rows for all.
+
+    The methods are the model (``ccmtl``), always zero (``zero``), the mean of the last eight values
+    (``window_average``) and the value one season before (``seasonal_naive``; absent where the history is no
+    longer than a season). An error is the mean over products of the root mean squared error in units of each
+    product: the root mean square of its changes from period to period.
+    """
+
+    errors: dict[str, float | None] = Field(description="Of all steps together.")
+    errors_by_step: dict[str, list[float | None]] = Field(
+        description="Of forecasts 1 to `horizon` periods ahead; null where nothing was held out."
+    )
+    bias: dict[str, float | None] = Field(
+        description="What all forecasts together are too large, as a share of what the values are together."
+    )
+    first: str = Field(description="The first period that was held out.")
+    last: str = Field(description="The last one.")
+    n_rows: int = Field(description="Forecasts that were compared with what happened.")
+    n_series: int = Field(description="Products that these are of.")
+    n_periods_filled: int = Field(description="Absent periods that count as zero.")
+
+
 class SolverRound(Stored):
     """One round of the solver."""
 
@@ -97,6 +120,40 @@ class NotForecast(Stored):
     examples: list[str] = Field(description="The first of them.")
 
 
+class TriedRows(Stored):
+    """A set of features that was compared with others."""
+
+    rows: dict[str, Any] = Field(description="The features, as in `configuration`.")
+    fit_intercept: bool
+    shared_model_error: float = Field(description="Error on rolling origins of one model for all products.")
+    shared_model_error_over_all: float | None = Field(
+        None, description="The same over all values together, not the mean over products."
+    )
+
+
+class TriedChoices(Stored):
+    """Choices of the model that were tried, at each strength; errors are means over blocks of time."""
+
+    choices: dict[str, Any]
+    fusion_strengths: list[float]
+    errors: list[float]
+    rivals: dict[str, float] = Field(description="Errors of simple models of the same rows.")
+    shrinkages: dict[str, float] = Field({}, description="How much the shrunk of these are shrunk.")
+
+
+class ForecasterReport(Stored):
+    """How a forecaster with a horizon was chosen; errors are in units of each product."""
+
+    n_series: int
+    n_constant: int = Field(description="Products that never changed: each is forecast by its constant.")
+    n_origins: int = Field(description="Periods that the rows for training start from.")
+    error: float | None = Field(None, description="Error of the choice; null where nothing was held out.")
+    fold_errors: list[float] = Field([], description="The same by block of time.")
+    tried: list[TriedChoices] = []
+    rows_tried: list[TriedRows] = Field([], description="The best first.")
+    seconds: float
+
+
 class Report(Stored):
     """How the solver ended."""
 
@@ -117,6 +174,7 @@ class Report(Stored):
     rows: RowsUsed | None = Field(None, description="Null of versions from before it was counted.")
     not_forecast: NotForecast | None = Field(None, description="Null of regression data.")
     selection: StrengthSelection | None = Field(None, description="Null where no strength was chosen.")
+    forecaster: ForecasterReport | None = Field(None, description="Null unless a `horizon` was asked for.")
 
 
 class ModelSummary(BaseModel):
@@ -144,7 +202,7 @@ class ModelVersionDetail(BaseModel):
     feature_names: list[str]
     n_tasks: int
     configuration: dict[str, Any] = Field(description="The training request with all defaults filled in.")
-    metrics: Metrics | None = Field(description="Null where nothing was held out.")
+    metrics: Metrics | ForecastMetrics | None = Field(description="Null where nothing was held out.")
     report: Report
 
 
@@ -156,3 +214,7 @@ class ModelDetail(ModelSummary):
 
 class ModelVersionPage(Page[ModelVersionDetail]):
     """A page of a model's versions, newest first."""
+
+
+class ProductPage(Page[str]):
+    """A page of the ids of a version's products, or of the tasks of regression data."""

@@ -14,21 +14,25 @@ from app.http.errors import Conflict, NotFound
 from app.http.parameters import cursor_after, name_before
 from app.persistence.models import MatrixName, Model
 from app.registry import repository
+from app.registry.forecasters import restored
 from app.registry.matrix_store import CorruptModel, load_matrix, load_task_rows
 from app.registry.publication import History, has_intercept
 from app.registry.repository import VersionRow
 from app.registry.schemas import (
     DataUsed,
+    ForecastMetrics,
     Metrics,
     ModelDetail,
     ModelPage,
     ModelSummary,
     ModelVersionDetail,
     ModelVersionPage,
+    ProductPage,
     Report,
 )
+from ccmtl_core import CCMTLModel
 from ccmtl_core.base.near_matches import NearMatches
-from ccmtl_core.forecasting import Frequency
+from ccmtl_core.forecasting import ForecastModel, Frequency
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,12 @@ class StoredModel:
     feature_names: tuple[str, ...]
     history: History | None = None
     frequency: Frequency | None = None
+    forecaster: ForecastModel | None = None
+
+    @property
+    def horizon(self) -> int:
+        """Periods ahead that it forecasts unless others are asked for."""
+        return 1 if self.forecaster is None else self.forecaster.horizon
 
     @cached_property
     def n_bytes(self) -> int:
@@ -50,6 +60,9 @@ class StoredModel:
         n_bytes = self.weights.nbytes + self.intercept.nbytes
         if self.history is not None:
             n_bytes += self.history.lags.nbytes + self.history.last_period.nbytes
+        if self.forecaster is not None:
+            n_bytes += self.forecaster.tail.nbytes + self.forecaster.ranges.quantiles.nbytes
+            n_bytes += 41 * len(self.rows)  # of each series: unit, constant, last period, group, spread, sign
         return n_bytes + sys.getsizeof(self.rows) + sum(map(sys.getsizeof, self.rows))
 
     @cached_property
@@ -86,6 +99,16 @@ def read_version(session: Session, name: str, number: int) -> ModelVersionDetail
     if row is None:
         raise _no_version(session, name, number)
     return _detail(row)
+
+
+def list_products(
+    session: Session, name: str, number: int | None, limit: int, cursor: int | None
+) -> ProductPage:
+    """Return one page of the products of a version, None for the newest, as they were uploaded."""
+    version = read_version(session, name, require_version(session, name, number))
+    first = 0 if cursor is None else cursor
+    found = repository.list_products(session, version.id, limit + 1, first)
+    return ProductPage.of(found, limit, lambda _: str(first + limit))
 
 
 def newest_number(session: Session, name: str) -> int:
@@ -143,8 +166,14 @@ def _read_matrices(session: Session, detail: ModelVersionDetail) -> StoredModel:
     intercept = np.zeros(n_tasks)
     if has_intercept(detail.configuration):
         intercept = load_matrix(session, detail.id, MatrixName.INTERCEPT, n_tasks, 1)[:, 0]
-    history = None
-    if detail.configuration["kind"] == "series":
+    rows = load_task_rows(session, detail.id, n_tasks)
+    history = forecaster = None
+    if "horizon" in detail.configuration:
+        stored = load_matrix(session, detail.id, MatrixName.SERIES, n_tasks, None)
+        model = CCMTLModel(weights, tuple(rows), tuple(detail.feature_names), intercept=intercept)
+        ranges = load_matrix(session, detail.id, MatrixName.RANGES, None, None)
+        forecaster = restored(model, stored, ranges, detail.configuration)
+    elif detail.configuration["kind"] == "series":
         stored = load_matrix(session, detail.id, MatrixName.HISTORY, n_tasks, 1 + n_features)
         history = History.from_matrix(stored)
     frequency = detail.configuration.get("frequency")
@@ -153,10 +182,11 @@ def _read_matrices(session: Session, detail: ModelVersionDetail) -> StoredModel:
         version=detail.version,
         weights=weights,
         intercept=intercept,
-        rows=load_task_rows(session, detail.id, n_tasks),
+        rows=rows,
         feature_names=tuple(detail.feature_names),
         history=history,
         frequency=None if frequency is None else Frequency(frequency),
+        forecaster=forecaster,
     )
 
 
@@ -191,6 +221,7 @@ def _summary(model: Model) -> ModelSummary:
 
 def _detail(row: VersionRow) -> ModelVersionDetail:
     version = row.version
+    form = ForecastMetrics if "errors_by_step" in version.metrics else Metrics
     return ModelVersionDetail(
         model=row.model_name,
         version=version.number,
@@ -201,6 +232,6 @@ def _detail(row: VersionRow) -> ModelVersionDetail:
         feature_names=version.feature_names,
         n_tasks=version.n_tasks,
         configuration=version.configuration,
-        metrics=Metrics.model_validate(version.metrics) if version.metrics else None,
+        metrics=form.model_validate(version.metrics) if version.metrics else None,
         report=Report.model_validate(version.report),
     )

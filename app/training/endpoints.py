@@ -53,7 +53,8 @@ CANCELLED: dict[int | str, dict[str, Any]] = {
     **refusals({404: "No such training job.", 409: "The job has ended."}),
 }
 EXAMPLES: dict[str, Any] = {
-    "Series; the strength is chosen": {
+    "Series; all is chosen": {"dataset": "shop", "model": "shop", "horizon": 7},
+    "Series, forecast from lags; the strength is chosen": {
         "dataset": "shop",
         "model": "shop",
         "lags": 7,

@@ -17,10 +17,26 @@ from app.training.schemas import MIN_FOLDS, ROW_FOLDS, SERIES_FOLDS, TrainingJob
 from app.training.task_data import held_out_sizes
 from ccmtl_core.forecasting import n_periods_held_out
 
+_WITHOUT_EFFECT = {
+    "lags": "chooses the features of series itself; give one of the two",
+    "holdout": "trains on everything and takes the metrics from rolling origins",
+    "refit": "trains on everything and takes the metrics from rolling origins",
+    "folds": "chooses the strength on rolling origins",
+    "n_folds": "chooses the strength on rolling origins",
+    "rule": "chooses the strength of least error on rolling origins",
+    "loss_scaling": "takes every series in a unit of its own",
+    "accept_gaps": "makes rows of series with gaps too",
+}
+"""What a request with a horizon may not say, and why."""
+
 
 def find_faults(coverage: Coverage, request: TrainingJobRequest, unsound: Set[str]) -> list[Fault]:
     """Return why ``request`` cannot work on data of this coverage; its ``unsound`` fields are not judged."""
     of_series = coverage.runs is not None
+    if "horizon" in unsound:
+        return []
+    if request.horizon is not None:
+        return list(_faults_of_direct_rows(coverage, request.horizon))
     request = request.model_copy(update=dict.fromkeys(unsound & {"holdout", "lags"}))
     faults, n_parts = [], 0
     if not unsound & {"fusion_strength", "folds", "n_folds"} and request.chooses_strength:
@@ -40,6 +56,21 @@ def find_faults(coverage: Coverage, request: TrainingJobRequest, unsound: Set[st
     return faults + of_data
 
 
+def faults_of_horizon(request: TrainingJobRequest, unsound: Set[str]) -> list[Fault]:
+    """Refuse what has no effect beside a horizon."""
+    if request.horizon is None or "horizon" in unsound:
+        return []
+    faults = [
+        Fault(message=f"`horizon` {reason}: leave it out", location=f"body.{name}", value=str(value))
+        for name, reason in _WITHOUT_EFFECT.items()
+        if name in request.model_fields_set - unsound and (value := getattr(request, name)) is not None
+    ]
+    if "fusion_strength" not in unsound and isinstance(request.fusion_strength, tuple | list):
+        message = 'with `horizon`, the strength is one number or "auto"'
+        faults.append(Fault(message=message, location="body.fusion_strength"))
+    return faults
+
+
 def faults_of_one_strength(request: TrainingJobRequest, unsound: Set[str]) -> list[Fault]:
     """Refuse what says how a strength is chosen of several, where ``request`` names a single one."""
     if "fusion_strength" in unsound or request.chooses_strength:
@@ -54,6 +85,21 @@ def faults_of_one_strength(request: TrainingJobRequest, unsound: Set[str]) -> li
         for name, value in given.items()
         if name in request.model_fields_set and value is not None
     ]
+
+
+def _faults_of_direct_rows(coverage: Coverage, horizon: int) -> Iterator[Fault]:
+    message = ""
+    if coverage.runs is None:
+        message = "regression data has no periods to forecast; `horizon` is for series"
+    elif coverage.sizes[:, 0].max(initial=0) < 2:
+        message = "no series has two values, the least that a forecast can be learnt from"
+    else:
+        first, length, _ = coverage.runs.T
+        n_periods = int((first + length).max() - first.min())
+        if horizon >= n_periods:
+            message = f"the series span {n_periods} periods; a horizon must be shorter than the history"
+    if message:
+        yield Fault(message=message, location="body.horizon", value=str(horizon))
 
 
 def _faults_of_series(runs: NDArray[np.int64], request: TrainingJobRequest, n_parts: int) -> Iterator[Fault]:

@@ -23,10 +23,11 @@ from app.persistence.database import Database
 from app.persistence.models import new_id
 from app.persistence.storage import Storage
 from app.registry.publication import TrainedModel, publish
-from app.reports import described, rival_notes
+from app.reports import POINTER_TO_NOTES, described, rival_notes
 from app.training import repository
 from app.training.evaluation import evaluate
 from app.training.feasibility import find_faults
+from app.training.forecaster import train_forecaster
 from app.training.progress import ProgressLog, Send
 from app.training.schemas import TrainingJobRequest
 from app.training.task_data import TrainingData, left_out, prepare, statistics
@@ -45,10 +46,13 @@ def run(database: Database, storage: Storage, job: ClaimedJob, on_progress: Send
     with log.phase("read"):
         stored = load(database, storage, job.dataset_version_id)
         _check(database, job, stored, request)
-    with log.phase("rows"):
-        data = prepare(stored, request)
     with compilation_told(log.compiling):
-        trained = _train(data, request, _configuration(stored, request), log)
+        if isinstance(stored, LoadedPanel) and request.horizon is not None:
+            trained = train_forecaster(stored, request, log)
+        else:
+            with log.phase("rows"):
+                data = prepare(stored, request)
+            trained = _train(data, request, _configuration(stored, request), log)
     _publish(database, job, trained, log)
 
 
@@ -108,7 +112,7 @@ def _train(
         result = _fit(training, strength, request, log, "")
     notes += rival_notes(request.choices, metrics, report.get("selection"), of_series=of_series)
     solve = plain(result.report)
-    solve["advice"] = result.report.advice + (" `notes` says what limits the model." if notes else "")
+    solve["advice"] = result.report.advice + (POINTER_TO_NOTES if notes else "")
     solve["notes"] = [*notes, *solve["notes"]]
     return TrainedModel(
         weights=result.model.weights,
@@ -139,7 +143,7 @@ def _fit(
 
 
 def _configuration(stored: LoadedPanel | TaskDataset, request: TrainingJobRequest) -> dict[str, Any]:
-    asked = request.model_dump(mode="json", exclude={"dataset", "version", "model", "lags"})
+    asked = request.model_dump(mode="json", exclude={"dataset", "version", "model", "horizon", "lags"})
     if isinstance(stored, TaskDataset):
         return {"kind": "regression", **asked}
     series = stored.definition.model_dump(mode="json", include={"kind", "frequency", "aggregation", "fill"})

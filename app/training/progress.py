@@ -34,11 +34,18 @@ class ProgressLog:
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Count the seconds of the block as those of phase ``name``; tell the receiver that it began."""
-        self._enter(name)
+        self.enter(name)
         try:
             yield
         finally:
             self._add_elapsed()
+
+    def enter(self, name: str) -> None:
+        """Count what follows as phase ``name``, and tell the receiver that it began."""
+        self._add_elapsed()
+        self._phase = name
+        self._seconds.setdefault(name, 0.0)
+        self._tell()
 
     def solver_phases(self, prefix: str) -> Callable[[Progress], None]:
         """Return an ``on_progress`` for a fit; its phases count as ``prefix`` + their names."""
@@ -49,7 +56,7 @@ class ProgressLog:
             if name == self._phase:
                 self._tell()
             elif step.phase != "statistics":  # they are given to the fit ready made
-                self._enter(name)
+                self.enter(name)
 
         return on_progress
 
@@ -60,7 +67,7 @@ class ProgressLog:
                 self._phase,
                 -math.inf,
             )  # told at once: nothing is told meanwhile
-        self._enter("compiling" if begins else self._interrupted)
+        self.enter("compiling" if begins else self._interrupted)
 
     def selection(self, step: SelectionProgress) -> None:
         """Take note of how far the choice of the strength has come."""
@@ -89,12 +96,6 @@ class ProgressLog:
             "elapsed_seconds": round(now - self._started, 3),
             "phases": {name: round(value, 3) for name, value in seconds.items()},
         }
-
-    def _enter(self, name: str) -> None:
-        self._add_elapsed()
-        self._phase = name
-        self._seconds.setdefault(name, 0.0)
-        self._tell()
 
     def _add_elapsed(self) -> None:
         now = self._clock()

@@ -8,7 +8,15 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from app.http.names import NAME, NO_NUL
@@ -23,7 +31,7 @@ from ccmtl_core.solver.objective import MAX_STRENGTH, STRENGTHS, check_strength
 
 FINAL_STATES = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
 DEFAULT_LAGS = 5
-MAX_LAGS = 366
+MAX_LAGS = MAX_HORIZON = 366
 MAX_STRENGTHS = 100
 MIN_FOLDS = 2
 SERIES_FOLDS: tuple[Folds, ...] = ("rolling", "contiguous")
@@ -31,6 +39,14 @@ ROW_FOLDS: tuple[Folds, ...] = ("random",)
 """Ways of folding series and regression data, the default first."""
 _DEFAULT = ModelChoices()
 _TEXTS = choice_texts()
+_LEFT_TO_VALIDATION = {
+    "fusion_strength": "auto",
+    "n_neighbors": None,
+    "fit_intercept": None,
+    "metric": None,
+    "holdout": None,
+}
+"""Defaults of a request with a horizon."""
 
 
 def _strength(value: Any) -> Any:
@@ -77,20 +93,41 @@ FusionStrength = Annotated[
 ]
 
 
+def with_defaults(document: dict[str, Any]) -> dict[str, Any]:
+    """Fill in what a request with a horizon leaves to validation."""
+    return document if document.get("horizon") is None else {**_LEFT_TO_VALIDATION, **document}
+
+
 class TrainingJobRequest(BaseModel):
     """What to train, on what, and under which name to publish it."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        allow_inf_nan=False,
+        json_schema_extra=lambda schema: schema["required"].remove("fusion_strength"),
+    )
 
     dataset: str = Field(max_length=200, pattern=NO_NUL, description="Name of the dataset.")
     version: int | None = Field(
         None, ge=1, le=2**31 - 1, description="Version of the dataset; null: the newest."
     )
     model: str = Field(pattern=NAME, description="Name under which the next version is published.")
+    horizon: int | None = Field(
+        None,
+        ge=1,
+        le=MAX_HORIZON,
+        description="Of series: forecast 1 to so many periods ahead, each directly from features of the "
+        "history. Forecasts of past blocks of time decide on the features, and on the strength and the "
+        "choices that are not given. Goes without `lags`.",
+    )
     fusion_strength: FusionStrength = Field(
         examples=["auto"],
-        description="λ ≥ 0: how strongly similar tasks are drawn together. A list: the one of these that "
-        'forecasts best in cross-validation; "auto": the best of 21 from none to all fused.',
+        description="Must be given, unless `horizon` is. λ ≥ 0: how strongly similar tasks are drawn "
+        "together. A list: the one of these that forecasts best in cross-validation; "
+        '"auto": the best of 21 from none to all fused. '
+        'With a `horizon` a number or "auto", the default.',
     )
     folds: Folds | None = Field(
         None,
@@ -109,10 +146,10 @@ class TrainingJobRequest(BaseModel):
         description="`best`: the strength of least error; `one_standard_error`: the largest within one "
         "standard error of it.",
     )
-    n_neighbors: int = Field(_DEFAULT.n_neighbors, ge=1, le=1000, description=_TEXTS["n_neighbors"])
-    fit_intercept: bool = Field(_DEFAULT.fit_intercept, description=_TEXTS["fit_intercept"])
+    n_neighbors: int | None = Field(_DEFAULT.n_neighbors, ge=1, le=1000, description=_TEXTS["n_neighbors"])
+    fit_intercept: bool | None = Field(_DEFAULT.fit_intercept, description=_TEXTS["fit_intercept"])
     loss_scaling: LossScaling = Field(_DEFAULT.loss_scaling, description=_TEXTS["loss_scaling"])
-    metric: Metric = Field(_DEFAULT.metric, description=_TEXTS["metric"])
+    metric: Metric | None = Field(_DEFAULT.metric, description=_TEXTS["metric"])
     lags: int | None = Field(
         None,
         ge=1,
@@ -141,10 +178,25 @@ class TrainingJobRequest(BaseModel):
         "start": "there is no such choice any more: it made no model better; leave it out"
     }
 
+    @model_validator(mode="before")
+    @classmethod
+    def _with_defaults(cls, document: Any) -> Any:
+        return with_defaults(document) if isinstance(document, dict) else document
+
     @property
     def choices(self) -> ModelChoices:
         """What is fitted, as the library takes it."""
-        return ModelChoices(**{name: getattr(self, name) for name in _TEXTS})
+        return ModelChoices(**self._given_choices())
+
+    @property
+    def candidates(self) -> list[ModelChoices]:
+        """The choices that validation decides among where there is a horizon."""
+        intercepts = [False, True] if self.fit_intercept is None else [self.fit_intercept]
+        given = {"metric": "mahalanobis", **self._given_choices()}
+        return [ModelChoices(**{**given, "fit_intercept": each}) for each in intercepts]
+
+    def _given_choices(self) -> dict[str, Any]:
+        return {name: value for name in _TEXTS if (value := getattr(self, name)) is not None}
 
     @property
     def chooses_strength(self) -> bool:
@@ -169,7 +221,7 @@ class SelectionSoFar(BaseModel):
     """How far the choice of the strength has come."""
 
     fits_done: int
-    fits: int = Field(description="Folds times strengths, and one.")
+    fits: int = Field(description="Folds times strengths, and one; with a `horizon` for each choice anew.")
     fusion_strengths: list[float] = Field(description="Strengths that all folds have been fitted at.")
     errors: list[float] = Field(description="Mean error of each on what the folds hold out.")
 

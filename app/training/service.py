@@ -18,7 +18,7 @@ from app.persistence.database import Database
 from app.persistence.models import DatasetVersion, JobState, TrainingJob
 from app.registry.schemas import DataUsed
 from app.training import repository
-from app.training.feasibility import faults_of_one_strength, find_faults
+from app.training.feasibility import faults_of_horizon, faults_of_one_strength, find_faults
 from app.training.repository import JobRow
 from app.training.schemas import (
     FINAL_STATES,
@@ -26,6 +26,7 @@ from app.training.schemas import (
     TrainingJobPage,
     TrainingJobRequest,
     TrainingJobStatus,
+    with_defaults,
 )
 from ccmtl_core.base.display import counted
 
@@ -37,7 +38,7 @@ def submit(database: Database, document: dict[str, Any], idempotency_key: str | 
     other faults. The worker checks data that was uploaded before coverages were stored.
     """
     request, unsound, faults, n_unlisted = _read(document)
-    faults += faults_of_one_strength(request, unsound)
+    faults += faults_of_horizon(request, unsound) or faults_of_one_strength(request, unsound)
     if idempotency_key is not None and not faults:
         with database.read() as session:
             earlier = repository.find_by_key(session, idempotency_key)
@@ -114,7 +115,8 @@ def _read(document: dict[str, Any]) -> tuple[TrainingJobRequest, set[str], list[
         # A fault without a place ends the validation early: then no field has been checked.
         placed = all(e["loc"] for e in errors)
         unsound = {str(e["loc"][0]) for e in errors} if placed else set(TrainingJobRequest.model_fields)
-        sound = {name: value for name, value in document.items() if name not in unsound}
+        filled = with_defaults(document)
+        sound = {name: value for name, value in filled.items() if name not in unsound}
         faults = faults_in_body(TrainingJobRequest, error)
         return TrainingJobRequest.model_construct(**sound), unsound, faults, len(errors) - len(faults)
 

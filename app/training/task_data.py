@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,14 +129,24 @@ def left_out(data: TrainingData) -> tuple[dict[str, Any], list[str]]:
             "in one of the periods before them. Absent periods can be filled, or fewer lags taken."
         )
     if data.history is not None:
-        missing = np.flatnonzero(np.isnan(data.history.lags[:, 0]))
-        named = [data.dataset.task_ids[t] for t in missing[:MAX_NAMED]]
-        report["not_forecast"] = {"count": len(missing), "examples": named}
-        if named:
-            more = " and others" if len(missing) > MAX_NAMED else ""
-            notes.append(
-                f"{len(missing):,} of {data.dataset.n_tasks:,} products cannot be forecast, for want of "
-                f"values in their last {data.dataset.n_features} periods: "
-                f"{', '.join(map(repr, named))}{more}."
-            )
+        lacks_history = np.isnan(data.history.lags[:, 0])
+        last = f"their last {data.dataset.n_features} periods"
+        report["not_forecast"], lacking = not_forecast(lacks_history, data.dataset.task_ids, last)
+        notes += lacking
     return report, notes
+
+
+def not_forecast(
+    lacks_history: NDArray[np.bool_], unique_ids: Sequence[str], where: str
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what a report says of products without the values that forecasts start from, also in words."""
+    missing = np.flatnonzero(lacks_history)
+    named = [unique_ids[t] for t in missing[:MAX_NAMED]]
+    notes = []
+    if named:
+        more = " and others" if len(missing) > MAX_NAMED else ""
+        notes.append(
+            f"{len(missing):,} of {len(unique_ids):,} products cannot be forecast, for want of values in "
+            f"{where}: {', '.join(map(repr, named))}{more}."
+        )
+    return {"count": len(missing), "examples": named}, notes

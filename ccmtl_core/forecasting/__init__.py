@@ -8,10 +8,11 @@ from ccmtl_core.forecasting.direct_rows import (
     rolling_origins,
 )
 from ccmtl_core.forecasting.features import RowFeatures
-from ccmtl_core.forecasting.forecast_model import ForecastModel
+from ccmtl_core.forecasting.forecast_model import ForecastModel, range_columns
 from ccmtl_core.forecasting.forecaster import fit_forecaster
 from ccmtl_core.forecasting.latest_rows import latest_rows, latest_tails
 from ccmtl_core.forecasting.new.new_products import NewProducts, new_products, with_attributes
+from ccmtl_core.forecasting.ranges import RangeTable
 from ccmtl_core.forecasting.row_choice import RowChoice, TriedRows, choose_rows
 from ccmtl_core.forecasting.row_maker import series_scale
 from ccmtl_core.series.calendar import Frequency
@@ -35,6 +36,7 @@ __all__ = [
     "Frequency",
     "LaggedPanel",
     "NewProducts",
+    "RangeTable",
     "RowChoice",
     "RowFeatures",
     "SeriesColumns",
@@ -51,6 +53,7 @@ __all__ = [
     "latest_tails",
     "n_periods_held_out",
     "new_products",
+    "range_columns",
     "read_series",
     "recursive_forecast",
     "rolling_origins",

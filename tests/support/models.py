@@ -41,6 +41,7 @@ REPORT = {
     "rows": {"values": 5, "used": 5, "share": 1.0},
     "not_forecast": None,
     "selection": None,
+    "forecaster": None,
 }
 
 

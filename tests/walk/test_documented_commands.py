@@ -35,8 +35,9 @@ def errors_quoted() -> list[str]:
     """The errors that README.md quotes for its first forecast."""
     text = " ".join((ROOT / "README.md").read_text().split())
     (quoted,) = re.findall(
-        r"RMSE (\S+), one plain model for all products (\S+), a plain one for each (\S+)\. .*?"
-        r"same intercepts and scaling these two have (\S+) and (\S+): ",
+        r"from day to day: (\S+)\. The value a week before has (\S+), "
+        r"the mean of the last eight days (\S+)\. .*?"
+        r"one model for all products had (\S+) and the fused ones (\S+): ",
         text,
     )
     return list(quoted)
@@ -44,9 +45,11 @@ def errors_quoted() -> list[str]:
 
 def errors_told(model: str) -> list[str]:
     """The same as the service tells them."""
-    rmse = json.loads(model)["newest"]["metrics"]["rmse_mean_of_tasks"]
-    names = ("ccmtl", "pooled", "single_task", "pooled_same_choices", "single_task_same_choices")
-    return [f"{rmse[name]:.2f}" for name in names]
+    newest = json.loads(model)["newest"]
+    errors, chosen = newest["metrics"]["errors"], newest["report"]["forecaster"]
+    told = [errors[name] for name in ("ccmtl", "seasonal_naive", "window_average")]
+    (pooled,) = {tried["rivals"]["pooled"] for tried in chosen["tried"]}
+    return [f"{error:.3f}" for error in (*told, pooled, chosen["error"])]
 
 
 def test_the_http_guide_works_as_it_stands() -> None:

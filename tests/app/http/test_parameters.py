@@ -60,8 +60,8 @@ def test_a_parameter_is_refused_twice_wherever_it_is_documented(api: FastAPI, cl
     paths: dict[str, dict[str, Any]] = api.openapi()["paths"]
     for path, methods in paths.items():
         for method, operation in methods.items():
-            names = [p["name"] for p in operation.get("parameters", []) if p["in"] == "query"]
-            for name in names:
+            queries = [p for p in operation.get("parameters", []) if p["in"] == "query"]
+            for name in (p["name"] for p in queries if p["schema"].get("type") != "array"):
                 url = path.replace("{", "").replace("}", "")
                 answer = client.request(method, url, params=[(name, "1"), (name, "2")])
                 assert (answer.status_code, answer.json()["code"]) == (422, "repeated_parameter"), (url, name)

@@ -78,6 +78,20 @@ def test_periods_follow_the_calendar(frequency: str, last: str, expected: list[s
     assert [ds for _, ds, _, _ in forecasts(model, ["0001"], h=2)] == expected
 
 
+def test_a_stream_has_all_products_in_the_order_of_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = served([[1e200], [1.0], [2.0]], [[1e200], [np.nan], [3.0]])
+    monkeypatch.setattr(service, "FORECASTS_AT_A_TIME", 4)
+    parts = list(service.forecast_all(model, 2))
+    assert [part.count(b"\n") for part in parts] == [3, 2]
+    lines = [json.loads(line) for part in parts for line in part.splitlines()]
+    assert lines == json.loads(service.forecast_products(model, IDS, 2))["forecasts"]
+
+
+def test_a_model_of_lags_has_no_ranges() -> None:
+    with pytest.raises(InvalidContent, match="train it with a `horizon`"):
+        service.forecast_all(served([[1.0]], [[1.0]]), 1, [80.0])
+
+
 def test_each_product_of_a_batch_has_its_own_status() -> None:
     model = served([[1e200], [1.0], [2.0]], [[1e200], [np.nan], [3.0]])
     assert forecasts(model, ["0001", "x", "a/b c", "日本茶"], h=2) == [
@@ -137,6 +151,9 @@ def test_a_model_of_regression_data_cannot_forecast() -> None:
         ({"unique_id": "a"}, "body.unique_id"),
         ({"h": 1}, "body.unique_id"),
         ({"unique_id": ["a"], "level": [80]}, "body.level"),
+        ({"unique_id": ["a"], "level": [100]}, "body.level.0"),
+        ({"unique_id": ["a"], "level": list(range(1, 12))}, "body.level"),
+        ({"unique_id": ["a"], "level": 80}, "body.level"),
     ],
 )
 def test_faults_are_located(document: dict[str, Any], location: str) -> None:

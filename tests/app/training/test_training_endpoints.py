@@ -40,6 +40,7 @@ def test_a_job_is_queued_with_all_defaults_filled_in(client: TestClient) -> None
         "dataset": "sales",
         "version": None,
         "model": "m",
+        "horizon": None,
         "fusion_strength": 1.0,
         "folds": None,
         "n_folds": 5,
