@@ -11,11 +11,12 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, make_url, text
 
 from app.persistence.database import Database
 from app.persistence.models import Base
-from app.persistence.schema import upgrade
+from app.persistence.schema import migration_config, upgrade
 from app.settings import Settings
 from scripts.postgres_server import postgres_server
 
@@ -135,10 +136,12 @@ def _sibling(url: str, name: str) -> str:
 
 
 def _empty(url: str) -> None:
-    """End what a test has left connected, and delete all rows."""
+    """End what a test has left connected, delete all rows, and say of the schema what it is."""
     others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     tables = ", ".join(table.name for table in Base.metadata.sorted_tables)
-    _execute(url, f"SELECT pg_terminate_backend(pid) {others}", f"TRUNCATE {tables}")
+    revision = ScriptDirectory.from_config(migration_config()).get_current_head()
+    version = f"UPDATE alembic_version SET version_num = '{revision}'"
+    _execute(url, f"SELECT pg_terminate_backend(pid) {others}", f"TRUNCATE {tables}", version)
 
 
 def _execute(url: str, *statements: str) -> None:

@@ -42,6 +42,7 @@ from ccmtl_core.forecasting import (
     direct_rows,
     fit_forecaster,
     lag_dataset,
+    new_products,
 )
 
 
@@ -57,6 +58,8 @@ def public_values() -> list[Any]:
     path = fit_path(data, [0.1, 1.0], n_neighbors=2, fit_intercept=True, metric="mahalanobis")
     rows = RowFeatures(windows=(1,))
     tried = choose_rows(panel, 1, widest=rows)
+    forecaster = fit_forecaster(panel, 1, rows=rows)
+    shops = pl.DataFrame({"unique_id": ["a", "b", "new"], "shop": ["x", "x", "x"]})
     holidays = pl.DataFrame({"ds": [date(2024, 12, 24)], "holiday": [1.0]})
     return [
         rows,
@@ -64,7 +67,9 @@ def public_values() -> list[Any]:
         tried,
         tried.tried[0],
         direct_rows(panel, rows, 1),
-        fit_forecaster(panel, 1, rows=rows),
+        forecaster,
+        forecaster.ranges,
+        new_products(forecaster, shops),
         backtest(panel, 1, n_origins=1, rows=rows),
         data,
         statistics,

@@ -284,7 +284,7 @@ def test_very_many_malformed_rows_are_counted(shop: Shop) -> None:
     rows = "a,2000-01-01\n" * 30_000 + 'a,b"c,1\n' * 7
     problem = shop.refused(shop.series(), "unique_id,ds,y\n" + rows)
     assert problem["error_count"] == 30_007
-    assert "(7 csv_quote_inside, 30000 csv_field_count)" in problem["detail"]
+    assert "(7 csv_quote_inside, 30,000 csv_field_count)" in problem["detail"]
     assert len(problem["errors"]) == 100
 
 
