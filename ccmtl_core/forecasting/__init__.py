@@ -8,9 +8,10 @@ from ccmtl_core.forecasting.direct_rows import (
     rolling_origins,
 )
 from ccmtl_core.forecasting.features import RowFeatures
-from ccmtl_core.forecasting.forecast_model import ForecastModel, range_columns
+from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
+from ccmtl_core.forecasting.fitted.forecast_request import range_columns
+from ccmtl_core.forecasting.fitted.latest_rows import latest_rows, latest_tails
 from ccmtl_core.forecasting.forecaster import fit_forecaster
-from ccmtl_core.forecasting.latest_rows import latest_rows, latest_tails
 from ccmtl_core.forecasting.new.new_products import NewProducts, new_products, with_attributes
 from ccmtl_core.forecasting.ranges import RangeTable
 from ccmtl_core.forecasting.row_choice import RowChoice, TriedRows, choose_rows

@@ -21,9 +21,10 @@ from ccmtl_core.fitting.rivals import SAME_CHOICES, rival_models
 from ccmtl_core.forecasting import metrics
 from ccmtl_core.forecasting.direct_rows import direct_statistics, rolling_origins
 from ccmtl_core.forecasting.features import RowFeatures
-from ccmtl_core.forecasting.forecast_model import ForecastModel, range_columns
+from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
+from ccmtl_core.forecasting.fitted.forecast_request import range_columns
+from ccmtl_core.forecasting.fitted.latest_rows import latest_tails
 from ccmtl_core.forecasting.forecaster import SEASON, WINDOW, fit_forecaster
-from ccmtl_core.forecasting.latest_rows import latest_tails
 from ccmtl_core.forecasting.ranges import PROBABILITIES, mean_size, range_table, rolling_residuals
 from ccmtl_core.forecasting.row_maker import RowMaker, check_panel, panel_ends
 from ccmtl_core.model.ccmtl_model import CCMTLModel

@@ -23,8 +23,8 @@ from ccmtl_core.fitting.selection import Selection, select
 from ccmtl_core.fitting.strength import strength_grid
 from ccmtl_core.forecasting.direct_rows import block_statistics, rolling_origins
 from ccmtl_core.forecasting.features import RowFeatures
-from ccmtl_core.forecasting.forecast_model import ForecastModel
-from ccmtl_core.forecasting.latest_rows import latest_tails
+from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
+from ccmtl_core.forecasting.fitted.latest_rows import latest_tails
 from ccmtl_core.forecasting.ranges import mean_size, range_table, rolling_residuals
 from ccmtl_core.forecasting.row_choice import choose_rows
 from ccmtl_core.forecasting.row_maker import (

@@ -9,8 +9,8 @@ import numpy as np
 
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
-from ccmtl_core.forecasting.forecast_model import ForecastModel
-from ccmtl_core.forecasting.latest_rows import latest_tails
+from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
+from ccmtl_core.forecasting.fitted.latest_rows import latest_tails
 from ccmtl_core.forecasting.row_maker import check_panel
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.panel import SeriesPanel

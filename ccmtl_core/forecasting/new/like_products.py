@@ -14,7 +14,7 @@ from ccmtl_core.base.display import quoted
 from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.id_codes import id_codes
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
-from ccmtl_core.forecasting.forecast_model import ForecastModel
+from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
 from ccmtl_core.forecasting.new.histories import Histories, means
 from ccmtl_core.kernels.grouping import group_sums
 

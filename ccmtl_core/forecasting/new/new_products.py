@@ -19,7 +19,7 @@ from ccmtl_core.base.display import counted, shown
 from ccmtl_core.base.frozen_value import FrozenValue
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.forecasting.direct_rows import block_statistics
-from ccmtl_core.forecasting.forecast_model import ForecastModel
+from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
 from ccmtl_core.forecasting.new.histories import MOST_TARGETS, Histories, histories, means, panel_of
 from ccmtl_core.forecasting.new.like_products import LikeProducts, attribute_columns, like_products
 from ccmtl_core.forecasting.ranges import RangeTable

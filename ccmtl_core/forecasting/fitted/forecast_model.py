@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
 
 from ccmtl_core.base.arguments import check_integer, check_kind
-from ccmtl_core.base.arrays import as_integers, as_sequence, as_shape, frozen, is_real
+from ccmtl_core.base.arrays import as_integers, as_shape, frozen
 from ccmtl_core.base.display import counted, named, shown
-from ccmtl_core.base.exceptions import DataError, ModelFileError, ParameterError
+from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.frozen_value import FrozenValue
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
 from ccmtl_core.forecasting.features import RowFeatures
-from ccmtl_core.forecasting.latest_rows import (
+from ccmtl_core.forecasting.fitted.forecast_request import Newest, Start, range_columns
+from ccmtl_core.forecasting.fitted.forecaster_file import read_forecaster, write_forecaster
+from ccmtl_core.forecasting.fitted.latest_rows import (
     columns_beside,
     dated,
     latest_rows,
@@ -35,12 +37,10 @@ from ccmtl_core.forecasting.row_maker import (
     never_negative,
 )
 from ccmtl_core.model.ccmtl_model import CCMTLModel, predict_rows
-from ccmtl_core.model.model_file import read_arrays, write_arrays
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.panel import SeriesPanel
 
-_FORMATS = {"ccmtl-forecast/1": {"weights": 2, "intercept": 1, "series": 2, "tail": 2, "quantiles": 3}}
 _ROUNDING = 1e-12
 """Of the sizes of what is added: their sum is no nearer to the forecast."""
 _FARTHEST = 1e6
@@ -140,9 +140,7 @@ class ForecastModel(FrozenValue):
         *,
         level: Sequence[float] = (),
         quantiles: Sequence[float] = (),
-        panel: SeriesPanel | None = None,
-        unique_ids: Sequence[str] | None = None,
-        columns: SeriesColumns | None = None,
+        **newest: Unpack[Newest],
     ) -> pl.DataFrame:
         """Forecast each series from its newest value on.
 
@@ -155,13 +153,11 @@ class ForecastModel(FrozenValue):
             Percentages, from 1 to 99: what share of values each range shall hold.
         quantiles : sequence of float
             From 0.005 to 0.995.
-        panel : SeriesPanel, optional
-            Newer values to forecast from, of all or some of the series; by default those of the fit. Nothing
-            is fitted again.
-        unique_ids : sequence of str, optional
-            Series to forecast, in this order; by default all.
-        columns : SeriesColumns, optional
-            What the ``past`` and ``future`` features name, at the newest period and at each target.
+        **newest
+            ``panel``: newer values to forecast from, of all or some of the series; by default those of the
+            fit. Nothing is fitted again. ``unique_ids``: series to forecast, in this order; by default all.
+            ``columns``: what the ``past`` and ``future`` features name, at the newest period and at each
+            target.
 
         Returns
         -------
@@ -178,50 +174,30 @@ class ForecastModel(FrozenValue):
             Arguments out of their range, a panel of another frequency, or columns that are not known.
         """
         wanted = range_columns(level, quantiles)
-        start = self._start(panel, unique_ids, columns)
+        start = self._start(**newest)
         yhat = self._values(start, self._checked_steps(h))
         frame = self._dated(start, yhat.shape[1]).with_columns(yhat=yhat.ravel())
         found = self._quantiles(start, yhat, list(wanted.values()))
         ranges = {name: found[:, :, q].ravel() for q, name in enumerate(wanted)}
         return frame.with_columns(**{name: pl.Series(v) for name, v in ranges.items()}).drop_nans("yhat")
 
-    def point_forecasts(
-        self,
-        h: int | None = None,
-        *,
-        panel: SeriesPanel | None = None,
-        unique_ids: Sequence[str] | None = None,
-        columns: SeriesColumns | None = None,
-    ) -> FloatArray:
+    def point_forecasts(self, h: int | None = None, **newest: Unpack[Newest]) -> FloatArray:
         """Return the values of :meth:`forecast` as an array (n, h); NaN for a series without any value."""
-        return self._values(self._start(panel, unique_ids, columns), self._checked_steps(h))
+        return self._values(self._start(**newest), self._checked_steps(h))
 
     def quantile_forecasts(
-        self,
-        quantiles: Sequence[float],
-        h: int | None = None,
-        *,
-        panel: SeriesPanel | None = None,
-        unique_ids: Sequence[str] | None = None,
-        columns: SeriesColumns | None = None,
+        self, quantiles: Sequence[float], h: int | None = None, **newest: Unpack[Newest]
     ) -> FloatArray:
         """Return quantiles as :meth:`forecast` does, in an array (n, h, q)."""
-        start = self._start(panel, unique_ids, columns)
+        start = self._start(**newest)
         return self._quantiles(start, self._values(start, self._checked_steps(h)), quantiles)
 
-    def contributions(
-        self,
-        h: int | None = None,
-        *,
-        panel: SeriesPanel | None = None,
-        unique_ids: Sequence[str] | None = None,
-        columns: SeriesColumns | None = None,
-    ) -> pl.DataFrame:
+    def contributions(self, h: int | None = None, **newest: Unpack[Newest]) -> pl.DataFrame:
         """Return what each feature adds to each forecast.
 
         Parameters
         ----------
-        h, panel, unique_ids, columns
+        h, **newest
             As in :meth:`forecast`.
 
         Returns
@@ -230,7 +206,7 @@ class ForecastModel(FrozenValue):
             Columns ``unique_id``, ``ds``, ``yhat``, one for each feature, ``intercept``, and ``adjustment``:
             what leads from their sum to ``yhat`` where that ends at zero, or is the constant of a series.
         """
-        start = self._start(panel, unique_ids, columns)
+        start = self._start(**newest)
         h = self._checked_steps(h)
         n, names = len(start.rows), self.features.names
         parts = np.empty((n, h, len(names)))
@@ -249,19 +225,12 @@ class ForecastModel(FrozenValue):
         added |= {"intercept": pl.Series(intercept), "adjustment": pl.Series(adjustment)}
         return frame.with_columns(**added).drop_nans("yhat")
 
-    def missing_columns(
-        self,
-        h: int | None = None,
-        *,
-        panel: SeriesPanel | None = None,
-        unique_ids: Sequence[str] | None = None,
-        columns: SeriesColumns | None = None,
-    ) -> pl.DataFrame:
+    def missing_columns(self, h: int | None = None, **newest: Unpack[Newest]) -> pl.DataFrame:
         """Return what a forecast still needs to know beside the values.
 
         Parameters
         ----------
-        h, panel, unique_ids, columns
+        h, **newest
             As in :meth:`forecast`; without ``columns`` nothing is known yet.
 
         Returns
@@ -269,7 +238,8 @@ class ForecastModel(FrozenValue):
         DataFrame
             A row with ``unique_id``, ``ds`` and ``column`` for each number that is missing.
         """
-        start, steps = self._start(panel, unique_ids, columns), np.arange(1, self._checked_steps(h) + 1)
+        start, steps = self._start(**newest), np.arange(1, self._checked_steps(h) + 1)
+        columns = newest.get("columns")
         if columns is None:
             T, n_past, n_future = len(start.rows), len(self.features.past), len(self.features.future)
             beside = np.full((T, n_past), np.nan), np.full((T, len(steps), n_future), np.nan)
@@ -287,28 +257,7 @@ class ForecastModel(FrozenValue):
         OSError
             The file cannot be written.
         """
-        series = np.stack(
-            [
-                self.scale, self.nonnegative, self.constant, self.last_period.astype(np.float64),
-                self.ranges.group.astype(np.float64), self.ranges.spread,
-            ]
-        )  # fmt: skip
-        arrays = {
-            "weights": self.model.weights,
-            "intercept": self.model.intercept,
-            "series": series,
-            "tail": self.tail,
-            "quantiles": self.ranges.quantiles,
-        }
-        header = {
-            "unique_ids": self.unique_ids,
-            "metadata": dict(self.model.metadata),
-            "features": self.features.to_dict(),
-            "horizon": self.horizon,
-            "frequency": self.frequency.value,
-            "report": dict(self.report),
-        }
-        write_arrays(path, next(iter(_FORMATS)), arrays, header)
+        write_forecaster(path, {part.name: getattr(self, part.name) for part in fields(self)})
 
     @classmethod
     def load(cls, path: str | Path) -> ForecastModel:
@@ -323,19 +272,7 @@ class ForecastModel(FrozenValue):
         OSError
             The file cannot be read.
         """
-        arrays, header = read_arrays(path, _FORMATS)
-        try:
-            features = RowFeatures.from_dict(header["features"])
-            ids, metadata = header["unique_ids"], header["metadata"]
-            model = CCMTLModel(arrays["weights"], ids, features.names, metadata, arrays["intercept"])
-            scale, nonnegative, constant, last, group, spread = arrays["series"]
-            ranges = RangeTable(arrays["quantiles"], group.astype(np.int64), spread)
-            return cls(
-                model, features, header["horizon"], header["frequency"], scale, nonnegative != 0.0, constant,
-                arrays["tail"], last.astype(np.int64), ranges, header["report"],
-            )  # fmt: skip
-        except (DataError, ParameterError, KeyError, TypeError, ValueError) as error:
-            raise ModelFileError(f"{path} does not hold a whole forecaster: {error}") from error
+        return read_forecaster(path, cls)
 
     def _checked_steps(self, h: int | None) -> int:
         if h is None:
@@ -344,14 +281,17 @@ class ForecastModel(FrozenValue):
         return int(h)
 
     def _start(
-        self, panel: SeriesPanel | None, unique_ids: Sequence[str] | None, columns: SeriesColumns | None
-    ) -> _Start:
+        self,
+        panel: SeriesPanel | None = None,
+        unique_ids: Sequence[str] | None = None,
+        columns: SeriesColumns | None = None,
+    ) -> Start:
         """Where the forecasts of the series asked for begin."""
         rows = None if unique_ids is None else self.model.rows(unique_ids)
         if panel is None:
             rows = np.arange(len(self.unique_ids)) if rows is None else rows
             newest = self.tail[rows], self.last_period[rows], self.constant[rows], self.nonnegative[rows]
-            return _Start(rows, *newest, self._ids(rows), columns)
+            return Start(rows, *newest, self._ids(rows), columns)
         if check_panel(panel).frequency is not self.frequency:
             raise DataError(
                 f"the panel's frequency is {panel.frequency.value!r}, the model's {self.frequency.value!r}"
@@ -369,13 +309,13 @@ class ForecastModel(FrozenValue):
                 missing = self.unique_ids[rows[np.argmin(place)]]
                 raise DataError(f"the panel does not hold the series {missing!r}")
         newest = tail[place], last[place], constant[place], nonnegative[place]
-        return _Start(own[place], *newest, self._ids(own[place]), columns)
+        return Start(own[place], *newest, self._ids(own[place]), columns)
 
     def _ids(self, rows: IntArray) -> tuple[str, ...]:
         """The ids of rows of the model."""
         return tuple(map(self.unique_ids.__getitem__, rows.tolist()))
 
-    def _values(self, start: _Start, h: int) -> FloatArray:
+    def _values(self, start: Start, h: int) -> FloatArray:
         """Forecasts (n, h), made for some series at a time."""
         numbers = len(self.features.names) * min(h, self.horizon) + min(self.features.reach, h)
         n = max(1, _NUMBERS // numbers)
@@ -385,7 +325,7 @@ class ForecastModel(FrozenValue):
         ]
         return np.concatenate([np.empty((0, h)), *parts])
 
-    def _quantiles(self, start: _Start, yhat: FloatArray, quantiles: Sequence[float]) -> FloatArray:
+    def _quantiles(self, start: Start, yhat: FloatArray, quantiles: Sequence[float]) -> FloatArray:
         """Quantiles (n, h, q) around forecasts (n, h); those of a constant series are its constant."""
         unit = np.where(np.isnan(start.constant), self.scale[start.rows], 0.0)
         found = self.ranges.errors(start.rows, yhat.shape[1], quantiles)
@@ -394,7 +334,7 @@ class ForecastModel(FrozenValue):
         found[start.nonnegative] = np.maximum(found[start.nonnegative], 0.0)
         return found
 
-    def _walk(self, start: _Start, h: int) -> Iterator[tuple[FloatArray, FloatArray]]:
+    def _walk(self, start: Start, h: int) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Rows (n, H, P) and forecasts (n, H) of one horizon after the other, h steps in all."""
         rows, tail, done = start.rows, start.tail, 0
         scale, constant = self.scale[rows], start.constant[:, None]
@@ -415,50 +355,8 @@ class ForecastModel(FrozenValue):
             tail = np.concatenate([tail, yhat], axis=1)[:, -self.features.reach :]
             done += len(steps)
 
-    def _dated(self, start: _Start, h: int) -> pl.DataFrame:
+    def _dated(self, start: Start, h: int) -> pl.DataFrame:
         """The ids and dates of forecasts."""
         periods = start.last[:, None] + np.arange(1, h + 1)
         ids = pl.Series(self.unique_ids, dtype=pl.String)[np.repeat(start.rows, h)]
         return pl.DataFrame({"unique_id": ids, "ds": dated(periods.ravel(), self.frequency)})
-
-
-def range_columns(level: Sequence[float], quantiles: Sequence[float] = ()) -> dict[str, float]:
-    """Return the names of the columns of ranges and quantiles, each with its probability.
-
-    Raises
-    ------
-    ParameterError
-        A level that is no number from 1 to 99, or a quantile that is none from 0.005 to 0.995.
-
-    Examples
-    --------
-    >>> range_columns([80], [0.5])
-    {'yhat-lo-80': 0.1, 'yhat-hi-80': 0.9, 'yhat-q-50': 0.5}
-    """
-    columns: dict[str, float] = {}
-    for name, given, least, most in (("level", level, 1.0, 99.0), ("quantiles", quantiles, 0.005, 0.995)):
-        for value in as_sequence(given, name):
-            if not (is_real(value) and least <= value <= most):
-                raise ParameterError(f"{name} must hold numbers from {least:g} to {most:g}, not {value!r}")
-            if name == "level":
-                tail = round((100.0 - value) / 200.0, 12)
-                columns |= {f"yhat-lo-{value:g}": tail, f"yhat-hi-{value:g}": 1.0 - tail}
-            else:
-                columns[f"yhat-q-{round(100.0 * value, 10):g}"] = float(value)
-    return columns
-
-
-class _Start(NamedTuple):
-    """Where forecasts of n series begin: rows of the model, newest values (n, R), last periods."""
-
-    rows: IntArray
-    tail: FloatArray
-    last: IntArray
-    constant: FloatArray
-    nonnegative: BoolArray
-    ids: tuple[str, ...]
-    columns: SeriesColumns | None
-
-    def part(self, series: slice) -> _Start:
-        newest = self.tail[series], self.last[series], self.constant[series], self.nonnegative[series]
-        return _Start(self.rows[series], *newest, self.ids[series], self.columns)

@@ -1,0 +1,1 @@
+"""A fitted forecaster: what it knows, how it forecasts, and its file."""
