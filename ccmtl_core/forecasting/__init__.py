@@ -1,6 +1,6 @@
 """Forecasts of many series: what users import for them, with the series' own calendar, panel and lags."""
 
-from ccmtl_core.forecasting.backtest import Backtest, backtest
+from ccmtl_core.forecasting.backtesting.backtest import Backtest, backtest
 from ccmtl_core.forecasting.direct_rows import (
     DirectRows,
     direct_rows,

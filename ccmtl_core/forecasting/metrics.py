@@ -51,14 +51,7 @@ def wape(y: ArrayLike, yhat: ArrayLike, by: By = "all") -> FloatArray:
 def bias(y: ArrayLike, yhat: ArrayLike, by: By = "all") -> FloatArray:
     """Forecasts less values as a share of the absolute values: above zero where forecasts are too high.
 
-    Parameters
-    ----------
-    y, yhat, by
-        As in :func:`wape`.
-
-    Returns
-    -------
-    (), (T,) or (h,) float64
+    Takes and returns what :func:`wape` does.
 
     Examples
     --------
@@ -81,7 +74,7 @@ def mase(y: ArrayLike, yhat: ArrayLike, unit: ArrayLike, by: By = "all") -> Floa
 
     Returns
     -------
-    (), (T,) or (h,) float64
+    As :func:`wape`.
 
     Examples
     --------
@@ -104,7 +97,7 @@ def rmsse(y: ArrayLike, yhat: ArrayLike, unit: ArrayLike, by: By = "all") -> Flo
 
     Returns
     -------
-    (), (T,) or (h,) float64
+    As :func:`wape`.
 
     Examples
     --------
@@ -130,7 +123,7 @@ def pinball(y: ArrayLike, quantile: ArrayLike, probability: float, by: By = "all
 
     Returns
     -------
-    (), (T,) or (h,) float64
+    As :func:`wape`.
 
     Examples
     --------
@@ -155,7 +148,7 @@ def winkler(y: ArrayLike, lower: ArrayLike, upper: ArrayLike, level: float, by: 
 
     Returns
     -------
-    (), (T,) or (h,) float64
+    As :func:`wape`.
 
     Examples
     --------
@@ -171,16 +164,7 @@ def winkler(y: ArrayLike, lower: ArrayLike, upper: ArrayLike, level: float, by: 
 
 
 def coverage(y: ArrayLike, lower: ArrayLike, upper: ArrayLike, by: By = "all") -> FloatArray:
-    """Share of values that lie in their ranges, ends included.
-
-    Parameters
-    ----------
-    y, lower, upper, by
-        As in :func:`wape`.
-
-    Returns
-    -------
-    (), (T,) or (h,) float64
+    """Share of values that lie in their ranges, ends included; returned as by :func:`wape`.
 
     Examples
     --------

@@ -1,0 +1,144 @@
+"""Forecasts of one window by a forecaster that was fitted to what lay before it, and by its rivals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ccmtl_core.base.types import FloatArray
+from ccmtl_core.choices.model_choices import ModelChoices
+from ccmtl_core.fitting.rivals import SAME_CHOICES, rival_models
+from ccmtl_core.forecasting import metrics
+from ccmtl_core.forecasting.direct_rows import direct_statistics, rolling_origins
+from ccmtl_core.forecasting.features import RowFeatures
+from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
+from ccmtl_core.forecasting.forecaster import SEASON, WINDOW
+from ccmtl_core.forecasting.fitted.latest_rows import latest_tails
+from ccmtl_core.forecasting.ranges import PROBABILITIES, mean_size, range_table, rolling_residuals
+from ccmtl_core.forecasting.row_maker import RowMaker
+from ccmtl_core.model.ccmtl_model import CCMTLModel
+from ccmtl_core.series.panel import SeriesPanel
+
+OURS = "ccmtl"
+NAIVE = ("zero", "seasonal_naive", "window_average")
+SAME_ROWS = ("pooled", "single_task", "shrunk")
+RIVALS = NAIVE + SAME_ROWS
+"""Always zero, the value one season before, the mean of the last values; then on the rows of the model one
+model for all series, each series alone, and each shrunk to the one."""
+WITH_RANGES = (OURS, "seasonal_naive")
+_NUMBERS = 2**22
+
+
+def until(panel: SeriesPanel, origin: int) -> SeriesPanel:
+    """Return the panel up to a period; all series stay."""
+    kept = panel.period <= origin
+    counts = np.bincount(panel.series_index[kept], minlength=panel.n_series)
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    return SeriesPanel(panel.unique_ids, offsets, panel.period[kept], panel.values[kept], panel.frequency)
+
+
+class Window:
+    """Values of one window (T, h), forecasts and ranges of each method, and the units of each series."""
+
+    def __init__(
+        self,
+        panel: SeriesPanel,
+        before: SeriesPanel,
+        origin: int,
+        forecaster: ForecastModel,
+        names: Sequence[str],
+        wanted: Mapping[str, float],
+    ) -> None:
+        self.origin, self.rows, T, h = origin, forecaster.features, panel.n_series, forecaster.horizon
+        self.y = np.full((T, h), np.nan)
+        inside = (panel.period > origin) & (panel.period <= origin + h)
+        self.y[panel.series_index[inside], panel.period[inside] - origin - 1] = panel.values[inside]
+        self.units = [np.repeat(unit[:, None], h, axis=1) for unit in metrics.changes(before)]
+        n = np.maximum(np.diff(before.offsets), 1)
+        self.volume = np.bincount(before.series_index, np.abs(before.values), T) / n
+        known = ~np.isnan(forecaster.tail)
+        mean = np.where(known, forecaster.tail, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+        mean[~known.any(axis=1)] = np.nan
+        models = {OURS: forecaster, **_rival_forecasters(before, forecaster, names)}
+        self.yhat: dict[str, FloatArray] = {}
+        self.ends: dict[str, FloatArray] = {}
+        self.pit: dict[str, FloatArray] = {}
+        for name in names:
+            if name == "zero":
+                self.yhat[name] = np.where(np.isnan(mean)[:, None], np.nan, np.zeros((T, h)))
+                continue
+            model = _from_origin(models[name], origin)
+            found = model.point_forecasts()
+            # A series whose last value is older than its features reach is forecast by its mean.
+            self.yhat[name] = np.where(np.isnan(found), mean[:, None], found)
+            if name in WITH_RANGES and wanted:
+                self.ends[name] = model.quantile_forecasts(list(wanted.values()))
+                self.pit[name] = self._pit(model)
+
+    def _pit(self, model: ForecastModel) -> FloatArray:
+        """The randomised PIT of the values, (T, h), for some series at a time."""
+        T, h = self.y.shape
+        n = max(1, _NUMBERS // (h * len(PROBABILITIES)))
+        parts = [
+            metrics.randomised_pit(
+                self.y[start : start + n],
+                model.quantile_forecasts(PROBABILITIES, unique_ids=model.unique_ids[start : start + n]),
+                PROBABILITIES,
+                seed=start,
+            )
+            for start in range(0, T, n)
+        ]
+        return np.concatenate(parts)
+
+
+def _from_origin(model: ForecastModel, origin: int) -> ForecastModel:
+    """The model with all series forecast from one period on; NaN at the end of tails that stop before."""
+    R = model.tail.shape[1]
+    place = np.arange(R) + (origin - model.last_period)[:, None]
+    moved = np.take_along_axis(model.tail, np.minimum(place, R - 1), axis=1)
+    return replace(
+        model, tail=np.where(place < R, moved, np.nan), last_period=np.full(len(model.tail), origin)
+    )
+
+
+def _rival_forecasters(
+    before: SeriesPanel, forecaster: ForecastModel, names: Sequence[str]
+) -> dict[str, ForecastModel]:
+    """The rivals that have a model: weight 1 for one feature, or fitted to the rows of the forecaster."""
+    rivals = {}
+    season = SEASON[forecaster.frequency]
+    single = {
+        "seasonal_naive": RowFeatures(seasons=((season, 1),)),
+        "window_average": RowFeatures(windows=(WINDOW,)),
+    }
+    for name, features in single.items():
+        if name in names:
+            rivals[name] = _of_one_feature(before, forecaster, features)
+    if not set(names) & set(SAME_ROWS):
+        return rivals
+    report = forecaster.report
+    if "choices" not in report:  # no series ever changed: each method forecasts its constant
+        return rivals | dict.fromkeys(SAME_ROWS, forecaster)
+    n_origins = report["n_origins"]
+    total = direct_statistics(
+        before, forecaster.features, forecaster.horizon, n_blocks=1, n_origins=n_origins
+    )
+    choices = ModelChoices(**report["choices"])
+    tried = [one["shrinkages"] for one in report["tried"] if one["choices"] == report["choices"]]
+    shrinkages = tried[0] if tried else {"shrunk": 1.0, f"shrunk{SAME_CHOICES}": 1.0}
+    models = rival_models(total[0], choices, shrinkages)
+    return rivals | {name: replace(forecaster, model=models[name + SAME_CHOICES]) for name in SAME_ROWS}
+
+
+def _of_one_feature(before: SeriesPanel, forecaster: ForecastModel, features: RowFeatures) -> ForecastModel:
+    """A forecaster whose forecast is its only feature, with ranges calibrated as those of all."""
+    T, h = before.n_series, forecaster.horizon
+    model = CCMTLModel(np.ones((T, 1)), before.unique_ids, features.names)
+    origins = rolling_origins(before, features, h, forecaster.report["n_origins"])
+    maker = RowMaker(before, features, h, origins, forecaster.scale, forecaster.constant, n_blocks=2)
+    residuals, _ = rolling_residuals(maker, T, len(maker.bounds), lambda block: model)
+    ranges = range_table(residuals, mean_size(before, forecaster.scale), np.zeros(T))
+    tail, last = latest_tails(before, features.reach)
+    return replace(forecaster, model=model, features=features, tail=tail, last_period=last, ranges=ranges)
