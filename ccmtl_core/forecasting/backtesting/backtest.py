@@ -17,7 +17,7 @@ from ccmtl_core.choices.model_choices import ModelChoices
 from ccmtl_core.forecasting.backtesting.scores import Scores, verdict_on
 from ccmtl_core.forecasting.backtesting.windows import OURS, RIVALS, Window, until
 from ccmtl_core.forecasting.features import RowFeatures
-from ccmtl_core.forecasting.fitted.forecast_model import range_columns
+from ccmtl_core.forecasting.fitted.forecast_request import range_columns
 from ccmtl_core.forecasting.forecaster import fit_forecaster
 from ccmtl_core.forecasting.row_maker import check_panel, panel_ends
 from ccmtl_core.series.panel import SeriesPanel

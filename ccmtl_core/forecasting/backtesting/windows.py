@@ -14,8 +14,8 @@ from ccmtl_core.forecasting import metrics
 from ccmtl_core.forecasting.direct_rows import direct_statistics, rolling_origins
 from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
-from ccmtl_core.forecasting.forecaster import SEASON, WINDOW
 from ccmtl_core.forecasting.fitted.latest_rows import latest_tails
+from ccmtl_core.forecasting.forecaster import SEASON, WINDOW
 from ccmtl_core.forecasting.ranges import PROBABILITIES, mean_size, range_table, rolling_residuals
 from ccmtl_core.forecasting.row_maker import RowMaker
 from ccmtl_core.model.ccmtl_model import CCMTLModel
