@@ -13,19 +13,20 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
+from pydantic import Field
 
 from app.http.errors import refusals
 from app.http.parameters import PLAIN_DIGITS, ModelName, VersionNumber
 from app.http.request_body import BODY_REFUSALS, documented_body, read_json_body
+from app.http.struct_forms import form_of
 from app.predictions import service
 from app.predictions.cache import ModelCache
-from app.predictions.schemas import (
+from app.predictions.wire import (
     MAX_HORIZON,
     MAX_LEVELS,
     Forecast,
     ForecastBatch,
     Forecasts,
-    Level,
     PredictColumns,
     PredictionColumns,
     Predictions,
@@ -44,7 +45,7 @@ Horizon = Annotated[
     Query(ge=1, le=MAX_HORIZON, description="Periods ahead; by default the model's horizon, 1 of lags."),
 ]
 Levels = Annotated[
-    list[Level],
+    list[Annotated[float, Field(ge=1, le=99)]],
     Query(
         max_length=MAX_LEVELS,
         description="Percentages, each as a parameter of its own: the share of values that each range shall "
@@ -71,13 +72,19 @@ PREDICT_EXAMPLES: dict[str, Any] = {
 }
 FORECAST_EXAMPLES: dict[str, Any] = {"A week of two products": {"unique_id": ["0001", "0002"], "h": 7}}
 PREDICT: dict[str, Any] = {
-    "responses": {200: {"model": Predictions | PredictionColumns}, **REFUSALS, **BODY_REFUSALS},
-    "openapi_extra": documented_body(PredictRows, PredictColumns, examples=PREDICT_EXAMPLES),
+    "responses": {
+        200: {"model": form_of(Predictions) | form_of(PredictionColumns)},
+        **REFUSALS,
+        **BODY_REFUSALS,
+    },
+    "openapi_extra": documented_body(
+        form_of(PredictRows), form_of(PredictColumns), examples=PREDICT_EXAMPLES
+    ),
 }
-FORECAST: dict[str, Any] = {"responses": {200: {"model": Forecasts}, **REFUSALS, **NO_FORECAST}}
+FORECAST: dict[str, Any] = {"responses": {200: {"model": form_of(Forecasts)}, **REFUSALS, **NO_FORECAST}}
 FORECAST_BATCH: dict[str, Any] = {
     "responses": {**FORECAST["responses"], **BODY_REFUSALS},
-    "openapi_extra": documented_body(ForecastBatch, examples=FORECAST_EXAMPLES),
+    "openapi_extra": documented_body(form_of(ForecastBatch), examples=FORECAST_EXAMPLES),
 }
 NO_LEVELS: list[float] = []
 LINES = "application/x-ndjson"
@@ -87,7 +94,7 @@ ALL_FORECASTS: dict[str, Any] = {
         200: {
             "description": "Lines of JSON, each the forecast of one product for one period. "
             "`Content-Location` names the version.",
-            "content": {LINES: {"schema": Forecast.model_json_schema()}},
+            "content": {LINES: {"schema": form_of(Forecast).model_json_schema(mode="serialization")}},
         },
         **refusals({404: "No such model or version; near matches are suggested."}),
         **NO_FORECAST,

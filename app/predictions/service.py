@@ -15,19 +15,11 @@ from typing import Any
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel
 
 from app.http.errors import MAX_ERRORS, AppError, Conflict, Fault, InvalidContent, NotFound
 from app.http.request_body import EXPLAINED_BYTES, explain, first_fault, parse_json_object
+from app.http.struct_forms import form_of
 from app.predictions import wire
-from app.predictions.schemas import (
-    MAX_FORECASTS,
-    MAX_HORIZON,
-    MAX_LEVELS,
-    ForecastBatch,
-    PredictColumns,
-    PredictRows,
-)
 from app.registry.service import StoredModel
 from ccmtl_core.base.display import counted
 from ccmtl_core.forecasting import Frequency, range_columns, recursive_forecast
@@ -54,21 +46,16 @@ def predict(model: StoredModel, body: bytes) -> bytes:
         request = wire.decode_predict(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refused(partial(_explain_predict, body, error)) from None
-    match (request.rows, request.unique_id, request.features):
-        case ([_, *_] as rows, msgspec.UNSET, msgspec.UNSET):
-            _refuse_repeated_keys(body, 1 + sum(2 + len(row.features) for row in rows))
-            unique_ids = [row.unique_id for row in rows]
-            yhat, status = _predict(model, unique_ids, _features_of_rows(rows, model.feature_names))
-            predictions = list(map(wire.Prediction, unique_ids, yhat, status))
-            return wire.encode(wire.Predictions(wire.ModelRef(model.name, model.version), predictions))
-        case (msgspec.UNSET, [_, *_] as unique_ids, dict() as features):
-            _refuse_repeated_keys(body, 2 + len(features))
-            X = _features_of_columns(features, len(unique_ids), model.feature_names)
-            yhat, status = _predict(model, unique_ids, X)
-            return wire.encode(
-                wire.PredictionColumns(wire.ModelRef(model.name, model.version), unique_ids, yhat, status)
-            )
-    raise Refused(partial(_explain_predict, body, "give `rows`, or `unique_id` and `features`, not empty"))
+    name = wire.ModelRef(model.name, model.version)
+    if isinstance(request, wire.PredictRows):
+        _refuse_repeated_keys(body, 1 + sum(2 + len(row.features) for row in request.rows))
+        unique_ids = [row.unique_id for row in request.rows]
+        yhat, status = _predict(model, unique_ids, _features_of_rows(request.rows, model.feature_names))
+        return wire.encode(wire.Predictions(name, list(map(wire.Prediction, unique_ids, yhat, status))))
+    _refuse_repeated_keys(body, 2 + len(request.features))
+    X = _features_of_columns(request.features, len(request.unique_id), model.feature_names)
+    yhat, status = _predict(model, request.unique_id, X)
+    return wire.encode(wire.PredictionColumns(name, request.unique_id, yhat, status))
 
 
 def forecast(model: StoredModel, body: bytes) -> bytes:
@@ -76,18 +63,14 @@ def forecast(model: StoredModel, body: bytes) -> bytes:
     try:
         request = wire.decode_forecast(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(partial(_explain, body, ForecastBatch, error)) from None
-    h = model.horizon if request.h is None else request.h
-    level = request.level or []
-    sound = len(level) <= MAX_LEVELS and all(1.0 <= each <= 99.0 for each in level)
-    if not request.unique_id or not 1 <= h <= MAX_HORIZON or not sound:
-        raise Refused(partial(_explain, body, ForecastBatch, "a field is out of range"))
+        raise Refused(partial(_explain, body, wire.ForecastBatch, error)) from None
+    h, level = model.horizon if request.h is None else request.h, request.level or []
     _refuse_repeated_keys(body, 1 + (request.h is not None) + (request.level is not None))
-    if len(request.unique_id) * h > MAX_FORECASTS:
+    if len(request.unique_id) * h > wire.MAX_FORECASTS:
         raise InvalidContent(
             "too_many_forecasts",
             f"{len(request.unique_id)} products times {h} periods is over the limit of "
-            f"{MAX_FORECASTS} forecasts for one request.",
+            f"{wire.MAX_FORECASTS} forecasts for one request.",
         )
     return forecast_products(model, request.unique_id, h, level, "body.level")
 
@@ -192,22 +175,22 @@ def _continued(
     return answered, model.history.last_period[chosen], yhat[:, :, None]
 
 
-def _explain_predict(body: bytes, reason: Exception | str) -> AppError:
+def _explain_predict(body: bytes, reason: Exception) -> AppError:
     """List the faults of a body of the form, rows or columns, that it is most like."""
-    form: type[BaseModel] = PredictRows
+    form: type[msgspec.Struct] = wire.PredictRows
     if len(body) <= EXPLAINED_BYTES:
         try:
-            form = PredictColumns if "unique_id" in parse_json_object(body) else PredictRows
+            form = wire.PredictColumns if "unique_id" in parse_json_object(body) else form
         except AppError as refusal:
             return refusal
     return _explain(body, form, reason)
 
 
-def _explain(body: bytes, form: type[BaseModel], reason: Exception | str) -> AppError:
+def _explain(body: bytes, form: type[msgspec.Struct], reason: Exception) -> AppError:
     """List every fault of the body with its position; of a long body only the first."""
     if len(body) > EXPLAINED_BYTES:
-        return first_fault(str(reason), malformed=not isinstance(reason, str | msgspec.ValidationError))
-    return explain(body, form, str(reason))
+        return first_fault(str(reason), malformed=not isinstance(reason, msgspec.ValidationError))
+    return explain(body, form_of(form), str(reason))
 
 
 def _predict(

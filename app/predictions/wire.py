@@ -1,6 +1,6 @@
-"""Read requests and write answers of predictions fast, with msgspec.
+"""The bodies of predictions and forecasts, which msgspec reads and writes fast.
 
-``schemas`` describes the same bodies; it says what is wrong with one that cannot be read here.
+``app.http.struct_forms`` makes of them what documents them, and what explains a body that cannot be read.
 Floats are read with correct rounding and written as the shortest digits that read back as the same float.
 """
 
@@ -8,10 +8,17 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Meta, Struct
+
+MAX_HORIZON = 366
+MAX_FORECASTS = 1_000_000
+MAX_LEVELS = 10
+
+Level = Annotated[float, Meta(ge=1, le=99)]
+_Yhat = Annotated[float | None, Meta(description="null unless `status` is `ok`.")]
 
 
 class RowStatus(StrEnum):
@@ -23,7 +30,7 @@ class RowStatus(StrEnum):
     NOT_FINITE = "not_finite"
 
 
-class ModelRef(Struct, frozen=True):
+class ModelRef(Struct, frozen=True, forbid_unknown_fields=True):
     """The version that answered."""
 
     name: str
@@ -33,57 +40,92 @@ class ModelRef(Struct, frozen=True):
 class FeatureRow(Struct, forbid_unknown_fields=True):
     """One row of features, for one task."""
 
-    unique_id: str
-    features: dict[str, float]
+    unique_id: Annotated[str, Meta(description="The task, exactly as it was uploaded.")]
+    features: Annotated[
+        dict[str, float],
+        Meta(
+            description="A finite number for each feature of the model, by name.",
+            examples=[{"lag_1": 3.0, "lag_2": 0.0, "lag_3": 1.0, "lag_4": 0.0, "lag_5": 2.0}],
+        ),
+    ]
 
 
-class PredictRequest(Struct, forbid_unknown_fields=True):
-    """Either rows, or the same as columns."""
+class PredictRows(Struct, forbid_unknown_fields=True):
+    """Rows of features."""
 
-    rows: list[FeatureRow] | UnsetType = UNSET
-    unique_id: list[str] | UnsetType = UNSET
-    features: dict[str, list[float]] | UnsetType = UNSET
+    rows: Annotated[list[FeatureRow], Meta(min_length=1)]
 
 
-class ForecastRequest(Struct, forbid_unknown_fields=True):
-    """Products, and how many periods ahead."""
+class PredictColumns(Struct, forbid_unknown_fields=True):
+    """The same as columns: shorter for many rows."""
 
-    unique_id: list[str]
-    h: int | None = None
-    level: list[float] | None = None
+    unique_id: Annotated[list[str], Meta(min_length=1)]
+    features: Annotated[
+        dict[str, list[float]],
+        Meta(description="A list for each feature of the model, as long as `unique_id`."),
+    ]
 
 
-class Prediction(Struct):
+class ForecastBatch(Struct, forbid_unknown_fields=True):
+    """Products to forecast."""
+
+    unique_id: Annotated[
+        list[str], Meta(min_length=1, description="Products, exactly as they were uploaded.")
+    ]
+    h: Annotated[
+        Annotated[int, Meta(ge=1, le=MAX_HORIZON)] | None,
+        Meta(description="Periods ahead; by default the model's horizon, 1 of lags."),
+    ] = None
+    level: Annotated[
+        Annotated[list[Level], Meta(max_length=MAX_LEVELS)] | None,
+        Meta(description="Percentages of values that each range shall hold; for models with a `horizon`."),
+    ] = None
+
+
+class Prediction(Struct, forbid_unknown_fields=True):
     """The answer for one row."""
 
     unique_id: str
-    yhat: float | None
+    yhat: _Yhat
     status: RowStatus = RowStatus.OK
 
 
-class Predictions(Struct):
-    """The answer to rows."""
+class Predictions(Struct, forbid_unknown_fields=True):
+    """Answer to rows, in their order."""
 
     model: ModelRef
     predictions: list[Prediction]
 
 
-class PredictionColumns(Struct):
-    """The answer to columns."""
+class PredictionColumns(Struct, forbid_unknown_fields=True):
+    """Answer to columns, in their order."""
 
     model: ModelRef
     unique_id: list[str]
-    yhat: list[float | None]
+    yhat: list[_Yhat]
     status: list[RowStatus]
 
 
 class Forecast(Struct):
-    """The forecast of one product for one period."""
+    """The forecast of one product for one period; with `level` 80 also `yhat_lo_80` and `yhat_hi_80`."""
 
     unique_id: str
-    ds: str | None
-    yhat: float | None
+    ds: Annotated[
+        str | None,
+        Meta(
+            description="The period's first day (`2001-03-01`); with its hour for hourly data "
+            "(`2001-03-01T05:00:00`); null unless `status` is `ok`."
+        ),
+    ]
+    yhat: _Yhat
     status: RowStatus = RowStatus.OK
+
+
+class Forecasts(Struct, forbid_unknown_fields=True):
+    """Forecasts in the order asked for; the periods of each product from the nearest on."""
+
+    model: ModelRef
+    forecasts: list[Forecast]
 
 
 @lru_cache(maxsize=64)
@@ -98,14 +140,30 @@ def forecast_form(level: tuple[float, ...]) -> type[Struct]:
     return msgspec.defstruct("Forecast", cast("Any", fields), rename=bounds)
 
 
-class Forecasts(Struct):
-    """Forecasts, product by product; the periods of each from the nearest on."""
-
-    model: ModelRef
-    forecasts: list[Any]
-
-
-decode_predict = msgspec.json.Decoder(PredictRequest).decode
-decode_forecast = msgspec.json.Decoder(ForecastRequest).decode
+_UNKNOWN = "Object contains unknown field"
+_decode_rows = msgspec.json.Decoder(PredictRows).decode
+_decode_columns = msgspec.json.Decoder(PredictColumns).decode
+decode_forecast = msgspec.json.Decoder(ForecastBatch).decode
 encode = msgspec.json.Encoder().encode
 encode_lines = msgspec.json.Encoder().encode_lines
+
+
+def decode_predict(body: bytes) -> PredictRows | PredictColumns:
+    """Read rows, or the same as columns.
+
+    Raises
+    ------
+    msgspec.DecodeError, UnicodeDecodeError, RecursionError
+        The body is neither; the message is about the form that it is more like.
+    """
+    try:
+        return _decode_rows(body)
+    except msgspec.ValidationError as error:
+        if str(error) not in (f"{_UNKNOWN} `unique_id`", f"{_UNKNOWN} `features`"):
+            raise
+    try:
+        return _decode_columns(body)
+    except msgspec.ValidationError as error:
+        if str(error) != f"{_UNKNOWN} `rows`":
+            raise
+    raise msgspec.ValidationError("give `rows`, or `unique_id` and `features`, not both")

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from app.http.errors import AppError, Conflict, InvalidContent
+from app.http.struct_forms import form_of
 from app.predictions import service
-from app.predictions.schemas import MAX_FORECASTS, Forecasts
+from app.predictions.wire import MAX_FORECASTS, Forecasts
 from app.registry.publication import History
 from app.registry.service import StoredModel
 from ccmtl_core import CCMTLModel
@@ -34,7 +35,8 @@ def served(
 def forecasts(model: StoredModel, ids: list[str], h: int = 1) -> list[tuple[Any, ...]]:
     answer = service.forecast(model, json.dumps({"unique_id": ids, "h": h}).encode())
     assert answer == service.forecast_products(model, ids, h)
-    return [(f.unique_id, f.ds, f.yhat, f.status) for f in Forecasts.model_validate_json(answer).forecasts]
+    read: Any = form_of(Forecasts).model_validate_json(answer)
+    return [(f.unique_id, f.ds, f.yhat, f.status) for f in read.forecasts]
 
 
 def test_one_step_is_the_prediction_of_the_last_values() -> None:
