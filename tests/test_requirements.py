@@ -77,7 +77,10 @@ def test_the_pins_are_the_closure_of_the_dependencies(name: str, roots: list[Req
 
 
 def test_the_two_files_agree() -> None:
-    assert {str(pin) for pin in pinned("runtime.txt")} <= {str(pin) for pin in pinned("dev.txt")}
+    dev = pinned("dev.txt")
+    everywhere = {f"{pin.name}{pin.specifier}" for pin in dev if pin.marker is None}
+    missing = {str(pin) for pin in pinned("runtime.txt")} - {str(pin) for pin in dev}
+    assert {pin for pin in missing if pin.partition(";")[0].strip() not in everywhere} == set()
 
 
 def test_what_runs_here_is_what_is_pinned() -> None:

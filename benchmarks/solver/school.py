@@ -14,6 +14,7 @@ from benchmarks.report import Bar, Row, Section, step
 from benchmarks.solver.references import admm
 from benchmarks.stopwatch import best
 from ccmtl_core import FitResult, SufficientStatistics, TaskDataset, fit
+from ccmtl_core.methods.splitting import BlockSplitting
 from ccmtl_core.solver.objective import FusionProblem
 
 FILE = Path("school") / "school.mat"
@@ -64,9 +65,7 @@ def _row(statistics: SufficientStatistics, strength: float, golden: float, repea
     result, seconds = best(repeats, prepare)
     report = result.report
     problem = FusionProblem(statistics.quadratic, result.graph, strength)
-    rival = admm.cheapest(
-        problem, admm.BlockSplitting, admm.SETTINGS, golden * (1 + MAX_DIFFERENCE), ADMM_CAP
-    )
+    rival = admm.cheapest(problem, BlockSplitting, admm.SETTINGS, golden * (1 + MAX_DIFFERENCE), ADMM_CAP)
     return {
         "fusion_strength": strength,
         "golden J": f"{golden:.2f}",

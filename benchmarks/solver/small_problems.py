@@ -23,6 +23,7 @@ from ccmtl_core import FitResult, SufficientStatistics, fit, fusion_threshold, n
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.choices.single_task import start_weights
 from ccmtl_core.data.synthetic import scale_syn
+from ccmtl_core.methods.splitting import BlockSplitting
 from ccmtl_core.solver.objective import FusionProblem
 
 KINDS = {"ten components": (5.0, 0.1), "one component": (0.3, 0.3)}
@@ -116,7 +117,7 @@ def _rivals(cap: float) -> dict[str, Rival]:
     return {
         "Clarabel": partial(climb, "Clarabel"),
         "SCS": partial(climb, "SCS"),
-        "ADMM, a factor per task": partial(_admm, admm.BlockSplitting, admm.SETTINGS, cap),
+        "ADMM, a factor per task": partial(_admm, BlockSplitting, admm.SETTINGS, cap),
         "ADMM, one factor": partial(_admm, admm.EdgeSplitting, FACTOR_SETTINGS, cap),
     }
 

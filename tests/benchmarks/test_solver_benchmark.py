@@ -20,6 +20,7 @@ from ccmtl_core.choices.single_task import start_weights
 from ccmtl_core.data.synthetic import syn
 from ccmtl_core.forecasting import SeriesPanel, lag_dataset
 from ccmtl_core.kernels.solver import system_kernels as kernels
+from ccmtl_core.methods.splitting import BlockSplitting
 from ccmtl_core.solver.objective import FusionProblem
 from examples.ta_feng import generate
 
@@ -55,7 +56,7 @@ def test_cone_solvers_reach_the_same_optimum(
     assert problem.objective(attempt.weights) >= optimum * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("kind", [admm.BlockSplitting, admm.EdgeSplitting])
+@pytest.mark.parametrize("kind", [BlockSplitting, admm.EdgeSplitting])
 @pytest.mark.parametrize("setting", admm.SETTINGS, ids=str)
 def test_both_splittings_reach_the_same_optimum(
     problem: FusionProblem, optimum: float, kind: admm.SplittingKind, setting: admm.Setting

@@ -1,10 +1,9 @@
 """Solve a fusion problem by the alternating direction method of multipliers, with cached factors.
 
-Two splittings. :class:`BlockSplitting` is that of the network lasso (Hallac, Leskovec & Boyd, KDD 2015,
-section 3): each end of each edge has a copy of its task's weights, so that a step needs P × P systems only,
-one for each task. :class:`EdgeSplitting` copies the differences W_i − W_j instead and needs the factor of
-one T·P × T·P matrix. Both are over-relaxed (Boyd et al., Found. Trends Mach. Learn. 3, 2011, section 3.4.3)
-and factorise again where balancing the residuals changes the penalty (section 3.4.1, relative residuals).
+Two splittings. :class:`~ccmtl_core.methods.splitting.BlockSplitting` is that of the network lasso.
+:class:`EdgeSplitting` copies the differences W_i − W_j instead and needs the factor of one T·P × T·P matrix.
+Both are over-relaxed (Boyd et al., Found. Trends Mach. Learn. 3, 2011, section 3.4.3) and factorise again
+where balancing the residuals changes the penalty (section 3.4.1, relative residuals).
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from scipy.sparse.linalg import splu
 
 from benchmarks.solver.references.attempt import Attempt
 from benchmarks.stopwatch import Stopwatch
-from ccmtl_core.base.types import FloatArray, IndexArray
-from ccmtl_core.kernels.compiled import kernel
+from ccmtl_core.base.types import FloatArray
+from ccmtl_core.kernels.solver.splitting_kernel import RELAXATION
+from ccmtl_core.methods.splitting import BlockSplitting, natural_penalty
 from ccmtl_core.solver.objective import FusionProblem, row_norms
 
-RELAXATION = 1.6
 STEPS_PER_CHECK = 5
 CHECKS_PER_BALANCE = 2
 _UNBALANCED = 5.0  # ratio of the relative residuals from which the penalty is changed
@@ -78,7 +77,7 @@ def cheapest(
 def _run(problem: FusionProblem, kind: SplittingKind, setting: Setting, target: float, cap: float) -> Attempt:
     watch, steps, factors = Stopwatch(), 0, 1
     with watch.running():
-        penalty = setting.penalty * _natural_penalty(problem)
+        penalty = setting.penalty * natural_penalty(problem)
         run = kind(problem)
         run.factorise(penalty)
     while watch.seconds.cpu < cap:
@@ -95,41 +94,6 @@ def _run(problem: FusionProblem, kind: SplittingKind, setting: Setting, target: 
             factors += 1
     words = f"{setting}, {factors} factorisations"
     return Attempt(run.W, watch.seconds, steps, words, problem.objective(run.W) <= target)
-
-
-def _natural_penalty(problem: FusionProblem) -> float:
-    gram = problem.quadratic.gram
-    curvature = np.trace(gram, axis1=1, axis2=2) / gram.shape[1]
-    return float(np.median(curvature / np.maximum(problem.graph.degree, 1)))
-
-
-class BlockSplitting:
-    """Copies z (E, 2, P) of the weights at both ends of each edge, scaled multipliers u (E, 2, P)."""
-
-    def __init__(self, problem: FusionProblem) -> None:
-        self._problem = problem
-        self.W = problem.quadratic.least_squares.weights.copy()
-        self._z = np.stack([self.W[problem.head], self.W[problem.tail]], axis=1)
-        self._u = np.zeros_like(self._z)
-        self._penalty = 1.0
-
-    def factorise(self, penalty: float) -> None:
-        """Invert (G_t + penalty · degree_t I) for each task."""
-        self._u *= self._penalty / penalty
-        self._penalty = penalty
-        P = self.W.shape[1]
-        added = penalty * self._problem.graph.degree.astype(np.float64)
-        self._inverse = np.linalg.inv(self._problem.quadratic.gram + added[:, None, None] * np.eye(P))
-
-    def steps(self, count: int) -> float:
-        """Take steps; return the relative primal over the relative dual residual."""
-        p = self._problem
-        for _ in range(count):
-            sums = _block_step(
-                p.head, p.tail, p.radius, self._penalty, self._inverse, p.quadratic.xty,
-                self._z, self._u, self.W,
-            )  # fmt: skip
-        return _ratio(*np.sqrt(sums))
 
 
 class EdgeSplitting:
@@ -181,52 +145,3 @@ def _norm(A: FloatArray) -> float:
 def _ratio(primal: float, primal_scale: float, dual: float, dual_scale: float) -> float:
     tiny = np.finfo(float).tiny
     return float(primal / max(primal_scale, tiny) / max(dual / max(dual_scale, tiny), tiny))
-
-
-@kernel
-def _block_step(
-    head: IndexArray,
-    tail: IndexArray,
-    r: FloatArray,
-    penalty: float,
-    inverse: FloatArray,
-    c: FloatArray,
-    z: FloatArray,
-    u: FloatArray,
-    W: FloatArray,
-) -> tuple[float, float, float, float]:
-    """One step of W, z and u; returns the squares of both residuals, each followed by its scale's."""
-    T, P = W.shape
-    right = c.copy()
-    for e in range(head.size):
-        i, j = head[e], tail[e]
-        for p in range(P):
-            right[i, p] += penalty * (z[e, 0, p] - u[e, 0, p])
-            right[j, p] += penalty * (z[e, 1, p] - u[e, 1, p])
-    for t in range(T):
-        for p in range(P):
-            s = 0.0
-            for q in range(P):
-                s += inverse[t, p, q] * right[t, q]
-            W[t, p] = s
-    primal = dual = weights = copies = multipliers = 0.0
-    for e in range(head.size):
-        i, j = head[e], tail[e]
-        square = 0.0
-        for p in range(P):
-            u[e, 0, p] += RELAXATION * W[i, p] + (1.0 - RELAXATION) * z[e, 0, p]
-            u[e, 1, p] += RELAXATION * W[j, p] + (1.0 - RELAXATION) * z[e, 1, p]
-            square += (u[e, 0, p] - u[e, 1, p]) ** 2
-        # z minimises r ‖z_0 − z_1‖ + penalty/2 Σ ‖z − u‖²: both approach each other, at most to the middle
-        kept = max(1.0 - r[e] / (penalty * np.sqrt(square)), 0.5) if square > 0.0 else 0.5
-        for p in range(P):
-            a, b = u[e, 0, p], u[e, 1, p]
-            new_a, new_b = kept * a + (1.0 - kept) * b, (1.0 - kept) * a + kept * b
-            dual += (new_a - z[e, 0, p]) ** 2 + (new_b - z[e, 1, p]) ** 2
-            primal += (W[i, p] - new_a) ** 2 + (W[j, p] - new_b) ** 2
-            weights += W[i, p] ** 2 + W[j, p] ** 2
-            copies += new_a**2 + new_b**2
-            z[e, 0, p], z[e, 1, p] = new_a, new_b
-            u[e, 0, p], u[e, 1, p] = a - new_a, b - new_b
-            multipliers += u[e, 0, p] ** 2 + u[e, 1, p] ** 2
-    return primal, max(weights, copies), dual, multipliers

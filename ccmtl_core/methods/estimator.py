@@ -1,0 +1,170 @@
+"""What all methods share: rows become statistics, a solver makes weights of these, weights predict."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
+
+from ccmtl_core.base.arrays import is_real
+from ccmtl_core.base.exceptions import DataError, ParameterError
+from ccmtl_core.base.types import FloatArray, IntArray
+from ccmtl_core.data.task_dataset import TaskDataset
+from ccmtl_core.model.ccmtl_model import CCMTLModel, predict_rows
+from ccmtl_core.statistics.inputs import Statistics
+from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
+
+try:
+    from sklearn.base import BaseEstimator, RegressorMixin
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as error:
+    raise ImportError("ccmtl_core.methods needs scikit-learn: pip install 'ccmtl[reproduce]'") from error
+
+
+_CHOICES = ("fit_intercept", "loss_scaling", "metric")
+"""Parameters that ``ModelChoices`` checks."""
+
+
+class Solution(NamedTuple):
+    """What a solver found: weights (T, P), their objective, its effort, and whether it kept its promise."""
+
+    weights: FloatArray
+    objective: float
+    n_iter: int
+    converged: bool
+    intercept: FloatArray | None = None
+
+
+class TaskRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
+    """One linear model per task, in the manner of scikit-learn.
+
+    The loss is 1/2 Σ_t ‖X_t w_t − y_t‖², to which each method adds a penalty; a solver sees the statistics of
+    the rows alone, so that a step costs T P² operations, whatever the number of rows.
+
+    Attributes
+    ----------
+    coef_ : (T, P) float64
+        One row of weights per task.
+    intercept_ : (T,) float64
+        Zero, but for methods with an intercept.
+    task_ids_ : tuple of T str
+        The task of each row of ``coef_``.
+    objective_ : float
+        Loss and penalty at ``coef_``.
+    n_iter_ : int
+        Iterations of the solver, 1 for a closed form.
+    converged_ : bool
+        Whether the solver reached ``tol``, in the sense that its class states.
+    """
+
+    def fit(self, X: ArrayLike, y: ArrayLike, tasks: ArrayLike | Sequence[object] | None = None) -> Self:
+        """Fit one model per task.
+
+        Parameters
+        ----------
+        X : (n, P)
+            Features of all tasks, in any order of rows.
+        y : (n,)
+            Targets.
+        tasks : (n,) ids, optional
+            The task of each row: text or integers, read as text. Without it all rows are one task, "0".
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            Arrays that do not fit each other or are not finite, a parameter that is not allowed.
+        """
+        features, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        data = TaskDataset.from_long(features, targets, _ids(tasks, len(targets)))
+        return self._fitted(SufficientStatistics.from_dataset(data), None)
+
+    def fit_statistics(self, statistics: Statistics, start: FloatArray | None = None) -> Self:
+        """Fit from statistics of the rows, perhaps from weights (T, P) near the solution; return self."""
+        self.n_features_in_ = statistics.n_features
+        return self._fitted(statistics, start)
+
+    def _fitted(self, statistics: Statistics, start: FloatArray | None) -> Self:
+        self._check_parameters()
+        with threadpool_limits(limits=1, user_api="blas"):
+            found = self._solve(statistics, start)
+        self.task_ids_ = statistics.task_ids
+        self.coef_, self.objective_ = np.ascontiguousarray(found.weights), float(found.objective)
+        self.intercept_ = np.zeros(len(self.coef_)) if found.intercept is None else found.intercept
+        self.n_iter_, self.converged_ = max(1, found.n_iter), bool(found.converged)
+        return self
+
+    def predict(self, X: ArrayLike, tasks: ArrayLike | Sequence[object] | None = None) -> FloatArray:
+        """Predict each row by the weights of its task.
+
+        Parameters
+        ----------
+        X : (n, P)
+            Features.
+        tasks : (n,) ids, optional
+            The task of each row; may be left out where the model has one task.
+
+        Returns
+        -------
+        (n,) float64
+
+        Raises
+        ------
+        UnknownTaskError
+            A task that was not fitted.
+        """
+        check_is_fitted(self)
+        features: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
+        if tasks is None and len(self.task_ids_) > 1:
+            raise DataError(f"the model has {len(self.task_ids_)} tasks: predict needs the task of each row")
+        rows = np.zeros(len(features), dtype=np.int64) if tasks is None else self._rows(tasks)
+        if len(rows) != len(features):
+            raise DataError(f"{len(rows)} task ids for {len(features)} rows")
+        return predict_rows(self.coef_, rows, features, self.intercept_)
+
+    def score(self, X: ArrayLike, y: ArrayLike, tasks: ArrayLike | Sequence[object] | None = None) -> float:
+        """Return 1 − Σ (ŷ − y)² / Σ (y − ȳ)² over all rows, the R² of scikit-learn."""
+        target = np.asarray(y, dtype=np.float64)
+        spread = float(((target - target.mean()) ** 2).sum())
+        error = float(((self.predict(X, tasks) - target) ** 2).sum())
+        return 1.0 - error / spread if spread > 0.0 else float(error == 0.0)
+
+    def _rows(self, tasks: ArrayLike | Sequence[object]) -> IntArray:
+        names = tuple(f"x_{p}" for p in range(self.coef_.shape[1]))
+        return CCMTLModel(self.coef_, self.task_ids_, names).rows(_ids(tasks, None))
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that are no numbers, negative, or where whole numbers are needed below 1."""
+        for name, value in self.get_params(deep=False).items():
+            if name.startswith(("n_", "max_")):
+                if not is_real(value) or value != int(value) or value < 1:
+                    raise ParameterError(f"{name} must be a whole number from 1 up, not {value!r}")
+            elif is_real(value):
+                if not 0 <= value < np.inf:
+                    raise ParameterError(f"{name} must be finite and not negative, not {value!r}")
+            elif name not in _CHOICES:
+                raise ParameterError(f"{name} must be a number, not {value!r}")
+
+    @abstractmethod
+    def _solve(self, statistics: Statistics, start: FloatArray | None) -> Solution:
+        """Minimise the objective of the class."""
+
+
+def _ids(tasks: Any, n: int | None) -> Sequence[object]:
+    """Ids as the dataset takes them: one for all rows where there are none, text arrays as lists."""
+    if tasks is None:
+        return ["0"] * (n or 0)
+    ids: Sequence[object] = np.asarray(tasks).tolist() if hasattr(tasks, "dtype") else list(tasks)
+    return ids
+
+
+def loss(statistics: Statistics, W: FloatArray) -> float:
+    """1/2 Σ_t ‖X_t w_t − y_t‖²."""
+    return 0.5 * float(statistics.squared_error(W).sum())

@@ -1,0 +1,202 @@
+"""What users of any method rely on: ends of the penalties, order of tasks, convergence, scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from unittest import SkipTest
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from ccmtl_core import SufficientStatistics, UnknownTaskError, pooled_weights, single_task_weights
+from ccmtl_core.methods import (
+    ADMM,
+    CCMTL,
+    CMTL,
+    ITL,
+    L21,
+    RMTL,
+    SRMTL,
+    STL,
+    BiFactor,
+    FuseMTL,
+    Shrunk,
+    TaskRegressor,
+    Trace,
+    TriFactor,
+)  # fmt: skip
+from ccmtl_core.methods.accelerated import Penalty
+from ccmtl_core.methods.clustered import _Clusters
+from ccmtl_core.methods.factors import Factors, _alternate, objective_of
+from ccmtl_core.methods.low_rank import _LowRank, _LowRankAndOutliers, _SharedFeatures
+from tests.core.methods.small import tasks
+
+METHODS = [
+    STL(0.5), ITL(0.5), Shrunk(0.5), L21(2.0), Trace(2.0), RMTL(2.0, 2.0), CMTL(0.5, 0.5, 2), SRMTL(0.5, 2),
+    FuseMTL(1.0, 2), ADMM(1.0, 2), CCMTL(1.0, 2), CCMTL(1.0, 2, True, "spread", "mahalanobis"),
+    BiFactor(0.1, 0.1, 2), TriFactor(0.1, 0.1, 2, 2),
+]  # fmt: skip
+IDS = [type(model).__name__ + ("+" if getattr(model, "fit_intercept", False) else "") for model in METHODS]
+each_method = pytest.mark.parametrize("model", METHODS, ids=IDS)
+
+Expected = Callable[[SufficientStatistics], np.ndarray]
+
+
+def zero(statistics: SufficientStatistics) -> np.ndarray:
+    return np.zeros((statistics.n_tasks, statistics.n_features))
+
+
+ENDS: list[tuple[TaskRegressor, Expected]] = [
+    (STL(0.0), pooled_weights),
+    (STL(1e12), zero),
+    (ITL(0.0), single_task_weights),
+    (ITL(1e12), zero),
+    (Shrunk(0.0), single_task_weights),
+    (Shrunk(1e12), pooled_weights),
+    (L21(0.0), single_task_weights),
+    (L21(1e12), zero),
+    (Trace(0.0), single_task_weights),
+    (Trace(1e12), zero),
+    (RMTL(0.0, 1.0), single_task_weights),
+    (RMTL(1e12, 1e12), zero),
+    (CMTL(1e-9, 1e-9), single_task_weights),
+    (CMTL(1e12, 1e12), zero),
+    (CMTL(2.0, 0.25, n_clusters=4), lambda s: ITL(0.5).fit_statistics(s).coef_),  # a ridge alone
+    (SRMTL(0.0), single_task_weights),
+    (SRMTL(1e9, tol=1e-10), pooled_weights),
+    (FuseMTL(0.0), single_task_weights),
+    (FuseMTL(1e6, tol=1e-9), pooled_weights),
+    (ADMM(0.0), single_task_weights),
+    (ADMM(1e6, tol=1e-9), pooled_weights),
+    (CCMTL(0.0), single_task_weights),
+    (CCMTL(1e6), pooled_weights),
+    (BiFactor(0.0, 0.0, 4), single_task_weights),
+    (BiFactor(1e12, 1e12, 4), zero),
+    (TriFactor(0.0, 0.0, 4, 4, core_strength=0.0), single_task_weights),
+    (TriFactor(1e12, 1e12, 4, 4), zero),
+]
+
+
+@pytest.mark.parametrize(("model", "expected"), ENDS, ids=lambda value: str(value).partition("(")[0])
+def test_the_ends_of_each_penalty_are_closed_forms(model: TaskRegressor, expected: Expected) -> None:
+    statistics = tasks(3, short=False).statistics
+    W = model.fit_statistics(statistics).coef_
+    np.testing.assert_allclose(W, np.broadcast_to(expected(statistics), W.shape), atol=2e-4)
+
+
+@each_method
+def test_the_order_of_tasks_and_rows_does_not_matter(model: TaskRegressor) -> None:
+    data = tasks(4, short=False)
+    order = np.random.default_rng(0).permutation(len(data.y))
+    first = clone(model).fit(data.X, data.y, data.task)
+    second = clone(model).fit(data.X[order], data.y[order], data.task[order])
+    assert second.objective_ == pytest.approx(first.objective_, rel=1e-5)
+    places = [second.task_ids_.index(name) for name in first.task_ids_]
+    np.testing.assert_allclose(second.coef_[places], first.coef_, atol=2e-2)
+
+
+@each_method
+def test_predictions_are_those_of_the_rows_tasks(model: TaskRegressor) -> None:
+    data = tasks(5)
+    fitted = clone(model).fit(data.X, data.y, data.task.astype(str))
+    expected = np.einsum("np,np->n", data.X, fitted.coef_[data.task]) + fitted.intercept_[data.task]
+    np.testing.assert_allclose(fitted.predict(data.X, data.task), expected)
+    assert fitted.score(data.X, data.y, data.task) > 0.5
+    with pytest.raises(UnknownTaskError):
+        fitted.predict(data.X[:1], ["elsewhere"])
+    with pytest.raises(ValueError, match="needs the task of each row"):
+        fitted.predict(data.X)
+    with pytest.raises(ValueError, match="1 task ids for 2 rows"):
+        fitted.predict(data.X[:2], ["0"])
+
+
+@each_method
+def test_a_negative_strength_is_refused_by_name(model: TaskRegressor) -> None:
+    name = next(iter(model.get_params()))
+    with pytest.raises(ValueError):
+        clone(model).set_params(**{name: -1.0}).fit_statistics(tasks(0).statistics)
+
+
+@pytest.mark.parametrize("params", [{"n_clusters": 1.5}, {"n_clusters": 0}, {"ridge": "much"}, {"ridge": 0}])
+def test_parameters_that_do_not_exist_are_refused(params: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=next(iter(params))):
+        CMTL(**{"ridge": 1.0, **params}).fit_statistics(tasks(0).statistics)
+
+
+@pytest.mark.parametrize(
+    "model", [L21(1.0), RMTL(), CMTL(), FuseMTL(10.0), ADMM(10.0), BiFactor()], ids=lambda m: type(m).__name__
+)
+def test_too_few_iterations_are_told(model: TaskRegressor) -> None:
+    short = clone(model).set_params(max_iter=1, tol=1e-12).fit_statistics(tasks(1).statistics)
+    assert not short.converged_
+
+
+def test_a_start_near_the_solution_saves_steps() -> None:
+    statistics = tasks(1).statistics
+    for model in (Trace(2.0), ADMM(1.0, 2)):
+        cold = clone(model).fit_statistics(statistics)
+        warm = clone(model).fit_statistics(statistics, cold.coef_)
+        assert warm.n_iter_ <= cold.n_iter_
+        assert warm.objective_ == pytest.approx(cold.objective_, rel=1e-5)
+
+
+PENALTIES: list[Penalty] = [
+    _SharedFeatures(0.7), _LowRank(0.7), _LowRankAndOutliers(0.7, 0.5), _Clusters(0.3, 0.5, 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("penalty", PENALTIES, ids=lambda penalty: type(penalty).__name__)
+def test_no_point_nearby_beats_a_proximal_step(penalty: Penalty) -> None:
+    rng = np.random.default_rng(0)
+    Z, step = rng.standard_normal((penalty.n_parts, 5, 3)), 0.8
+
+    def value(V: np.ndarray) -> float:
+        return step * penalty.value(V) + 0.5 * float(((V - Z) ** 2).sum())
+
+    V = penalty.proximal(Z, step)
+    for size in (1e-1, 1e-3, 1e-5):
+        others = [V + size * rng.standard_normal(V.shape) for _ in range(50)]
+        assert min(map(value, others)) >= value(V) * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("is_bi", [True, False], ids=["BiFactor", "TriFactor"])
+def test_numerical_gradients_of_the_factors_vanish_and_no_round_raises_the_objective(is_bi: bool) -> None:
+    statistics, strengths = tasks(2, short=False).statistics, (0.3, 0.4, 0.2)
+    U, values, V = np.linalg.svd(statistics.least_squares.weights, full_matrices=False)
+    factors = Factors(V.T[:, :2], None if is_bi else np.eye(2), U[:, :2] * values[:2])
+    rounds = [_alternate(statistics, factors, strengths, 0.0, n)[0].objective for n in range(1, 8)]
+    assert (np.diff([objective_of(statistics, factors, strengths), *rounds]) <= 0).all()
+    model = BiFactor(0.3, 0.4, 2) if is_bi else TriFactor(0.3, 0.4, 2, 2, 0.2)
+    found = model.set_params(tol=1e-14, max_iter=5000).fit_statistics(statistics)
+    parts = {name: A for name, A in vars(found.factors_).items() if A is not None}
+    for name, A in parts.items():
+        for place in np.ndindex(A.shape):
+            slope = 0.0
+            for sign in (1, -1):
+                moved = A.copy()
+                moved[place] += sign * 1e-5
+                changed = replace(found.factors_, **{name: moved})
+                slope += sign * objective_of(statistics, changed, strengths)
+            assert abs(slope / 2e-5) < 1e-3 * found.objective_
+
+
+QUICK = {"ITL", "L21", "CCMTL"}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(type(m)(), id=name, marks=[] if name in QUICK else [pytest.mark.slow])
+        for m, name in zip(METHODS, IDS, strict=True)
+        if name != "CCMTL+"
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_each_passes_the_checks_of_scikit_learn(model: TaskRegressor) -> None:
+    for estimator, check in estimator_checks_generator(model):
+        with suppress(SkipTest):  # of libraries that are not installed
+            check(estimator)
