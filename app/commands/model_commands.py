@@ -14,6 +14,7 @@ import typer
 
 from app.commands.options import (
     DEFAULT_FOLDS,
+    EVERY_HELP,
     Aggregation,
     Dialect,
     Every,
@@ -89,7 +90,7 @@ def fit(
         typer.Option(metavar="COL", help="Of series: column with the time of each value; ds by default."),
     ] = None,
     frequency: Annotated[
-        Every | None, typer.Option(help="Of series: an hour, a day, a week or a month.")
+        Every | None, typer.Option(metavar="PERIOD", help=f"Of series: {EVERY_HELP}")
     ] = None,
     ds_format: Annotated[
         str | None,
@@ -289,7 +290,7 @@ def forecast(
         ),
     ] = None,
     frequency: Annotated[
-        Every | None, typer.Option(help="Without a model: an hour, a day, a week or a month.")
+        Every | None, typer.Option(metavar="PERIOD", help=f"Without a model: {EVERY_HELP}")
     ] = None,
     level: Annotated[
         str,
@@ -325,7 +326,9 @@ def forecast(
         if model.suffix == ".npz":
             raise typer.BadParameter(f"{model} is a model: give the FILE with the history after it")
         if frequency is None:
-            raise typer.BadParameter("without a model --frequency is needed: h, D, W or MS, what a period is")
+            raise typer.BadParameter(
+                "without a model --frequency is needed, such as h, D, W or MS: what a period is"
+            )
         columns |= {"frequency": frequency, "ds_format": ds_format, "aggregation": aggregation}
         _run("forecast_file.forecast_file", model, columns, fill or "none", horizon, _numbers(level), output)
         return
@@ -341,7 +344,7 @@ def backtest(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="The history: CSV, Parquet or Arrow, one value a row.")
     ],
-    frequency: Annotated[Every, typer.Option(help="What a period is: an hour, a day, a week or a month.")],
+    frequency: Annotated[Every, typer.Option(metavar="PERIOD", help=f"What a period is: {EVERY_HELP}")],
     horizon: Annotated[int, typer.Option(metavar="N", min=1, help="Periods of each window.")],
     n_origins: Annotated[
         int, typer.Option(metavar="N", min=1, help="Windows, side by side up to the last period.")

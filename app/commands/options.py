@@ -15,7 +15,14 @@ from typing import Any, Literal
 import typer
 
 Fill = Literal["none", "zero"]
-Every = Literal["h", "D", "W", "MS"]
+Every = Literal[
+    "h", "D", "W", "MS", "B", "D-MON", "D-TUE", "D-WED", "D-THU", "D-FRI", "D-SAT", "D-SUN",
+    "W-MON", "W-TUE", "W-WED", "W-THU", "W-FRI", "W-SAT", "W-SUN", "ME", "QS", "QE", "YS", "YE", "1",
+]  # fmt: skip
+EVERY_HELP = (
+    "h, D, W (from Monday), MS, QS or YS; W-FRI (weeks that end so), ME, QE or YE; B (Monday to Friday) "
+    "or D-SUN (all but Sundays); 1 for numbers."
+)
 Aggregation = Literal["sum", "mean"]
 Folds = Literal["random", "contiguous", "rolling"]
 Rule = Literal["best", "one_standard_error"]
@@ -86,7 +93,7 @@ class Source:
         else:
             _refuse({"--features": self.features}, "with --lags the features are the values before")
             if self.frequency is None:
-                raise typer.BadParameter("--lags needs --frequency: h, D, W or MS, what a period is")
+                raise typer.BadParameter("--lags needs --frequency, such as h, D, W or MS: what a period is")
 
 
 def _refuse(options: dict[str, Any], reason: str) -> None:

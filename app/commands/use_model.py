@@ -17,7 +17,7 @@ from app.commands.unusable import explaining, print_answer
 from ccmtl_core import CCMTLModel, DataError, ParameterError
 from ccmtl_core.base.display import quoted
 from ccmtl_core.base.file_path import whole_file
-from ccmtl_core.forecasting import Frequency, SeriesPanel, latest_lags, read_series, recursive_forecast
+from ccmtl_core.forecasting import SeriesPanel, latest_lags, read_series, recursive_forecast
 from ccmtl_core.tables.faults import TableError
 from ccmtl_core.tables.header import Kind, Role
 from ccmtl_core.tables.sample_files import read_columns
@@ -100,11 +100,10 @@ def _forecasts(
     rows = model.rows(ids[chosen].tolist())
     yhat = recursive_forecast(model.weights[rows], lags[chosen], horizon, model.intercept[rows])
     periods = last_period[chosen, None] + np.arange(1, horizon + 1)
-    starts = pl.Series(panel.frequency.to_datetime(periods.ravel()))
     table = pl.DataFrame(
         {
             "unique_id": pl.Series(np.repeat(ids[chosen], horizon), dtype=pl.String),
-            "ds": starts if panel.frequency is Frequency.HOUR else starts.cast(pl.Date),
+            "ds": panel.frequency.dated(periods.ravel()),
             "yhat": yhat.ravel(),
         }
     )

@@ -129,8 +129,10 @@ class SeriesDefinition(Wire):
     )
     frequency: Frequency = Field(
         examples=["D"],
-        description="Length of a period: hour, day, week from Monday, or month. "
-        "Every `ds` counts for the period that it falls in.",
+        description="Length of a period: `h`, `D`, `W` (from Monday), `MS`, `QS`, `YS`, named by their first "
+        "day; `W-FRI` (weeks that end so), `ME`, `QE`, `YE`, named by their last; `B` (Monday to Friday), "
+        "`D-SUN` (all days but Sundays); `1` for whole numbers. Every `ds` counts for the period that it "
+        "falls in.",
     )
     aggregation: Aggregation | None = Field(
         None, description="For several rows of a series in one period; null: such rows are refused."

@@ -176,7 +176,6 @@ _OF_TYPES = {
     "less_than_equal": "must be {le} or less",
 }
 """What replaces the sentences of the library that checks requests, by its names of what is wrong."""
-_EXPLAINED = {"'h', 'D', 'W' or 'MS'": ": an hour, a day, a week from Monday on, or a month"}
 
 
 def faults_of(errors: Iterable[Mapping[str, Any]], *prefix: str) -> list[Fault]:
@@ -198,9 +197,9 @@ def _in_words(error: Mapping[str, Any]) -> str:
     if error["msg"].startswith(("Input should", "Field required")):
         template = template or _OF_TYPES.get(error.get("type", ""))
     message: str = template.format(**context) if template else error["msg"]
-    expected = context.get("expected", "")
-    near = difflib.get_close_matches(str(given), re.findall("'([^']+)'", expected), n=1)
-    hint = _EXPLAINED.get(expected) or (f"; did you mean {near[0]!r}?" if near else "")
+    known = re.findall("'([^']+)'", context.get("expected", ""))
+    near = difflib.get_close_matches(str(given), known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
     return message.removeprefix("Value error, ") + hint
 
 

@@ -292,9 +292,10 @@ def _wrong_names(given: Mapping[str, object], names: Sequence[str], where: str) 
 def _periods_after(last_period: NDArray[np.int64], frequency: Frequency, h: int) -> list[list[str]]:
     """Return the ``h`` periods after each of m last ones as text, (m, h)."""
     ordinals = last_period[:, None] + np.arange(1, h + 1)
-    starts = frequency.to_datetime(ordinals)
-    hourly = frequency is Frequency.HOUR
-    written: list[list[str]] = np.datetime_as_string(starts, unit="s" if hourly else "D").tolist()
+    names: NDArray[Any] = ordinals
+    if frequency is not Frequency.INTEGER:
+        names = frequency.to_datetime(ordinals).astype(f"M8[{'s' if frequency is Frequency.HOUR else 'D'}]")
+    written: list[list[str]] = names.astype(str).tolist()
     return written
 
 

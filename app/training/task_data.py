@@ -55,7 +55,7 @@ def _of_series(loaded: LoadedPanel, request: TrainingJobRequest) -> TrainingData
     fold = None
     if request.holdout is not None:
         fold, cut = split_by_time(lagged, request.holdout)
-        facts["first_held_out"] = str(panel.frequency.to_datetime([cut]).astype("datetime64[s]")[0])
+        facts["first_held_out"] = panel.frequency.text(cut, "s")
     history = History(*latest_lags(panel, request.n_lags))
     return TrainingData(lagged.dataset, fold, history, facts, lagged.target_period)
 

@@ -24,8 +24,8 @@ MAX_REACH = 2**20
 
 _ONE_HOT = {
     "hour_of_day": (range(1, 24), (Frequency.HOUR,)),
-    "day_of_week": (range(2, 8), (Frequency.HOUR, Frequency.DAY)),
-    "month": (range(2, 13), tuple(Frequency)),
+    "day_of_week": (range(2, 8), (Frequency.HOUR, *(f for f in Frequency if f.value[0] in "DB"))),
+    "month": (range(2, 13), tuple(f for f in Frequency if f is not Frequency.INTEGER)),
 }
 """Levels that have a column (the first has none, as all columns would add up to one), and where they tell."""
 _LEVEL = re.compile(rf"({'|'.join(_ONE_HOT)})_(\d+)")
@@ -140,7 +140,7 @@ class RowFeatures:
         check_integer(horizon, "horizon", least=1)
         check_integer(n_periods, "n_periods", least=1)
         most = max(n_periods - 2 * horizon, 1)
-        found = _WIDEST[Frequency(frequency)]
+        found = _widest(Frequency(frequency))
         kept = {
             kind: tuple(value for value in values if _needs(kind, value) <= most)
             for kind, values in found.items()
@@ -294,15 +294,6 @@ _WIDEST: dict[Frequency, dict[str, tuple[Any, ...]]] = {
         "season_means": ((24, 7), (168, 4)),
         "calendar": (("hour_of_day", 96), ("day_of_week", 672)),
     },
-    Frequency.DAY: {
-        "windows": (2, 3, 7, 14, 28, 56, 91, 182, 364),
-        "smoothing": (0.05, 0.1, 0.2, 0.4),
-        "lags": (*range(1, 15), 21, 28, 35),
-        "season_levels": ((7, 7), (364, 7), (364, 28)),
-        "seasons": ((7, 1), (7, 2), (7, 3), (7, 4), (364, 1)),
-        "season_means": ((7, 4), (7, 8), (364, 3)),
-        "calendar": (("day_of_week", 28), ("fourier_365.25_1", 730), ("fourier_365.25_2", 730)),
-    },
     Frequency.WEEK: {
         "windows": (2, 4, 8, 13, 26, 52),
         "smoothing": (0.1, 0.2, 0.4),
@@ -321,8 +312,42 @@ _WIDEST: dict[Frequency, dict[str, tuple[Any, ...]]] = {
         "season_means": ((12, 4),),
         "calendar": (("month", 36),),
     },
+    Frequency.QUARTER: {
+        "windows": (2, 4, 8, 12),
+        "smoothing": (0.1, 0.2, 0.4),
+        "lags": tuple(range(1, 9)),
+        "season_levels": ((4, 4),),
+        "seasons": ((4, 1), (4, 2)),
+        "season_means": ((4, 3),),
+        "calendar": (),
+    },
 }
 """Features worth trying; of the calendar with the least history that can tell of them."""
+_WITHOUT_SEASON: dict[str, tuple[Any, ...]] = {
+    "windows": (2, 3, 4, 6, 8, 12, 24, 52),
+    "smoothing": (0.1, 0.2, 0.4),
+    "lags": tuple(range(1, 9)),
+    "calendar": (),
+}
+_DAYS_OF_YEAR = {7: "365.25", 6: "313.07", 5: "260.89"}
+"""On average, by the open days of a week."""
+
+
+def _widest(frequency: Frequency) -> dict[str, tuple[Any, ...]]:
+    week = frequency.season
+    if week not in _DAYS_OF_YEAR:
+        return _WIDEST.get(frequency.kin, _WITHOUT_SEASON)
+    year = _DAYS_OF_YEAR[week]
+    waves = [(f"fourier_{year}_{j}", 2 * round(float(year))) for j in (1, 2)]
+    return {
+        "windows": (2, 3, *(week * n for n in (1, 2, 4, 8, 13, 26, 52))),
+        "smoothing": (0.05, 0.1, 0.2, 0.4),
+        "lags": (*range(1, 2 * week + 1), 3 * week, 4 * week, 5 * week),
+        "season_levels": ((week, week), (52 * week, week), (52 * week, 4 * week)),
+        "seasons": (*((week, n) for n in (1, 2, 3, 4)), (52 * week, 1)),
+        "season_means": ((week, 4), (week, 8), (52 * week, 3)),
+        "calendar": (("day_of_week", 4 * week), *waves),
+    }
 
 
 def _reach(kind: str, value: Any) -> int:

@@ -37,7 +37,6 @@ from ccmtl_core.forecasting.row_maker import (
     series_scale,
 )
 from ccmtl_core.model.ccmtl_model import CCMTLModel
-from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.panel import SeriesPanel
 from ccmtl_core.solver.clusters import Clusters
@@ -47,8 +46,6 @@ MOST_PRODUCTS = 2e10
 """Products of two features that are added up at most: of more origins, those at equal distances are taken."""
 OF_TIME = ModelChoices(metric="mahalanobis")
 """What is fitted unless a caller chooses, with and without an intercept."""
-SEASON = {Frequency.HOUR: 24, Frequency.DAY: 7, Frequency.WEEK: 52, Frequency.MONTH: 12}
-"""Periods before the target whose value is the forecast of the rival "seasonal_naive"."""
 WINDOW = 8
 """Values whose mean is the forecast of the rival "window_average"."""
 
@@ -265,7 +262,7 @@ def _residuals(
 
 def _rivals(panel: SeriesPanel, first: int) -> RowFeatures:
     """Features that are forecasts themselves, as far as the history before ``first`` can tell them."""
-    season = SEASON[panel.frequency]
+    season = panel.frequency.season
     seasons = ((season, 1),) if first - int(panel.period.min()) > season else ()
     return RowFeatures(windows=(WINDOW,), seasons=seasons)
 
@@ -299,10 +296,10 @@ def _held_out(
     names = names[: 2 + made.rows.X.shape[1]]
     overall = _mean_of_roots(squares.sum(axis=2), n.sum(axis=1))
     by_step = [_mean_of_roots(squares[:, :, k], n[:, k]) for k in range(h)]
-    times = panel.frequency.to_datetime([first, maker.high]).astype("datetime64[s]")
+    times = [panel.frequency.text(period, "s") for period in (first, maker.high)]
     told = {
-        "first": str(times[0]),
-        "last": str(times[1]),
+        "first": times[0],
+        "last": times[1],
         "n_rows": int(n.sum()),
         "n_series": int((n.sum(axis=1) > 0).sum()),
         "errors": {name: float(overall[r]) for r, name in enumerate(names)},

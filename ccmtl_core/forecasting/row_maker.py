@@ -102,7 +102,7 @@ def panel_ends(panel: SeriesPanel) -> tuple[int, int]:
         raise DataError(f"the panel has values in {n}: a forecast needs two or more to learn from")
     first, last = int(panel.period.min()), int(panel.period.max())
     if last - first >= MAX_DENSE_ROWS:
-        ends = panel.frequency.to_datetime([first, last]).astype("datetime64[s]")
+        ends = [panel.frequency.text(period, "s") for period in (first, last)]
         raise DataError(f"the series span {ends[0]} to {ends[1]}: is one of the times mistyped?")
     return first, last
 

@@ -152,6 +152,6 @@ class SeriesColumns(FrozenValue):
         return found
 
     def _place(self, row: int) -> str:
-        moment = self.frequency.to_datetime(self.period[row]).astype("datetime64[s]")
+        moment = self.frequency.text(self.period[row], "s")
         of = f"series {quoted(self.unique_ids[self.series[row]])}, " if self.unique_ids else ""
         return f"{of}period {moment}"

@@ -122,7 +122,7 @@ class SeriesPanel(FrozenValue):
         frame = _as_polars(frame, frequency)
         if "unique_id" in frame.columns and frame.schema["unique_id"].is_integer():
             frame = frame.with_columns(pl.col("unique_id").cast(pl.String))
-        _check_columns(frame)
+        _check_columns(frame, frequency)
         ids, index = id_codes(frame["unique_id"], ordered=True)
         period = frequency.to_period(frame["ds"])
         order = np.lexsort((period, index))
@@ -133,7 +133,7 @@ class SeriesPanel(FrozenValue):
 
     def __repr__(self) -> str:
         ends = [self.period.min(), self.period.max()] if len(self.period) else []
-        span = " to ".join(str(moment.astype("datetime64[m]")) for moment in self.frequency.to_datetime(ends))
+        span = " to ".join(self.frequency.text(period, "m") for period in ends)
         length = f"frequency {self.frequency.value}"
         return shown(self, f"{self.n_series:,} series", counted(len(self.values), "value"), length, span)
 
@@ -236,9 +236,7 @@ class SeriesPanel(FrozenValue):
         return first
 
     def _too_long(self, first: IntArray, n_rows: int, max_rows: int) -> str:
-        earliest, latest = self.frequency.to_datetime([first.min(), self.period.max()]).astype(
-            "datetime64[s]"
-        )
+        earliest, latest = (self.frequency.text(period, "s") for period in (first.min(), self.period.max()))
         return (
             f"filling {self.n_series} series from {earliest} to {latest} makes {n_rows} rows, "
             f"more than {max_rows}: is one of the times mistyped?"
@@ -255,7 +253,7 @@ class SeriesPanel(FrozenValue):
         refuse_each(bad, lambda i: f"{self._place(i)} {twice if step[i - 1] == 0 else 'comes too late'}")
 
     def _place(self, entry: int) -> str:
-        moment = self.frequency.to_datetime(self.period[entry]).astype("datetime64[s]")
+        moment = self.frequency.text(self.period[entry], "s")
         return f"series {self.unique_ids[self.series_index[entry]]!r}, period {moment}"
 
 
@@ -295,13 +293,14 @@ def _refuse_missing(columns: Sequence[str]) -> None:
     refuse([f"column {name!r} is missing; there are {list(columns)}" for name in missing])
 
 
-def _check_columns(frame: pl.DataFrame) -> None:
+def _check_columns(frame: pl.DataFrame, frequency: Frequency) -> None:
     _refuse_missing(frame.columns)
     schema = frame.schema
+    is_numbered = frequency is Frequency.INTEGER and schema["ds"].is_integer()
     faults = []
     if schema["unique_id"] != pl.String:
         faults.append(f"column 'unique_id' must be text or integers, not {schema['unique_id']}")
-    if not (schema["ds"] == pl.Date or isinstance(schema["ds"], pl.Datetime)):
+    if not (schema["ds"] == pl.Date or isinstance(schema["ds"], pl.Datetime) or is_numbered):
         advice = ": str.to_datetime() of polars or to_datetime() of pandas reads them"
         advice = advice if schema["ds"] == pl.String else ""
         faults.append(f"column 'ds' must hold times, not {schema['ds']}{advice}")

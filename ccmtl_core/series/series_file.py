@@ -76,8 +76,7 @@ def _refuse_repeated(frame: pl.DataFrame, frequency: Frequency, path: str | Path
     repeated = frame.filter(~pl.struct("unique_id", "period").is_first_distinct())
     if repeated.height:
         row, unique_id, period = repeated.select(ROW, "unique_id", "period").row(0)
-        unit = "m" if frequency is Frequency.HOUR else "D"
-        start = frequency.to_datetime(period).astype(f"datetime64[{unit}]")
+        start = frequency.text(period, "m" if frequency is Frequency.HOUR else "D")
         raise DataError(
             f"{path}: {counted(repeated.height, 'row')} in a period that the series has a row in already, "
             f"the first in row {row} (series {quoted(unique_id)}, period {start}): with the aggregation sum "

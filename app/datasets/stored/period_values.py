@@ -59,9 +59,8 @@ class PeriodValues:
 
 
 def period_text(frequency: Frequency, period: int) -> str:
-    """Return the start of a period: a date, for hours with the time."""
-    unit = "s" if frequency is Frequency.HOUR else "D"
-    return str(frequency.to_datetime([period])[0].astype(f"datetime64[{unit}]"))
+    """Return what names a period: a date, for hours with the time."""
+    return frequency.text(period)
 
 
 def by_period(frame: pl.DataFrame, frequency: Frequency, aggregation: Aggregation | None) -> PeriodValues:

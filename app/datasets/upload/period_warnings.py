@@ -26,7 +26,6 @@ _CYCLES = {
 }
 """Names of the hours of a day, the days of a week and the months; period 0, of 1970-01-01, has the first."""
 
-_SEASONS = {Frequency.HOUR: 24, Frequency.DAY: 7, Frequency.WEEK: 52, Frequency.MONTH: 12}
 _LONGER = {Frequency.HOUR: ', or the `frequency` "D"', Frequency.DAY: ', or the `frequency` "W"'}
 _FEWEST_CYCLES = 2
 _MAX_SEARCHED = 1_000_000
@@ -53,15 +52,16 @@ def period_warnings(
 
 def _moved(frame: pl.DataFrame, frequency: Frequency) -> Iterator[Warned]:
     """Say which times are not where their periods begin, and that forecasts carry the beginnings."""
-    start = pl.col("ds").dt.truncate(frequency.polars_interval).alias("start")
-    moved = frame.filter(pl.col("ds") != start).select(ROW, "ds", start)
+    names = frequency.to_datetime(frequency.to_period(frame["ds"].to_numpy()))
+    moved = frame.with_columns(start=pl.Series(names)).filter(pl.col("ds") != pl.col("start"))
     if moved.height:
-        row, ds, begin = moved.row(0)
+        row, ds, begin = moved.select(ROW, "ds", "start").row(0)
+        verb, nouns = ("begins", "beginnings") if frequency is frequency.kin else ("ends", "last days")
         given, start_text = (f"{moment}".removesuffix(" 00:00:00") for moment in (ds, begin))
         yield Warned(
             code="moved_to_period_start",
             message=f"Times inside a period count for the whole period: {given} (row {row}) for the one that "
-            f"begins on {begin:%A}, {start_text}. Forecasts carry the beginnings of periods.",
+            f"{verb} on {begin:%A}, {start_text}. Forecasts carry the {nouns} of periods.",
             count=moved.height,
         )
 
@@ -71,7 +71,7 @@ def _ended(runs: pl.DataFrame, frequency: Frequency) -> Iterator[Warned]:
     last = (pl.col("first") + pl.col("length") - 1).max().alias("last")
     ends = runs.group_by("unique_id").agg(last).sort("last", "unique_id")
     end = int(ends["last"][-1])
-    limit = max(_SEASONS[frequency], (end + 1 - int(runs["first"].to_numpy().min())) // 10)
+    limit = max(frequency.season, (end + 1 - int(runs["first"].to_numpy().min())) // 10)
     over = ends.filter(pl.col("last") < end - limit)
     if over.height:
         example, when = over.row(0)
@@ -144,7 +144,7 @@ def _of_no_series(runs: pl.DataFrame, frequency: Frequency) -> str:
     lengths, low, high = ends - starts, int(starts[0]), int(ends[-1])
     occupied = np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
     absent = np.setdiff1d(np.arange(low, min(high, low + _MAX_SEARCHED)), occupied, assume_unique=True)
-    names, told = _CYCLES.get(frequency, []), []
+    names, told = _CYCLES.get(frequency.kin, []), []
     if names and high - low >= _FEWEST_CYCLES * len(names):
         missing = np.setdiff1d(np.arange(len(names)), occupied % len(names))
         absent = absent[~np.isin(absent % len(names), missing)]

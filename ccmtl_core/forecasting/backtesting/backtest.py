@@ -158,11 +158,10 @@ def backtest(
         of_window("rivals")
         windows.append(Window(panel, before, origin, forecaster, names, wanted))
     scored = Scores(windows, names, wanted)
-    ends = panel.frequency.to_datetime([w.origin for w in windows]).astype("datetime64[s]")
     told = {
         "horizon": horizon,
         "frequency": panel.frequency.value,
-        "origins": [str(end) for end in ends],
+        "origins": [panel.frequency.text(w.origin, "s") for w in windows],
         "level": [float(one) for one in level],
         "rows": windows[0].rows.to_dict(),
         "windows": report,

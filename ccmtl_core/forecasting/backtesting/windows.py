@@ -15,7 +15,7 @@ from ccmtl_core.forecasting.direct_rows import direct_statistics, rolling_origin
 from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
 from ccmtl_core.forecasting.fitted.latest_rows import latest_tails
-from ccmtl_core.forecasting.forecaster import SEASON, WINDOW
+from ccmtl_core.forecasting.forecaster import WINDOW
 from ccmtl_core.forecasting.ranges import PROBABILITIES, mean_size, range_table, rolling_residuals
 from ccmtl_core.forecasting.row_maker import RowMaker
 from ccmtl_core.model.ccmtl_model import CCMTLModel
@@ -108,7 +108,7 @@ def _rival_forecasters(
 ) -> dict[str, ForecastModel]:
     """The rivals that have a model: weight 1 for one feature, or fitted to the rows of the forecaster."""
     rivals = {}
-    season = SEASON[forecaster.frequency]
+    season = forecaster.frequency.season
     single = {
         "seasonal_naive": RowFeatures(seasons=((season, 1),)),
         "window_average": RowFeatures(windows=(WINDOW,)),

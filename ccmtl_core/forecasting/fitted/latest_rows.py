@@ -152,9 +152,8 @@ def missing_columns(
 
 
 def dated(periods: IntArray, frequency: Frequency) -> pl.Series:
-    """Return the dates that periods begin at; hours as times in UTC."""
-    moments = pl.Series(frequency.to_datetime(periods))
-    return moments if frequency is Frequency.HOUR else moments.cast(pl.Date)
+    """Return what names periods; hours as times in UTC."""
+    return frequency.dated(periods)
 
 
 def _faults(missing: pl.DataFrame) -> tuple[list[str], int]:

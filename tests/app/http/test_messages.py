@@ -43,13 +43,7 @@ def test_a_name_that_breaks_the_pattern_is_told_the_characters(client: TestClien
 @pytest.mark.parametrize(
     ("field", "value", "code", "said"),
     [
-        (
-            "frequency",
-            "M",
-            "enum",
-            "must be 'h', 'D', 'W' or 'MS': an hour, a day, a week from Monday on, or a month",
-        ),
-        ("frequency", "ms", "enum", "must be 'h', 'D', 'W' or 'MS'"),
+        ("frequency", "M", "enum", "must be 'h', 'D', 'W', 'MS', 'B', "),
         ("aggregation", "sums", "enum", "must be 'sum' or 'mean'; did you mean 'sum'?"),
         ("ds_format", 5, "string_type", "must be text"),
     ],

@@ -14,43 +14,68 @@ from hypothesis import strategies as st
 
 from ccmtl_core import DataError, ParameterError
 from ccmtl_core.forecasting import Frequency
+from ccmtl_core.series.calendar import WEEKDAYS
 
 EPOCH = datetime(1970, 1, 1)
 MOMENTS = st.datetimes(datetime(1601, 1, 1), datetime(2399, 12, 31))
 every_frequency = pytest.mark.parametrize("frequency", list(Frequency))
 
 
-def start_of(moment: datetime, frequency: Frequency) -> datetime:
+def named_by(moment: datetime, frequency: Frequency) -> datetime:
+    """Python's own calendar: the time that names the period of a moment."""
     midnight = datetime(moment.year, moment.month, moment.day)
-    return {
-        Frequency.HOUR: midnight + timedelta(hours=moment.hour),
-        Frequency.DAY: midnight,
-        Frequency.WEEK: midnight - timedelta(days=moment.weekday()),
-        Frequency.MONTH: midnight.replace(day=1),
-    }[frequency]
+    months = {"M": 1, "Q": 3, "Y": 12}.get(frequency.value[0])
+    if frequency is Frequency.HOUR:
+        return midnight + timedelta(hours=moment.hour)
+    if months:
+        n = (moment.year * 12 + moment.month - 1) // months * months
+        if frequency.value.endswith("S"):
+            return datetime(n // 12, n % 12 + 1, 1)
+        n += months
+        return datetime(n // 12, n % 12 + 1, 1) - timedelta(days=1)
+    if frequency is Frequency.WEEK:
+        return midnight - timedelta(days=moment.weekday())
+    if frequency.value.startswith("W-"):
+        return midnight + timedelta(days=(WEEKDAYS.index(frequency.value[2:]) - moment.weekday()) % 7)
+    closed = {"B": ("SAT", "SUN"), "D": (), "1": ()}.get(frequency.value, (frequency.value[2:],))
+    while WEEKDAYS[midnight.weekday()] in closed:
+        midnight -= timedelta(days=1)
+    return midnight
 
 
 @every_frequency
 @given(moment=MOMENTS)
-def test_a_period_starts_where_the_calendar_says(frequency: Frequency, moment: datetime) -> None:
+def test_a_period_is_named_as_the_calendar_says(frequency: Frequency, moment: datetime) -> None:
     period = frequency.to_period([moment])
-    assert frequency.to_datetime(period)[0] == np.datetime64(start_of(moment, frequency))
+    assert frequency.to_datetime(period)[0] == np.datetime64(named_by(moment, frequency))
     assert frequency.to_period(frequency.to_datetime(period)).tolist() == period.tolist()
-
-
-@every_frequency
-@given(moment=MOMENTS)
-def test_polars_truncates_to_the_same_start(frequency: Frequency, moment: datetime) -> None:
-    truncated = pl.Series([moment]).dt.truncate(frequency.polars_interval)
-    assert truncated[0] == start_of(moment, frequency)
 
 
 @every_frequency
 @given(start=st.integers(-10_000, 10_000))
 def test_periods_follow_one_another_without_gap(frequency: Frequency, start: int) -> None:
     first, second = frequency.to_datetime([start, start + 1])
-    assert frequency.to_period([second - np.timedelta64(1, "us")]).tolist() == [start]
+    moments = np.arange(first, second, np.timedelta64(1, "h"))
     assert first < second
+    assert set(frequency.to_period(moments).tolist()) <= {start, start + 1}
+
+
+@every_frequency
+def test_dated_and_text_name_periods_alike(frequency: Frequency) -> None:
+    texts = [str(name).replace(" ", "T") for name in frequency.dated([0, 7]).to_list()]
+    assert texts == [frequency.text(0), frequency.text(7)]
+    assert frequency is not Frequency.INTEGER or texts == ["0", "7"]
+
+
+def test_whole_numbers_are_periods_of_their_own() -> None:
+    assert Frequency("1").to_period([3, 1]).tolist() == [3, 1]
+    with pytest.raises(DataError, match="not a time: int64"):
+        Frequency.DAY.to_period([3, 1])
+
+
+def test_a_season_is_as_long_as_its_frequency_has_it() -> None:
+    seasons = {"h": 24, "D": 7, "B": 5, "D-SUN": 6, "W": 52, "W-FRI": 52, "ME": 12, "QS": 4, "YE": 1, "1": 1}
+    assert {name: Frequency(name).season for name in seasons} == seasons
 
 
 @every_frequency
@@ -82,8 +107,7 @@ def test_what_is_not_a_time_is_refused(times: Any) -> None:
         Frequency.DAY.to_period(times)
 
 
-def test_frequencies_are_those_of_the_wire() -> None:
-    assert [frequency.value for frequency in Frequency] == ["h", "D", "W", "MS"]
+def test_an_unknown_frequency_is_refused() -> None:
     unknown: list[Any] = ["Q", None, 1, {}]
     for value in unknown:
         with pytest.raises(ParameterError, match="is not a valid Frequency; there are 'h', 'D', 'W', 'MS'"):
