@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
@@ -12,14 +12,7 @@ from app.persistence.storage import Storage
 from app.settings import Settings
 
 
-class ModelsInMemory(Protocol):
-    """The cache of models as the registry needs it, which may not import the slice of predictions."""
-
-    def forget(self, name: str, version: int | None = None) -> None:
-        """Drop this version, or all versions of the model."""
-
-
-def _from_state(name: str) -> Any:
+def from_state(name: str) -> Any:
     """Return the dependency on what the application keeps in its state under ``name``."""
 
     async def kept(request: Request) -> Any:
@@ -28,10 +21,9 @@ def _from_state(name: str) -> Any:
     return Depends(kept)
 
 
-SettingsDep = Annotated[Settings, _from_state("settings")]
-DatabaseDep = Annotated[Database, _from_state("database")]
-StorageDep = Annotated[Storage, _from_state("storage")]
-ModelsDep = Annotated[ModelsInMemory, _from_state("models")]
+SettingsDep = Annotated[Settings, from_state("settings")]
+DatabaseDep = Annotated[Database, from_state("database")]
+StorageDep = Annotated[Storage, from_state("storage")]
 
 
 async def read_form(request: Request, settings: SettingsDep) -> bytes:

@@ -3,6 +3,7 @@
 AppError (500)
 ├── BadRequest (400)
 ├── NotFound (404)              near matches in ``suggestions``
+├── NotAcceptable (406)
 ├── Conflict (409)
 ├── PayloadTooLarge (413)
 ├── UnsupportedMediaType (415)
@@ -111,6 +112,12 @@ class NotFound(AppError):
         return cls(
             f"{what.replace(' ', '_')}_not_found", f"There is no {what} {name!r}.{hint}", suggestions=near
         )
+
+
+class NotAcceptable(AppError):
+    """The answer cannot be given in any form that the caller accepts."""
+
+    status, title = 406, "Not acceptable"
 
 
 class Conflict(AppError):

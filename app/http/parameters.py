@@ -9,9 +9,10 @@ from typing import Annotated, Generic, Self, TypeVar, get_origin
 
 from fastapi import Path, Query, Request
 from pydantic import BaseModel, BeforeValidator, Field
+from starlette.convertors import Convertor, register_url_convertor
 
 from app.http.errors import MAX_ERRORS, BadRequest, Fault, InvalidContent
-from app.http.names import AFTER, NAME_CURSOR, NO_NUL, hint
+from app.http.names import AFTER, NAME, NAME_CURSOR, NO_NUL, hint
 from ccmtl_core.base.display import counted
 
 MAX_QUERY_BYTES = 16 * 1024
@@ -28,7 +29,31 @@ def _plain_digits(value: object) -> object:
 PLAIN_DIGITS = BeforeValidator(_plain_digits)
 """For an integer that is a name: accepts 1, but not 01, +1 or 1.0."""
 
+
+class _ModelInPath(Convertor[str]):
+    regex = "[^/]+(?:/versions/[^/]+)?"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("model", _ModelInPath())
+"""For paths such as ``/{model:model}/weights``: takes the three forms of :data:`ModelPath`."""
+
 ModelName = Annotated[str, Path(max_length=200, pattern=NO_NUL, description="The model's name.")]
+ModelPath = Annotated[
+    str,
+    Path(
+        max_length=300,
+        pattern=NO_NUL,
+        description="`name` for the newest version, `name@alias`, or `name/versions/3`.",
+        examples=["shop", "shop@production", "shop/versions/3"],
+    ),
+]
+AliasName = Annotated[str, Path(pattern=NAME, description="The alias, such as `production`.")]
 VersionNumber = Annotated[
     int, PLAIN_DIGITS, Path(ge=1, le=2**31 - 1, description="Number of the version, from 1.")
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
@@ -29,6 +29,7 @@ from app.http.errors import (
 from app.http.names import hint
 from ccmtl_core.base.display import counted
 
+Form = TypeVar("Form", bound=BaseModel)
 BODY_REFUSALS = refusals(
     {
         400: "The body is not a JSON object.",
@@ -77,14 +78,20 @@ def parse_json_object(body: bytes) -> dict[str, Any]:
     return document
 
 
+def checked_form(form: type[Form], body: bytes) -> Form:
+    """Return what ``body`` says in ``form``, or raise the error that names all its faults."""
+    try:
+        return form.model_validate(parse_json_object(body))
+    except ValidationError as error:
+        raise refusal_of(form, error) from None
+
+
 def explain(body: bytes, form: type[BaseModel], reason: str) -> AppError:
     """Return the error for a body that does not fit ``form``, or else for ``reason``."""
     try:
-        form.model_validate(parse_json_object(body))
+        checked_form(form, body)
     except AppError as refusal:
         return refusal
-    except ValidationError as error:
-        return refusal_of(form, error)
     return BadRequest("malformed_json", f"The body cannot be read: {reason}.")
 
 

@@ -208,7 +208,15 @@ class ModelVersion(Base):
     report: Mapped[dict[str, Any]]
     created_at: Mapped[datetime] = mapped_column(default=utc_now)
 
+    code_version: Mapped[str | None] = mapped_column(String(100))
+
     model: Mapped[Model] = relationship()
+    aliases: Mapped[list[ModelAlias]] = relationship(
+        primaryjoin="ModelVersion.id == ModelAlias.model_version_id",
+        order_by="ModelAlias.name",
+        lazy="selectin",
+        viewonly=True,
+    )
 
 
 class Model(Base):
@@ -238,14 +246,30 @@ class Model(Base):
     )
 
 
+class ModelAlias(Base):
+    """A name for one version of a model, such as ``production``, and the version that it named before."""
+
+    __tablename__ = "model_alias"
+
+    model_id: Mapped[str] = mapped_column(ForeignKey("model.id", ondelete="CASCADE"), primary_key=True)
+    name: Mapped[str] = mapped_column(String(100), primary_key=True)
+    model_version_id: Mapped[str] = mapped_column(ForeignKey("model_version.id"), index=True)
+    previous_version_id: Mapped[str | None] = mapped_column(
+        ForeignKey("model_version.id", ondelete="SET NULL"), index=True
+    )
+    changed_at: Mapped[datetime] = mapped_column(default=utc_now)
+
+
 class MatrixName(StrEnum):
-    """The matrices kept for a version, each with one row per task, or per group of them (ranges)."""
+    """The matrices kept for a version, each with one row per task but for ranges and the graph."""
 
     WEIGHTS = "weights"
     INTERCEPT = "intercept"
     HISTORY = "history"
     SERIES = "series"
     RANGES = "ranges"
+    SAMPLES = "samples"
+    GRAPH = "graph"
 
 
 class MatrixChunk(Base):

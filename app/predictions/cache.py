@@ -15,6 +15,7 @@ from sqlalchemy.exc import OperationalError
 from app.http.errors import NotFound
 from app.persistence.database import Database
 from app.registry import service as registry
+from app.registry.references import split_alias
 from app.registry.service import StoredModel
 
 logger = logging.getLogger(__name__)
@@ -25,9 +26,12 @@ REFRESH_SECONDS = 0.2
 class ModelCache:
     """Versions in memory, together at most ``max_bytes``, but always the one used last.
 
+    They are asked for by the model's name, or by ``name@alias``, and a number or None.
+
     A version never changes, and its number is never given again. So the database is only asked which number
-    is the newest, and whether a number still exists, each at most once in ``refresh_seconds``. For that long
-    a name may still mean the version before, and a version deleted by another process may still answer.
+    is the newest or has the alias, and whether a number still exists, each at most once in
+    ``refresh_seconds``. For that long a name may still mean the version before, and a version deleted by
+    another process may still answer.
     """
 
     def __init__(
@@ -42,7 +46,7 @@ class ModelCache:
         self._refresh_seconds = refresh_seconds
         self._clock = clock
         # (name, version asked for) → its number, and when that was looked up
-        self._known: dict[tuple[str, int | None], tuple[int, float]] = {}
+        self._known: dict[tuple[str, int | None], tuple[int, float]] = {}  # of name@alias too
         self._served: OrderedDict[tuple[str, int], StoredModel] = OrderedDict()
         self._n_forgotten = 0  # rises with each deletion; what was read before may be gone
         self._loading = threading.Lock()
@@ -67,7 +71,7 @@ class ModelCache:
             return self._of_number(name, self._look_up(name, None))
 
     def forget(self, name: str, version: int | None = None) -> None:
-        """Drop a version that was deleted, or all versions of the model."""
+        """Drop a version that was deleted, or all versions of the model; of an alias what it names."""
         with self._changing:
             self._n_forgotten += 1
             for asked in [a for a, (n, _) in self._known.items() if a[0] == name and version in (None, n)]:
@@ -123,19 +127,20 @@ class ModelCache:
 
     def _in_memory(self, name: str, number: int) -> StoredModel | None:
         with self._changing:
-            served = self._served.get((name, number))
+            key = split_alias(name)[0], number
+            served = self._served.get(key)
             if served is not None:
-                self._served.move_to_end((name, number))
+                self._served.move_to_end(key)
             return served
 
     def _load(self, name: str, number: int) -> StoredModel:
         n_forgotten = self._n_forgotten
         with self._database.read() as session:
-            served = registry.load(session, name, number)
+            served = registry.load(session, split_alias(name)[0], number)
         with self._changing:
             if self._n_forgotten != n_forgotten:
                 return served
-            self._served[name, number] = served
+            self._served[served.name, number] = served
             total = sum(model.n_bytes for model in self._served.values())
             while total > self._max_bytes and len(self._served) > 1:
                 _, dropped = self._served.popitem(last=False)

@@ -16,16 +16,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from app.http.errors import MAX_ERRORS, AppError, Conflict, Fault, InvalidContent, NotFound
+from app.http.errors import MAX_ERRORS, AppError, Conflict, Fault, InvalidContent
 from app.http.request_body import EXPLAINED_BYTES, explain, first_fault, parse_json_object
 from app.http.struct_forms import form_of
 from app.predictions import wire
-from app.registry.service import StoredModel
+from app.registry.service import StoredModel, unknown_product
 from ccmtl_core.base.display import counted
 from ccmtl_core.forecasting import Frequency, range_columns, recursive_forecast
 from ccmtl_core.model.ccmtl_model import predict_rows
 
-MAX_ID_BYTES = 512
 FORECASTS_AT_A_TIME = 2**14
 """Of a stream: so many are in memory at once."""
 
@@ -227,19 +226,8 @@ def _rows_of(model: StoredModel, unique_ids: Sequence[str]) -> NDArray[np.int64]
     find = model.rows.get
     rows = np.array([find(unique_id, -1) for unique_id in unique_ids], dtype=np.int64)
     if len(rows) == 1 and rows[0] < 0:
-        raise Refused(partial(_unknown_product, model, unique_ids[0]))
+        raise Refused(partial(unknown_product, model, unique_ids[0]))
     return rows
-
-
-def _unknown_product(model: StoredModel, unique_id: str) -> NotFound:
-    """Name the known ids that look like the unknown one."""
-    near = model.near_matches.find(unique_id) if len(unique_id.encode()) <= MAX_ID_BYTES else []
-    hint = f" Did you mean {', '.join(map(repr, near))}?" if near else ""
-    return NotFound(
-        "unique_id_not_found",
-        f"Version {model.version} of {model.name!r} has no unique_id {unique_id[:200]!r}.{hint}",
-        suggestions=near,
-    )
 
 
 def _features_of_rows(rows: Sequence[wire.FeatureRow], names: Sequence[str]) -> Matrix:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +15,14 @@ from numpy.typing import NDArray
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+import app
+import ccmtl_core
 from app.persistence.models import MatrixName, Model, ModelVersion, utc_now
 from app.registry import repository
 from app.registry.forecasters import ranges_matrix, series_matrix
+from app.registry.groups import graph_matrix
 from app.registry.matrix_store import save_matrix, save_task_ids
+from ccmtl_core import TaskGraph
 from ccmtl_core.forecasting import ForecastModel
 
 
@@ -45,7 +53,8 @@ class TrainedModel:
 
     Forecasts of series start from a ``history`` of lags or are made by a ``forecaster``, whose configuration
     is among the version's. The intercept is stored only if ``configuration["fit_intercept"]`` is true;
-    otherwise it is all zeros.
+    otherwise it is all zeros. ``n_samples`` (T,) counts what was known of each task, ``graph`` joins those
+    that were drawn together.
     """
 
     weights: NDArray[np.float64]
@@ -57,11 +66,24 @@ class TrainedModel:
     metrics: dict[str, Any]
     report: dict[str, Any]
     forecaster: ForecastModel | None = None
+    n_samples: NDArray[np.int64] | None = None
+    graph: TaskGraph | None = None
 
 
 def has_intercept(configuration: Mapping[str, Any]) -> bool:
     """Whether a version with this configuration has a stored intercept; the earliest versions have none."""
     return bool(configuration.get("fit_intercept", False))
+
+
+@cache
+def code_version() -> str:
+    """Return the version of this program and the first digits of a SHA-256 of its source."""
+    digest = hashlib.sha256()
+    for package in (app, ccmtl_core):
+        folder = Path(str(package.__file__)).parent
+        for file in sorted(folder.rglob("*.py")):
+            digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())
+    return f"{version('ccmtl')}+{digest.hexdigest()[:12]}"
 
 
 def publish(
@@ -78,7 +100,7 @@ def publish(
     if repository.newest_number(session, model_name) is None:
         model.created_at = utc_now()
     model.last_number += 1
-    version = ModelVersion(
+    published = ModelVersion(
         id=version_id,
         model_id=model.id,
         number=model.last_number,
@@ -89,8 +111,9 @@ def publish(
         configuration=trained.configuration,
         metrics=trained.metrics,
         report=trained.report,
+        code_version=code_version(),
     )
-    session.add(version)
+    session.add(published)
     session.flush()
     save_task_ids(session, version_id, trained.task_ids)
     save_matrix(session, version_id, MatrixName.WEIGHTS, trained.weights)
@@ -101,7 +124,11 @@ def publish(
     if trained.forecaster is not None:
         save_matrix(session, version_id, MatrixName.SERIES, series_matrix(trained.forecaster))
         save_matrix(session, version_id, MatrixName.RANGES, ranges_matrix(trained.forecaster))
-    return version
+    if trained.n_samples is not None:
+        save_matrix(session, version_id, MatrixName.SAMPLES, trained.n_samples[:, None].astype(np.float64))
+    if trained.graph is not None:
+        save_matrix(session, version_id, MatrixName.GRAPH, graph_matrix(trained.graph))
+    return published
 
 
 def _locked_model(session: Session, name: str) -> Model:

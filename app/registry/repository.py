@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sqlalchemy import delete, func, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from app.persistence.models import (
     Dataset,
     DatasetVersion,
     JobState,
+    MatrixChunk,
+    MatrixName,
     Model,
+    ModelAlias,
     ModelVersion,
     TaskRow,
     TrainingJob,
@@ -28,6 +31,21 @@ class VersionRow(NamedTuple):
     dataset_version: int
 
 
+class AliasRow(NamedTuple):
+    """An alias with the numbers of the versions that it names and named before."""
+
+    alias: ModelAlias
+    number: int
+    previous: int | None
+
+
+_PREVIOUS = aliased(ModelVersion)
+_ALIASES = (
+    select(ModelAlias, ModelVersion.number, _PREVIOUS.number)
+    .join(Model, ModelAlias.model_id == Model.id)
+    .join(ModelVersion, ModelAlias.model_version_id == ModelVersion.id)
+    .outerjoin(_PREVIOUS, ModelAlias.previous_version_id == _PREVIOUS.id)
+)
 _VERSIONS = (
     select(ModelVersion, Model.name, Dataset.name, DatasetVersion.number)
     .join(Model, ModelVersion.model_id == Model.id)
@@ -82,6 +100,32 @@ def has_version(session: Session, name: str, number: int) -> bool:
     """Whether there is a version ``number`` of ``name``, without reading it."""
     query = select(ModelVersion.id).join(Model).where(Model.name == name, ModelVersion.number == number)
     return session.execute(query).first() is not None
+
+
+def version_id(session: Session, model_id: str, number: int) -> str | None:
+    """Return the id of version ``number`` of a model."""
+    query = select(ModelVersion.id).where(ModelVersion.model_id == model_id, ModelVersion.number == number)
+    return session.scalars(query).one_or_none()
+
+
+def list_aliases(session: Session, name: str) -> list[AliasRow]:
+    """Return the aliases of the model called ``name``, by their names."""
+    query = _ALIASES.where(Model.name == name).order_by(ModelAlias.name)
+    return [AliasRow(*row) for row in session.execute(query)]
+
+
+def find_alias(session: Session, name: str, alias: str) -> AliasRow | None:
+    """Return one alias of the model called ``name``."""
+    row = session.execute(_ALIASES.where(Model.name == name, ModelAlias.name == alias)).one_or_none()
+    return None if row is None else AliasRow(*row)
+
+
+def has_matrix(session: Session, version_id: str, matrix: MatrixName) -> bool:
+    """Whether a version has this matrix, without reading it."""
+    query = select(MatrixChunk.first_row).where(
+        MatrixChunk.model_version_id == version_id, MatrixChunk.matrix == matrix
+    )
+    return session.execute(query.limit(1)).first() is not None
 
 
 def newest_number(session: Session, name: str) -> int | None:

@@ -191,13 +191,18 @@ class ModelPage(Page[ModelSummary]):
 
 
 class ModelVersionDetail(BaseModel):
-    """What was trained, on what, with which configuration, and how well it did on held-out rows."""
+    """What was trained, on what, by what, with which configuration, and how well it did on held-out rows."""
 
     model: str
     version: int
     id: str
     created_at: datetime
+    aliases: list[str] = Field(description="Aliases that name this version.")
     training_job: str
+    code_version: str | None = Field(
+        description="Version of the program that trained it, and a digest of its source. Null of versions "
+        "from before it was kept."
+    )
     data: DataUsed
     feature_names: list[str]
     n_tasks: int
@@ -214,6 +219,84 @@ class ModelDetail(ModelSummary):
 
 class ModelVersionPage(Page[ModelVersionDetail]):
     """A page of a model's versions, newest first."""
+
+
+class VersionRef(BaseModel):
+    """The version that an answer is of."""
+
+    name: str
+    version: int
+
+
+class AliasRequest(BaseModel):
+    """The version that an alias shall name."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    version: int = Field(ge=1, le=2**31 - 1, examples=[1])
+
+
+class AliasDetail(BaseModel):
+    """A name for one version of a model."""
+
+    model: str
+    alias: str
+    version: int = Field(description="The version that it names.")
+    previous_version: int | None = Field(
+        description="The version that it named before, which a rollback returns to; null if there was none, "
+        "after a rollback, or if it was deleted."
+    )
+    changed_at: datetime
+
+
+class AliasList(BaseModel):
+    """All aliases of a model, by name."""
+
+    items: list[AliasDetail]
+
+
+class Cluster(BaseModel):
+    """A group of tasks that share their weights exactly."""
+
+    cluster: int = Field(description="Its number, from 0 for the largest.")
+    n_tasks: int
+    unique_ids: list[str] = Field(description="The first hundred; `/products?cluster=0` lists all.")
+
+
+class ClusterPage(Page[Cluster]):
+    """A page of groups, the largest first."""
+
+    model: VersionRef
+    n_tasks: int = Field(description="Tasks of the version.")
+    n_clusters: int = Field(description="Groups of two tasks or more.")
+    n_alone: int = Field(description="Tasks that share their weights with no other.")
+
+
+class Neighbour(BaseModel):
+    """A task that the graph of similar tasks joins to the one asked for."""
+
+    unique_id: str
+    mutual: bool = Field(description="Whether each of the two has the other among its nearest.")
+    same_cluster: bool = Field(description="Whether the two share their weights exactly.")
+
+
+class TaskDetail(BaseModel):
+    """One task, or product, of a version."""
+
+    model: VersionRef
+    unique_id: str
+    weights: dict[str, float] = Field(description="By feature.")
+    intercept: float
+    n_samples: int | None = Field(
+        description="Rows of it that were trained on; of a model with a `horizon`, its known values. Null of "
+        "versions from before it was kept."
+    )
+    cluster: int | None = Field(description="Number of its group; null if it is alone.")
+    n_in_cluster: int
+    n_neighbors: int | None
+    neighbors: list[Neighbour] | None = Field(
+        description="The first thousand. Null where the graph was not kept: of old versions."
+    )
 
 
 class ProductPage(Page[str]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,9 +16,11 @@ from app.http.parameters import cursor_after, name_before
 from app.persistence.models import MatrixName, Model
 from app.registry import repository
 from app.registry.forecasters import restored
+from app.registry.groups import Groups
 from app.registry.matrix_store import CorruptModel, load_matrix, load_task_rows
 from app.registry.publication import History, has_intercept
-from app.registry.repository import VersionRow
+from app.registry.references import split_alias
+from app.registry.repository import AliasRow, VersionRow
 from app.registry.schemas import (
     DataUsed,
     ForecastMetrics,
@@ -33,6 +36,8 @@ from app.registry.schemas import (
 from ccmtl_core import CCMTLModel
 from ccmtl_core.base.near_matches import NearMatches
 from ccmtl_core.forecasting import ForecastModel, Frequency
+
+MAX_ID_BYTES = 512
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,16 @@ class StoredModel:
         return n_bytes + sys.getsizeof(self.rows) + sum(map(sys.getsizeof, self.rows))
 
     @cached_property
+    def unique_ids(self) -> tuple[str, ...]:
+        """The tasks in the order of their rows."""
+        return tuple(self.rows) if self.forecaster is None else self.forecaster.unique_ids
+
+    @cached_property
+    def groups(self) -> Groups:
+        """Tasks that share their weights exactly; found when first needed."""
+        return Groups.of_equal(self.weights)
+
+    @cached_property
     def near_matches(self) -> NearMatches:
         """Finds known ids that are like an unknown one; built when first needed."""
         return NearMatches(self.rows)
@@ -86,6 +101,13 @@ def read_model(session: Session, name: str) -> ModelDetail:
     return ModelDetail(**_summary(model).model_dump(), newest=newest)
 
 
+def read_selected(session: Session, name: str, number: int | None) -> ModelVersionDetail | ModelDetail:
+    """Return one version of the model, or for a bare name the model with its newest version."""
+    if number is None and split_alias(name)[1] is None:
+        return read_model(session, name)
+    return read_version(session, split_alias(name)[0], require_version(session, name, number))
+
+
 def list_versions(session: Session, name: str, limit: int, cursor: int | None) -> ModelVersionPage:
     """Return one page of the versions of ``name``, newest first."""
     newest_number(session, name)
@@ -97,7 +119,7 @@ def read_version(session: Session, name: str, number: int) -> ModelVersionDetail
     """Return version ``number`` of the model called ``name``."""
     row = repository.find_version(session, name, number)
     if row is None:
-        raise _no_version(session, name, number)
+        raise no_version(session, name, number)
     return _detail(row)
 
 
@@ -105,7 +127,7 @@ def list_products(
     session: Session, name: str, number: int | None, limit: int, cursor: int | None
 ) -> ProductPage:
     """Return one page of the products of a version, None for the newest, as they were uploaded."""
-    version = read_version(session, name, require_version(session, name, number))
+    version = read_version(session, split_alias(name)[0], require_version(session, name, number))
     first = 0 if cursor is None else cursor
     found = repository.list_products(session, version.id, limit + 1, first)
     return ProductPage.of(found, limit, lambda _: str(first + limit))
@@ -120,11 +142,20 @@ def newest_number(session: Session, name: str) -> int:
 
 
 def require_version(session: Session, name: str, number: int | None) -> int:
-    """Return ``number`` if the model has that version, or its newest number for None; else raise NotFound."""
+    """Return ``number`` if the model has that version; for None that of its alias, or its newest number.
+
+    ``name`` is that of a model, or ``name@alias``. Raise NotFound for what there is not.
+    """
+    base, alias = split_alias(name)
+    if alias is not None:
+        found = repository.find_alias(session, base, alias)
+        if found is None:
+            raise no_alias(session, base, alias)
+        return found.number
     if number is None:
         return newest_number(session, name)
     if not repository.has_version(session, name, number):
-        raise _no_version(session, name, number)
+        raise no_version(session, name, number)
     return number
 
 
@@ -139,11 +170,12 @@ def load(session: Session, name: str, number: int) -> StoredModel:
 
 
 def remove(session: Session, name: str) -> None:
-    """Delete all versions of the model called ``name``, unless an unfinished job will publish one.
+    """Delete all versions of the model called ``name``, unless an alias or an unfinished job needs them.
 
     Their numbers are not given again.
     """
-    model = _lock(session, name)
+    model = lock(session, name)
+    _refuse_served(name, repository.list_aliases(session, name))
     jobs = repository.unfinished_jobs(session, name)
     if jobs:
         raise Conflict(
@@ -154,9 +186,11 @@ def remove(session: Session, name: str) -> None:
 
 
 def remove_version(session: Session, name: str, number: int) -> None:
-    """Delete version ``number`` of the model called ``name``; the number is not given again."""
-    model = _lock(session, name)
+    """Delete version ``number`` of the model, unless an alias names it; the number is not given again."""
+    model = lock(session, name)
     read_version(session, name, number)
+    aliases = repository.list_aliases(session, name)
+    _refuse_served(name, [alias for alias in aliases if alias.number == number])
     repository.delete_versions(session, model.id, number)
 
 
@@ -190,7 +224,36 @@ def _read_matrices(session: Session, detail: ModelVersionDetail) -> StoredModel:
     )
 
 
-def _lock(session: Session, name: str) -> Model:
+def unknown_product(model: StoredModel, unique_id: str) -> NotFound:
+    """Return the error for an unknown product; it names the known ids that look like it."""
+    near = model.near_matches.find(unique_id) if len(unique_id.encode()) <= MAX_ID_BYTES else []
+    hint = f" Did you mean {', '.join(map(repr, near))}?" if near else ""
+    return NotFound(
+        "unique_id_not_found",
+        f"Version {model.version} of {model.name!r} has no unique_id {unique_id[:200]!r}.{hint}",
+        suggestions=near,
+    )
+
+
+def no_alias(session: Session, name: str, alias: str) -> NotFound:
+    """Return the error for an alias that the model has not, or for an unknown model."""
+    newest_number(session, name)
+    known = [found.alias.name for found in repository.list_aliases(session, name)]
+    return NotFound.named("alias", alias, known)
+
+
+def _refuse_served(name: str, aliases: Sequence[AliasRow]) -> None:
+    if aliases:
+        alias, number, _ = aliases[0]
+        raise Conflict(
+            "model_is_served",
+            f"The alias {alias.name!r} serves version {number} of the model {name!r}; delete the alias, or "
+            "set it to another version, first.",
+        )
+
+
+def lock(session: Session, name: str) -> Model:
+    """Return the model, held until the transaction ends."""
     model = repository.lock_model(session, name)
     if model is None or repository.newest_number(session, name) is None:
         raise _no_model(session, name)
@@ -201,7 +264,8 @@ def _no_model(session: Session, name: str) -> NotFound:
     return NotFound.named("model", name, repository.model_names(session))
 
 
-def _no_version(session: Session, name: str, number: int) -> NotFound:
+def no_version(session: Session, name: str, number: int) -> NotFound:
+    """Return the error for a version that the model has not, or for an unknown model."""
     newest = newest_number(session, name)
     return NotFound(
         "model_version_not_found",
@@ -227,7 +291,9 @@ def _detail(row: VersionRow) -> ModelVersionDetail:
         version=version.number,
         id=version.id,
         created_at=version.created_at,
+        aliases=[alias.name for alias in version.aliases],
         training_job=version.training_job_id,
+        code_version=version.code_version,
         data=DataUsed(dataset=row.dataset_name, version=row.dataset_version, id=version.dataset_version_id),
         feature_names=version.feature_names,
         n_tasks=version.n_tasks,

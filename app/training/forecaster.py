@@ -59,6 +59,8 @@ def train_forecaster(loaded: LoadedPanel, request: TrainingJobRequest, log: Prog
         metrics={} if held_out is None else {**held_out, "n_periods_filled": loaded.n_filled},
         report=_report(forecaster, told, request.tolerance),
         forecaster=forecaster,
+        n_samples=np.diff(loaded.panel.offsets),
+        graph=forecaster.graph,
     )
 
 

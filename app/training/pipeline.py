@@ -77,7 +77,7 @@ def _train(
 ) -> TrainedModel:
     with log.phase("statistics"):
         folds, held_out = statistics(data, request)
-        training = reduce(add, folds)
+        training = used = reduce(add, folds)
     result: FitResult | None = None
     report, notes = left_out(data)
     metrics: dict[str, Any] = {}
@@ -107,7 +107,8 @@ def _train(
             errors = evaluate(result.model, training, held_out, request.choices, shrinkages)
             metrics = {**errors, **data.facts}
         if request.refit:
-            result = _fit(training + held_out, strength, request, log, "")
+            used = training + held_out
+            result = _fit(used, strength, request, log, "")
     if result is None:
         result = _fit(training, strength, request, log, "")
     notes += rival_notes(request.choices, metrics, report.get("selection"), of_series=of_series)
@@ -123,6 +124,8 @@ def _train(
         configuration=configuration,
         metrics=metrics,
         report={**solve, **plain(report)},
+        n_samples=used.n_samples,
+        graph=result.graph,
     )
 
 

@@ -140,6 +140,7 @@ def fit_forecaster(
     tell("statistics")
     origins = rolling_origins(panel, rows, horizon, n_origins)
     maker = RowMaker(panel, rows, horizon, origins, scale, constant, n_blocks, columns)
+    graph = None
     ranges = range_table(np.empty((panel.n_series, 0, horizon)), scale, np.zeros(panel.n_series))
     report: dict[str, Any] = {
         "rows": rows.to_dict(),
@@ -153,7 +154,7 @@ def fit_forecaster(
         blocks = block_statistics(maker, panel, rows)
         tell("selection")
         fitted = _fitted(blocks, tried, fusion_strength, tolerance, n_jobs, on_progress)
-        model = fitted.result.model
+        model, graph = fitted.result.model, fitted.result.graph
         n_rows = int(sum(block.n_samples.sum() for block in blocks))
         n_left_out = _n_pairs(panel, varies, origins, int(horizon)) - n_rows
         report |= {"n_rows": n_rows, "n_left_out": n_left_out, **fitted.report}
@@ -163,14 +164,14 @@ def fit_forecaster(
             residuals, first = _residuals(maker, panel, blocks, fitted)
             rivals = RowMaker(panel, _rivals(panel, first), horizon, origins, scale, constant)
             report["held_out"] = _held_out(rivals, panel, scale, residuals, first)
-            cluster = Clusters.of_equal(fitted.result.graph, model.weights).label
+            cluster = Clusters.of_equal(graph, model.weights).label
             ranges = range_table(residuals, mean_size(panel, scale), cluster)
     if found is not None:
         report["rows_tried"] = [one.to_dict() for one in found.tried]
     report["seconds"] = round(time.perf_counter() - began, 3)
     newest = latest_tails(panel, rows.reach)
     of_series = scale, never_negative(panel), constant, *newest, ranges
-    return ForecastModel(model, rows, int(horizon), panel.frequency, *of_series, report)
+    return ForecastModel(model, rows, int(horizon), panel.frequency, *of_series, report, graph)
 
 
 class _Fitted(NamedTuple):

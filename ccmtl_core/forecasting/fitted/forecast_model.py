@@ -36,6 +36,7 @@ from ccmtl_core.forecasting.row_maker import (
     constant_values,
     never_negative,
 )
+from ccmtl_core.graph.knn_graph import TaskGraph
 from ccmtl_core.model.ccmtl_model import CCMTLModel, predict_rows
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.columns import SeriesColumns
@@ -77,6 +78,8 @@ class ForecastModel(FrozenValue):
         Quantiles of its errors in units of ``scale``, from forecasts of past blocks of time.
     report : mapping
         What was tried and chosen, as JSON can hold it.
+    graph : TaskGraph, optional
+        What the series were fused along; None of a forecaster from a file.
 
     Raises
     ------
@@ -95,6 +98,7 @@ class ForecastModel(FrozenValue):
     last_period: IntArray
     ranges: RangeTable
     report: Mapping[str, Any] = field(default_factory=dict)
+    graph: TaskGraph | None = None
 
     def __post_init__(self) -> None:
         T = len(self.model.task_ids)

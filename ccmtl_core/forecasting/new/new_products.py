@@ -280,6 +280,7 @@ def _made(
         last_period=np.full(len(ids), known.origin),
         ranges=_ranges(forecaster.ranges, like, more_error),
         report={"new_products": len(ids)},
+        graph=None,
     )
 
 

@@ -36,6 +36,12 @@ def test_the_version_is_the_library_s_fit_of_all_rows(run: Run, client: TestClie
     assert version["report"]["gap"] <= 1e-6
     assert version["report"]["advice"].startswith(SolveStatus.CONVERGED.advice)
     assert version["report"]["history"]
+    for unique_id in IDS[:3]:
+        task = client.get("/v1/models/m/tasks", params={"unique_id": unique_id}).json()
+        assert task["n_samples"] == N_DAYS - 3
+        edges = expected.graph.edges[(expected.graph.edges == IDS.index(unique_id)).any(axis=1)]
+        joined = {IDS[t] for t in edges.ravel()} - {unique_id}
+        assert {other["unique_id"] for other in task["neighbors"]} == joined
     model = CCMTLModel(served, tuple(IDS), ("lag_1", "lag_2", "lag_3"))
     last = SALES[:, -1:-4:-1]
     forecasts = client.post("/v1/models/m/forecast", json={"unique_id": IDS}).json()["forecasts"]

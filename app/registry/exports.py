@@ -1,0 +1,59 @@
+"""Write the weights of a version as Parquet or as an Arrow stream, without a second copy in memory."""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+from collections.abc import Iterator
+from io import BytesIO
+from typing import IO
+
+import polars as pl
+
+from app.registry.service import StoredModel
+
+PARQUET = "application/vnd.apache.parquet"
+ARROW_STREAM = "application/vnd.apache.arrow.stream"
+ROWS_AT_A_TIME = 2**14
+BYTES_AT_A_TIME = 2**18
+_END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+
+
+def arrow_stream(model: StoredModel) -> Iterator[bytes]:
+    """Yield an Arrow stream of all tasks, some rows in each record batch."""
+    for first in range(0, len(model.rows), ROWS_AT_A_TIME):
+        file = BytesIO()
+        _frame(model, first).write_ipc_stream(file, compat_level=pl.CompatLevel.oldest())
+        written = file.getvalue().removesuffix(_END_OF_STREAM)
+        # Each of them begins with the schema, which the stream has once: a mark, its length, itself.
+        schema_ends = 8 + struct.unpack_from("<i", written, 4)[0]
+        yield written[schema_ends if first else 0 :]
+    yield _END_OF_STREAM
+
+
+def parquet_file(model: StoredModel) -> IO[bytes]:
+    """Return a temporary file, to be read from its beginning, that holds all tasks as Parquet."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - it outlives this function
+    parts = [_frame(model, first).lazy() for first in range(0, len(model.rows), ROWS_AT_A_TIME)]
+    try:
+        pl.concat(parts, rechunk=False).sink_parquet(file, row_group_size=ROWS_AT_A_TIME)
+    except BaseException:
+        file.close()
+        raise
+    file.seek(0)
+    return file
+
+
+def pieces(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the rest of the file, and close it."""
+    with file:
+        while piece := file.read(BYTES_AT_A_TIME):
+            yield piece
+
+
+def _frame(model: StoredModel, first: int) -> pl.DataFrame:
+    """Some tasks: the id, the intercept, and a column of weights for each feature."""
+    part = slice(first, first + ROWS_AT_A_TIME)
+    weights = {f"weight_{name}": model.weights[part, p] for p, name in enumerate(model.feature_names)}
+    ids = pl.Series(model.unique_ids[part], dtype=pl.String)
+    return pl.DataFrame({"unique_id": ids, "intercept": model.intercept[part], **weights})
