@@ -27,11 +27,11 @@ COMMANDS = {
     ),
     "predict": ("model_commands.predict", "Predict each row of a file with a model that ccmtl fit wrote."),
     "forecast": (
-        "model_commands.forecast",
+        "forecast_commands.forecast",
         "Forecast each series of a file, by itself or with a model that ccmtl fit --lags wrote.",
     ),
     "backtest": (
-        "model_commands.backtest",
+        "forecast_commands.backtest",
         "Forecast the last windows of a file from what lay before, and say who is nearest.",
     ),
     "statistics-sql": (

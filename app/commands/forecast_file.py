@@ -14,31 +14,58 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
+from app.commands.options import Shown
 from app.commands.unusable import explaining, print_answer
 from app.commands.use_model import write_table
 from ccmtl_core.base.display import counted
-from ccmtl_core.forecasting import Backtest, SeriesPanel, backtest, fit_forecaster, read_series
+from ccmtl_core.forecasting import (
+    Backtest,
+    ForecastModel,
+    SeriesTable,
+    backtest,
+    fit_forecaster,
+    forecast_all,
+    read_series_table,
+    total_forecasts,
+)
 
 
 def forecast_file(
     file: Path,
     columns: Mapping[str, str | None],
+    beside: Mapping[str, Sequence[str]],
     fill: str,
     horizon: int,
-    level: Sequence[float],
+    show: Shown,
     output: Path | None,
 ) -> None:
     """Fit a forecaster to the file, and print its forecasts or write them to ``output``."""
     messages = Console(stderr=True, highlight=False)
     with explaining(messages), _told(messages) as tell:
-        forecaster = fit_forecaster(_panel(file, columns, fill), horizon, n_jobs=-1, on_phase=tell)
-        table = forecaster.forecast(level=level)
-    write_table(table, output, messages)
+        table = _read(file, columns, beside, fill)
+        forecaster = fit_forecaster(table.panel, horizon, columns=table.columns, n_jobs=-1, on_phase=tell)
+        found = _shown(forecaster, table, show)
+    write_table(found, output, messages)
+
+
+def _shown(forecaster: ForecastModel, table: SeriesTable, show: Shown) -> pl.DataFrame:
+    """The table to print."""
+    if show.contributions:
+        return forecaster.contributions(columns=table.columns)
+    if table.attributes is None:
+        found = forecaster.forecast(columns=table.columns, level=show.level)
+    else:
+        found = forecast_all(forecaster, table.attributes, columns=table.columns, level=show.level)
+    if show.total_by is None:
+        return found
+    by = [] if table.attributes is None or show.total_by == ["all"] else show.total_by
+    return total_forecasts(found, table.attributes, by)
 
 
 def backtest_file(
     file: Path,
     columns: Mapping[str, str | None],
+    beside: Mapping[str, Sequence[str]],
     fill: str,
     horizon: int,
     n_origins: int,
@@ -48,18 +75,23 @@ def backtest_file(
     """Forecast the last windows of the file from what lay before them, and print who was nearest."""
     messages = Console(stderr=True, highlight=False)
     with explaining(messages), _told(messages) as tell:
-        panel = _panel(file, columns, fill)
-        result = backtest(panel, horizon, n_origins=n_origins, level=level, n_jobs=-1, on_phase=tell)
+        table = _read(file, columns, beside, fill)
+        result = backtest(
+            table.panel, horizon, n_origins=n_origins, level=level, columns=table.columns, n_jobs=-1,
+            on_phase=tell,
+        )  # fmt: skip
     if as_json:
         print_answer(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
     else:
         print_answer(_in_tables(result))
 
 
-def _panel(file: Path, columns: Mapping[str, str | None], fill: str) -> SeriesPanel:
+def _read(
+    file: Path, columns: Mapping[str, str | None], beside: Mapping[str, Sequence[str]], fill: str
+) -> SeriesTable:
     given: dict[str, Any] = {name: value for name, value in columns.items() if value is not None}
-    panel = read_series(file, **given)
-    return panel if fill == "none" else panel.filled(fill, "series")[0]
+    table = read_series_table(file, **given, **dict[str, Any](beside))
+    return table if fill == "none" else table._replace(panel=table.panel.filled(fill, "series")[0])
 
 
 @contextmanager

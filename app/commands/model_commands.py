@@ -1,4 +1,4 @@
-"""``ccmtl fit``, ``predict``, ``forecast``, ``backtest``, ``statistics-sql``: options; none needs a server.
+"""``ccmtl fit``, ``predict`` and ``statistics-sql``: options; none needs a server.
 
 What they run imports the library, which takes seconds: help and a wrong command line do not wait for it.
 """
@@ -203,7 +203,7 @@ def fit(
         "metric": metric,
         "n_neighbors": n_neighbors,
     }
-    _run("fit_model.fit_model", source, strength, choices, tolerance, solver, as_json, output)
+    run("fit_model.fit_model", source, strength, choices, tolerance, solver, as_json, output)
 
 
 def predict(
@@ -227,155 +227,8 @@ def predict(
     Exit codes: 0 all rows are predicted; 1 a file, a cell or a task cannot be used, and nothing is written;
     2 a wrong argument.
     """
-    _refuse_swapped(model, file)
-    _run("use_model.predict", model, file, task, output)
-
-
-def _levels(text: str) -> str:
-    """Refuse what is no list of numbers from 1 to 99."""
-    try:
-        if all(1.0 <= float(part) <= 99.0 for part in text.split(",")) or not text:
-            return text
-    except ValueError:
-        if not text:
-            return text
-    raise typer.BadParameter(f"{text!r} is no list of numbers from 1 to 99, such as 80,95")
-
-
-def _numbers(text: str) -> list[float]:
-    return [float(part) for part in text.split(",")] if text else []
-
-
-Id = Annotated[
-    str | None, typer.Option("--task", metavar="COL", help="Column with the id; unique_id by default.")
-]
-Time = Annotated[
-    str | None, typer.Option("--time", metavar="COL", help="Column with the time; ds by default.")
-]
-Value = Annotated[
-    str | None, typer.Option("--target", metavar="COL", help="Column with the values; y by default.")
-]
-Pattern = Annotated[
-    str | None,
-    typer.Option(
-        "--ds-format", metavar="PATTERN", help="How times are written, as %d/%m/%Y; ISO 8601 by default."
-    ),
-]
-OfSeveral = Annotated[
-    Aggregation | None,
-    typer.Option("--aggregation", help="What several rows of a period become; by default they are refused."),
-]
-Gaps = Annotated[
-    Fill | None,
-    typer.Option(
-        "--fill", show_default="none", help="What stands for a period without a row, once it has begun."
-    ),
-]
-
-
-def forecast(
-    model: Annotated[
-        Path,
-        typer.Argument(
-            metavar="MODEL.npz|FILE", help="What ccmtl fit --output wrote; or the history by itself."
-        ),
-    ],
-    horizon: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Periods to forecast, each series from its end.")
-    ],
-    file: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="FILE", show_default=False, help="The history: CSV, Parquet or Arrow, one value a row."
-        ),
-    ] = None,
-    frequency: Annotated[
-        Every | None, typer.Option(metavar="PERIOD", help=f"Without a model: {EVERY_HELP}")
-    ] = None,
-    level: Annotated[
-        str,
-        typer.Option(
-            metavar="NUMBER,…",
-            show_default="none",
-            callback=_levels,
-            help="Without a model: percentages of values that ranges shall hold, as 80,95.",
-        ),
-    ] = "",
-    task: Id = None,
-    time: Time = None,
-    target: Value = None,
-    ds_format: Pattern = None,
-    aggregation: OfSeveral = None,
-    fill: Gaps = None,
-    output: Output = None,
-) -> None:
-    """Forecast each series of a file, by itself or with a model that ccmtl fit --lags wrote.
-
-    By itself (--frequency), the features of the forecast and how strongly to fuse are chosen on the history;
-    the answer is CSV: unique_id, ds, yhat, and for each --level as yhat-lo-80 and yhat-hi-80.
-
-    With a model, frequency, columns, aggregation and filling are those of the fit, and the answer is
-    unique_id, ds, yhat. Series without a forecast are counted on standard error: the model does not know
-    them, or their last periods are not all there.
-
-    Exit codes: 0 there are forecasts; 1 a file or a cell cannot be used, or no series can be forecast;
-    2 a wrong argument.
-    """
-    columns = {"unique_id": task, "ds": time, "y": target}
-    if file is None:
-        if model.suffix == ".npz":
-            raise typer.BadParameter(f"{model} is a model: give the FILE with the history after it")
-        if frequency is None:
-            raise typer.BadParameter(
-                "without a model --frequency is needed, such as h, D, W or MS: what a period is"
-            )
-        columns |= {"frequency": frequency, "ds_format": ds_format, "aggregation": aggregation}
-        _run("forecast_file.forecast_file", model, columns, fill or "none", horizon, _numbers(level), output)
-        return
-    _refuse_swapped(model, file)
-    of_fit = {"--frequency": frequency, "--level": level or None, "--ds-format": ds_format}
-    of_fit |= {"--aggregation": aggregation, "--fill": fill}
-    if given := [name for name, value in of_fit.items() if value is not None]:
-        raise typer.BadParameter(f"{', '.join(given)}: for forecasts without a model; it has its own")
-    _run("use_model.forecast", model, file, horizon, columns, output)
-
-
-def backtest(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The history: CSV, Parquet or Arrow, one value a row.")
-    ],
-    frequency: Annotated[Every, typer.Option(metavar="PERIOD", help=f"What a period is: {EVERY_HELP}")],
-    horizon: Annotated[int, typer.Option(metavar="N", min=1, help="Periods of each window.")],
-    n_origins: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Windows, side by side up to the last period.")
-    ] = 3,
-    level: Annotated[
-        str,
-        typer.Option(
-            metavar="NUMBER,…", callback=_levels, help="Percentages of values that ranges shall hold."
-        ),
-    ] = "80,95",
-    task: Id = None,
-    time: Time = None,
-    target: Value = None,
-    ds_format: Pattern = None,
-    aggregation: OfSeveral = None,
-    fill: Gaps = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", metavar="", help="Print one JSON object instead of tables.")
-    ] = False,
-) -> None:
-    """Forecast the last windows of a file from what lay before, and say who is nearest.
-
-    Beside the model stand always zero, the value a season before, the mean of the last 8 values, and on the
-    same rows one model for all series, each series alone, and each shrunk to the one.
-
-    Exit codes: 0 there is a verdict; 1 a file or a cell cannot be used; 2 a wrong argument.
-    """
-    columns = {"unique_id": task, "ds": time, "y": target, "frequency": frequency}
-    columns |= {"ds_format": ds_format, "aggregation": aggregation}
-    asked = horizon, n_origins, _numbers(level)
-    _run("forecast_file.backtest_file", file, columns, fill or "none", *asked, as_json)
+    refuse_swapped(model, file)
+    run("use_model.predict", model, file, task, output)
 
 
 def statistics_sql(
@@ -402,15 +255,16 @@ def statistics_sql(
     Run it there, store its result as CSV, Parquet or Arrow, and train from that: ccmtl fit --statistics FILE.
     Rows with NULL in a column that is used are counted in n_null, and training refuses them.
     """
-    _run("statistics_sql.print_sql", table, task, target, features, dialect, where, time, folds)
+    run("statistics_sql.print_sql", table, task, target, features, dialect, where, time, folds)
 
 
-def _refuse_swapped(model: Path, file: Path) -> None:
+def refuse_swapped(model: Path, file: Path) -> None:
+    """Refuse a model and a file in the wrong order."""
     if file.suffix == ".npz" and model.suffix != ".npz":
         raise typer.BadParameter(f"the model comes first, then the rows: {file} {model}")
 
 
-def _run(place: str, *arguments: Any) -> None:
+def run(place: str, *arguments: Any) -> None:
     """Import what the command does, and do it."""
     module, function = place.split(".")
     getattr(import_module(f"app.commands.{module}"), function)(*arguments)

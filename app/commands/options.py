@@ -7,6 +7,8 @@ test compares them.
 from __future__ import annotations
 
 import csv
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -51,6 +53,37 @@ def listed(names: str) -> list[str]:
     ['price', 'sold, online']
     """
     return next(csv.reader([names], skipinitialspace=True), [])
+
+
+def refuse_twice(columns: Sequence[str]) -> None:
+    """Refuse a column that several options name."""
+    repeated = sorted(name for name, n in Counter(columns).items() if n > 1)
+    if repeated:
+        raise typer.BadParameter(
+            f"the column {repeated[0]!r} is named twice: the id, the time, the value and each column beside "
+            "them must be different ones"
+        )
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What ``ccmtl forecast`` prints: ranges, sums by attributes ("all": of all products), contributions."""
+
+    level: list[float]
+    total_by: list[str] | None
+    contributions: bool
+
+    def refuse_contradictions(self, static: Sequence[str]) -> None:
+        """Refuse options that cannot stand beside each other."""
+        if self.contributions and (self.level or self.total_by is not None or static):
+            raise typer.BadParameter("--contributions: goes without --level, --static and --total-by")
+        if self.total_by is None:
+            return
+        if self.level:
+            raise typer.BadParameter("--level: sums of forecasts have no ranges")
+        unknown = [name for name in self.total_by if name not in static]
+        if unknown and self.total_by != ["all"]:
+            raise typer.BadParameter(f"--total-by: {unknown[0]} must be named in --static too")
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,12 @@ from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
 from ccmtl_core.forecasting.fitted.forecast_request import range_columns
 from ccmtl_core.forecasting.fitted.latest_rows import latest_rows, latest_tails
 from ccmtl_core.forecasting.forecaster import fit_forecaster
+from ccmtl_core.forecasting.new.all_products import forecast_all
 from ccmtl_core.forecasting.new.new_products import NewProducts, new_products, with_attributes
 from ccmtl_core.forecasting.ranges import RangeTable
 from ccmtl_core.forecasting.row_choice import RowChoice, TriedRows, choose_rows
 from ccmtl_core.forecasting.row_maker import series_scale
+from ccmtl_core.forecasting.totals import total_forecasts
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.lags import (
@@ -27,7 +29,7 @@ from ccmtl_core.series.lags import (
 )
 from ccmtl_core.series.panel import MAX_DENSE_ROWS, SeriesPanel
 from ccmtl_core.series.recursion import recursive_forecast
-from ccmtl_core.series.series_file import read_series
+from ccmtl_core.series.series_file import SeriesTable, read_series, read_series_table
 
 __all__ = [
     "MAX_DENSE_ROWS",
@@ -42,12 +44,14 @@ __all__ = [
     "RowFeatures",
     "SeriesColumns",
     "SeriesPanel",
+    "SeriesTable",
     "TriedRows",
     "backtest",
     "choose_rows",
     "direct_rows",
     "direct_statistics",
     "fit_forecaster",
+    "forecast_all",
     "lag_dataset",
     "latest_lags",
     "latest_rows",
@@ -56,9 +60,11 @@ __all__ = [
     "new_products",
     "range_columns",
     "read_series",
+    "read_series_table",
     "recursive_forecast",
     "rolling_origins",
     "series_scale",
     "split_by_time",
+    "total_forecasts",
     "with_attributes",
 ]

@@ -127,7 +127,7 @@ def choose_rows(
     n_blocks : int
         Blocks of time, each but the first forecast from those before it.
     columns : SeriesColumns, optional
-        Beside the values. Those that are known after the panel's last period may be features of the future,
+        Beside the values. Those that are known ahead, as their ``ahead`` says, may be features of the future,
         the others of the past; those that are known at fewer than nine of ten values are left out.
 
     Returns
@@ -175,10 +175,10 @@ def choose_rows(
 
 
 def _past_and_future(columns: SeriesColumns, panel: SeriesPanel) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of the columns of which nothing is known after the panel's last period, and of the others."""
+    """Names of the columns that are known up to the present alone, and of those known ahead."""
     at_values = columns.at(columns.places(panel.unique_ids)[panel.series_index], panel.period)
     usable = np.isnan(at_values).mean(axis=0) <= MOST_LOST
-    ahead = ~np.isnan(columns.values[columns.period > panel.period.max()]).all(axis=0)
+    ahead = columns.known_ahead(int(panel.period.max()))
     names = np.array(columns.names)
     return tuple(names[usable & ~ahead].tolist()), tuple(names[usable & ahead].tolist())
 

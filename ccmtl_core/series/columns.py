@@ -22,7 +22,7 @@ from ccmtl_core.base.display import counted, named, quoted, shown
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.frozen_value import FrozenValue
 from ccmtl_core.base.id_codes import id_codes
-from ccmtl_core.base.types import FloatArray, IntArray
+from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
 from ccmtl_core.series.calendar import Frequency
 
 
@@ -44,6 +44,9 @@ class SeriesColumns(FrozenValue):
         Finite, or NaN where not known.
     frequency : Frequency
         What a period is.
+    ahead : tuple of str, optional
+        Those that will be known of periods to come, such as a price that is set before; the others are known
+        up to the present. By default those that are known beyond the last value of the series.
 
     Raises
     ------
@@ -57,9 +60,20 @@ class SeriesColumns(FrozenValue):
     period: IntArray
     values: FloatArray
     frequency: Frequency
+    ahead: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         names = checked_names(self.names, "column")
+        if self.ahead is not None:
+            ahead = checked_names(self.ahead, "column")
+            refuse(
+                [
+                    f"there is no column {quoted(name)} to be known ahead"
+                    for name in ahead
+                    if name not in names
+                ]
+            )
+            object.__setattr__(self, "ahead", ahead)
         ids = checked_names(self.unique_ids, "unique_id")
         frequency = Frequency(self.frequency)
         values, period = as_float64(self.values, "values"), frequency.checked_periods(self.period)
@@ -80,7 +94,9 @@ class SeriesColumns(FrozenValue):
         )
 
     @classmethod
-    def from_frame(cls, frame: pl.DataFrame, frequency: Frequency | str) -> SeriesColumns:
+    def from_frame(
+        cls, frame: pl.DataFrame, frequency: Frequency | str, *, ahead: Sequence[str] | None = None
+    ) -> SeriesColumns:
         """Build from a table in any order of rows.
 
         Parameters
@@ -90,6 +106,8 @@ class SeriesColumns(FrozenValue):
             numbers or of truth values, in which a missing value is one that is not known. ``y`` is left out.
         frequency : Frequency
             What a period is.
+        ahead : sequence of str, optional
+            Columns that will be known of periods to come.
 
         Returns
         -------
@@ -125,11 +143,65 @@ class SeriesColumns(FrozenValue):
             ids, series = id_codes(frame["unique_id"], ordered=True)
         order = np.lexsort((period, series))
         values = frame.select(pl.col(names).cast(pl.Float64).fill_null(float("nan"))).to_numpy()
-        return cls(names, ids, series[order], period[order], values[order], frequency)
+        named = None if ahead is None else tuple(ahead)
+        return cls(names, ids, series[order], period[order], values[order], frequency, named)
+
+    @classmethod
+    def of_rows(
+        cls,
+        rows: pl.DataFrame,
+        names: Sequence[str],
+        frequency: Frequency,
+        *,
+        ahead: Sequence[str] | None = None,
+    ) -> SeriesColumns:
+        """Build from rows of series, one for each series and period.
+
+        A column that has one value in each period, such as a holiday, holds for all series, also for those
+        that have no row in that period.
+
+        Parameters
+        ----------
+        rows : polars DataFrame
+            ``unique_id``, ``period`` (Int64), and ``c_0``, ``c_1``, …, the columns, null where not known.
+        names : sequence of str
+            What the columns are called.
+        frequency : Frequency
+            What a period is.
+        ahead : sequence of str, optional
+            Columns that will be known of periods to come.
+
+        Returns
+        -------
+        SeriesColumns
+        """
+        cells = [f"c_{i}" for i in range(len(names))]
+        by_period = rows.group_by("period").agg(pl.col(cells).drop_nulls().n_unique()).select(cells)
+        shared = [name for name in cells if rows["unique_id"].n_unique() > 1 and by_period[name].max() == 1]
+        of_all = rows.group_by("period").agg(pl.col(shared).drop_nulls().first()).sort("period")
+        named = None if ahead is None else tuple(ahead)
+        if len(shared) == len(cells):
+            zeros = np.zeros(len(of_all), np.int64)
+            values = of_all.select(pl.col(cells).fill_null(float("nan"))).to_numpy()
+            return cls(tuple(names), (), zeros, of_all["period"].to_numpy(), values, frequency, named)
+        if shared:
+            grid = rows.select(pl.col("unique_id").unique()).join(of_all, how="cross")
+            rows = grid.join(rows.drop(shared), on=["unique_id", "period"], how="left")
+        ids, series = id_codes(rows["unique_id"], ordered=True)
+        period = rows["period"].to_numpy()
+        order = np.lexsort((period, series))
+        values = rows.select(pl.col(cells).fill_null(float("nan"))).to_numpy()
+        return cls(tuple(names), ids, series[order], period[order], values[order], frequency, named)
 
     def __repr__(self) -> str:
         of = f"{len(self.unique_ids):,} series" if self.unique_ids else "all series"
         return shown(self, named(self.names, "column"), of, counted(len(self.period), "row"))
+
+    def known_ahead(self, last: int) -> BoolArray:
+        """Return which columns will be known of periods to come, or are known beyond the period ``last``."""
+        if self.ahead is not None:
+            return np.array([name in self.ahead for name in self.names])
+        return np.asarray(~np.isnan(self.values[self.period > last]).all(axis=0))
 
     def places(self, unique_ids: Sequence[str]) -> IntArray:
         """Return what :meth:`at` takes for these series, (T,)."""

@@ -162,6 +162,8 @@ def _check_type(role: Role, dtype: pl.DataType, formats: TimeFormat, faults: Fau
         Kind.TIME: (isinstance(dtype, pl.Date | pl.Datetime), "times"),
         Kind.NUMBER: (is_number, "numbers"),
         Kind.SUM: (is_number, "numbers"),
+        Kind.OPTIONAL: (is_number or dtype == pl.Null, "numbers"),
+        Kind.TEXT: (is_whole or dtype in (pl.Null, pl.Boolean), "text or whole numbers"),
     }[role.kind]
     if not (fits or _is_text(dtype)):
         message = f"the column {role.column!r} is of type {dtype}; {wanted} are needed"
@@ -195,7 +197,10 @@ def _parse(role: Role, dtype: pl.DataType, formats: TimeFormat) -> pl.Expr:
     raw = pl.col(_raw(role))
     if role.kind is Kind.ID:
         return raw.cast(pl.String).alias(role.name)
-    if role.kind in (Kind.NUMBER, Kind.SUM):
+    if role.kind is Kind.TEXT:
+        text = raw.cast(pl.String)
+        return pl.when(text != "").then(text).alias(role.name)
+    if role.kind in (Kind.NUMBER, Kind.SUM, Kind.OPTIONAL):
         if not _is_text(dtype):
             return raw.cast(pl.Float64, strict=False).alias(role.name)
         return raw.cast(pl.String).map_batches(_numbers, pl.Float64, is_elementwise=True).alias(role.name)
@@ -235,6 +240,10 @@ def _local_moment(raw: pl.Expr, zone: str) -> pl.Expr:
 def _checks(role: Role, dtype: pl.DataType, formats: TimeFormat) -> Iterator[_Check]:
     raw, parsed = pl.col(_raw(role)), pl.col(role.name)
     empty = raw.is_null() | (raw.cast(pl.String) == "") if _is_text(dtype) else raw.is_null()
+    if role.kind is Kind.TEXT:
+        too_long = parsed.str.len_bytes() > MAX_ID_BYTES
+        yield _Check("text_too_long", role, too_long, f"the text is longer than {MAX_ID_BYTES} bytes")
+        return
     if role.kind is Kind.ID:
         yield _Check("empty_id", role, empty, "the id is empty")
         yield _Check("id_has_nul", role, parsed.str.contains("\0", literal=True), "the id contains a NUL")
@@ -252,7 +261,8 @@ def _checks(role: Role, dtype: pl.DataType, formats: TimeFormat) -> Iterator[_Ch
             yield _Check("unparseable_date", role, unparsed, message)
         return
     remedy = ": write one, or leave the row out" if role.kind is Kind.NUMBER else ""
-    yield _Check("empty_number", role, empty, f"the number is empty{remedy}")
+    if role.kind is not Kind.OPTIONAL:
+        yield _Check("empty_number", role, empty, f"the number is empty{remedy}")
     message = "not a number such as -1234.5 or 1e-3"
     yield _Check("unparseable_number", role, unparsed, message, number_hint)
     yield _Check("not_finite", role, parsed.is_not_null() & ~parsed.is_finite(), "not a finite number")

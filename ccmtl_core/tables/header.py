@@ -34,6 +34,10 @@ class Kind(Enum):
     NUMBER = auto()
     SUM = auto()
     """A number that was computed as float64: a whole one may be a rounded one."""
+    OPTIONAL = auto()
+    """A number, or an empty cell where none is known: NaN."""
+    TEXT = auto()
+    """Text such as a department, or an empty cell where it is not known: null."""
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import polars as pl
 
-from ccmtl_core.base.arguments import check_callback, check_integer
+from ccmtl_core.base.arguments import check_callback, check_integer, check_kind
 from ccmtl_core.base.arrays import as_sequence
 from ccmtl_core.base.display import counted, shown
 from ccmtl_core.base.exceptions import DataError, ParameterError
@@ -20,6 +21,7 @@ from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.forecasting.fitted.forecast_request import range_columns
 from ccmtl_core.forecasting.forecaster import fit_forecaster
 from ccmtl_core.forecasting.row_maker import check_panel, panel_ends
+from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.panel import SeriesPanel
 
 
@@ -82,6 +84,7 @@ def backtest(
     rows: RowFeatures | None = None,
     choices: ModelChoices | None = None,
     fusion_strength: float | str = "auto",
+    columns: SeriesColumns | None = None,
     n_jobs: int = 1,
     on_phase: Callable[[str], None] | None = None,
 ) -> Backtest:
@@ -103,6 +106,8 @@ def backtest(
         Some of ``RIVALS``.
     rows, choices, fusion_strength, n_jobs
         As in :func:`fit_forecaster`.
+    columns : SeriesColumns, optional
+        As in :func:`fit_forecaster`; a window is forecast with what those known ahead say of its periods.
     on_phase : callable, optional
         Is called with the window and the phase of its fit, such as "window 1 of 3: selection".
 
@@ -138,6 +143,9 @@ def backtest(
             f"{counted(n_origins, 'window')} of {counted(horizon, 'period')} leave fewer than two of the "
             f"{last - first + 1} periods to learn from: ask for fewer or shorter windows"
         )
+    if columns is not None:
+        check_kind(columns, "columns", SeriesColumns)
+        columns = replace(columns, ahead=tuple(compress(columns.names, columns.known_ahead(last))))
     windows, report = [], []
     for w in range(n_origins):
         origin = last - (n_origins - w) * horizon
@@ -150,13 +158,13 @@ def backtest(
         began = time.perf_counter()
         forecaster = fit_forecaster(
             before, horizon, rows=rows, choices=choices, fusion_strength=fusion_strength,
-            n_jobs=n_jobs, on_phase=of_window,
+            columns=columns, n_jobs=n_jobs, on_phase=of_window,
         )  # fmt: skip
         rows = forecaster.features
         told = {name: forecaster.report.get(name) for name in ("choices", "fusion_strength")}
         report.append({**told, "seconds": round(time.perf_counter() - began, 3)})
         of_window("rivals")
-        windows.append(Window(panel, before, origin, forecaster, names, wanted))
+        windows.append(Window(panel, before, origin, forecaster, names, wanted, columns))
     scored = Scores(windows, names, wanted)
     told = {
         "horizon": horizon,

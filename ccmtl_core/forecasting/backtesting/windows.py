@@ -19,6 +19,7 @@ from ccmtl_core.forecasting.forecaster import WINDOW
 from ccmtl_core.forecasting.ranges import PROBABILITIES, mean_size, range_table, rolling_residuals
 from ccmtl_core.forecasting.row_maker import RowMaker
 from ccmtl_core.model.ccmtl_model import CCMTLModel
+from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.panel import SeriesPanel
 
 OURS = "ccmtl"
@@ -50,6 +51,7 @@ class Window:
         forecaster: ForecastModel,
         names: Sequence[str],
         wanted: Mapping[str, float],
+        columns: SeriesColumns | None = None,
     ) -> None:
         self.origin, self.rows, T, h = origin, forecaster.features, panel.n_series, forecaster.horizon
         self.y = np.full((T, h), np.nan)
@@ -61,7 +63,7 @@ class Window:
         known = ~np.isnan(forecaster.tail)
         mean = np.where(known, forecaster.tail, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
         mean[~known.any(axis=1)] = np.nan
-        models = {OURS: forecaster, **_rival_forecasters(before, forecaster, names)}
+        models = {OURS: forecaster, **_rival_forecasters(before, forecaster, names, columns)}
         self.yhat: dict[str, FloatArray] = {}
         self.ends: dict[str, FloatArray] = {}
         self.pit: dict[str, FloatArray] = {}
@@ -70,21 +72,23 @@ class Window:
                 self.yhat[name] = np.where(np.isnan(mean)[:, None], np.nan, np.zeros((T, h)))
                 continue
             model = _from_origin(models[name], origin)
-            found = model.point_forecasts()
+            found = model.point_forecasts(columns=columns)
             # A series whose last value is older than its features reach is forecast by its mean.
             self.yhat[name] = np.where(np.isnan(found), mean[:, None], found)
             if name in WITH_RANGES and wanted:
-                self.ends[name] = model.quantile_forecasts(list(wanted.values()))
-                self.pit[name] = self._pit(model)
+                self.ends[name] = model.quantile_forecasts(list(wanted.values()), columns=columns)
+                self.pit[name] = self._pit(model, columns)
 
-    def _pit(self, model: ForecastModel) -> FloatArray:
+    def _pit(self, model: ForecastModel, columns: SeriesColumns | None) -> FloatArray:
         """The randomised PIT of the values, (T, h), for some series at a time."""
         T, h = self.y.shape
         n = max(1, _NUMBERS // (h * len(PROBABILITIES)))
         parts = [
             metrics.randomised_pit(
                 self.y[start : start + n],
-                model.quantile_forecasts(PROBABILITIES, unique_ids=model.unique_ids[start : start + n]),
+                model.quantile_forecasts(
+                    PROBABILITIES, unique_ids=model.unique_ids[start : start + n], columns=columns
+                ),
                 PROBABILITIES,
                 seed=start,
             )
@@ -104,7 +108,7 @@ def _from_origin(model: ForecastModel, origin: int) -> ForecastModel:
 
 
 def _rival_forecasters(
-    before: SeriesPanel, forecaster: ForecastModel, names: Sequence[str]
+    before: SeriesPanel, forecaster: ForecastModel, names: Sequence[str], columns: SeriesColumns | None
 ) -> dict[str, ForecastModel]:
     """The rivals that have a model: weight 1 for one feature, or fitted to the rows of the forecaster."""
     rivals = {}
@@ -123,7 +127,7 @@ def _rival_forecasters(
         return rivals | dict.fromkeys(SAME_ROWS, forecaster)
     n_origins = report["n_origins"]
     total = direct_statistics(
-        before, forecaster.features, forecaster.horizon, n_blocks=1, n_origins=n_origins
+        before, forecaster.features, forecaster.horizon, n_blocks=1, n_origins=n_origins, columns=columns
     )
     choices = ModelChoices(**report["choices"])
     tried = [one["shrinkages"] for one in report["tried"] if one["choices"] == report["choices"]]

@@ -81,7 +81,7 @@ def histories(forecaster: ForecastModel, ids: Sequence[str], panel: SeriesPanel 
     column = np.arange(R) + np.minimum(origin - last, R)[:, None]
     tail = np.where(column < R, np.take_along_axis(tail, np.minimum(column, R - 1), axis=1), np.nan)
     n_values = (~np.isnan(tail)).sum(axis=1)
-    new = (np.arange(len(every)) >= T) | (n_values < min(forecaster.horizon + 1, reach))
+    new = (np.arange(len(every)) >= T) | (n_values < _least_values(forecaster))
     if not new.any():
         raise DataError("no product is new: the forecaster has all of them, with histories")
     like = ~new & (n_values > 0)
@@ -89,6 +89,17 @@ def histories(forecaster: ForecastModel, ids: Sequence[str], panel: SeriesPanel 
         raise DataError("no product of the forecaster has a history that a new one could be like")
     on_sale = like & (origin - last < forecaster.horizon)
     return Histories(every, tail, origin, new, on_sale if on_sale.any() else like)
+
+
+def are_thin(forecaster: ForecastModel) -> BoolArray:
+    """Return which products of a forecaster have too few values to be forecast by their own, (T,)."""
+    thin: BoolArray = (~np.isnan(forecaster.tail)).sum(axis=1) < _least_values(forecaster)
+    return thin
+
+
+def _least_values(forecaster: ForecastModel) -> int:
+    """Values from which on a product is forecast by its own history."""
+    return min(forecaster.horizon + 1, forecaster.features.reach)
 
 
 def panel_of(values: FloatArray, origin: int, ids: Sequence[str], frequency: Frequency) -> SeriesPanel:

@@ -118,3 +118,100 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     done = run("backtest", tmp_path / "none.csv", "--frequency", "D", "--horizon", 2)
     assert done.exit_code == 1
     assert "There is no file" in done.stderr
+
+
+def promoted(n_series: int = 6, n: int = 60, ahead: int = 3) -> pl.DataFrame:
+    """Sales that a promotion raises by 20, and rows without sales that say when the next ones are."""
+    rng = np.random.default_rng(1)
+    promotion = rng.random((n_series, n + ahead)) < 0.3
+    sold = 10.0 + 20.0 * promotion + rng.normal(size=promotion.shape)
+    days = [date(2024, 1, 1) + timedelta(days=t) for t in range(n + ahead)]
+    frame = pl.DataFrame(
+        {
+            "unique_id": [f"{t:03}" for t in range(n_series) for _ in days],
+            "ds": days * n_series,
+            "y": sold.ravel().round(3),
+            "promotion": promotion.ravel(),
+            "kind": ["tea" if t % 2 else "jam" for t in range(n_series) for _ in days],
+        }
+    )
+    return frame.with_columns(pl.when(pl.col("ds") < days[n]).then("y"))
+
+
+@pytest.fixture(scope="module")
+def offers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("offers") / "sold.csv"
+    promoted().write_csv(path)
+    return path
+
+
+def answered(done: Result) -> pl.DataFrame:
+    assert (done.exit_code, done.stderr) == (0, "")
+    types = {"unique_id": pl.String}
+    return pl.read_csv(StringIO(done.stdout), schema_overrides=types, try_parse_dates=True)
+
+
+def test_forecasts_follow_a_promotion_that_rows_without_sales_announce(offers: Path) -> None:
+    options = ["--frequency", "D", "--horizon", 3, "--future", "promotion"]
+    answer = answered(run("forecast", offers, *options))
+    coming = promoted().filter(pl.col("y").is_null())
+    both = answer.join(coming, on=["unique_id", "ds"])
+    assert len(both) == 18
+    with_offer = both.filter("promotion")["yhat"].to_numpy()
+    without = both.filter(~pl.col("promotion"))["yhat"].to_numpy()
+    assert with_offer.min() > 25.0
+    assert without.max() < 15.0
+    parts = answered(run("forecast", offers, *options, "--contributions"))
+    assert parts["future_promotion"].max() > 15.0
+
+
+def test_a_missing_future_row_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "sold.csv"
+    rows = promoted()
+    rows.filter(~((pl.col("unique_id") == "003") & (pl.col("ds") == date(2024, 3, 2)))).write_csv(path)
+    done = run("forecast", path, "--frequency", "D", "--horizon", 3, "--future", "promotion")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "series '003', 2024-03-02: 'promotion' is not known" in done.stderr
+
+
+def test_a_backtest_forecasts_windows_with_what_is_known_of_them(offers: Path) -> None:
+    options = ["--frequency", "D", "--horizon", 3, "--n-origins", 1, "--level", "80", "--json"]
+    errors = []
+    for columns in (["--future", "promotion"], ["--past", "promotion"]):
+        done = run("backtest", offers, *options, *columns)
+        assert (done.exit_code, done.stderr) == (0, "")
+        errors.append(json.loads(done.stdout)["overall"][0]["rmsse"])
+    assert errors[0] < 0.3 * errors[1]
+
+
+def test_a_product_without_history_is_forecast_from_its_like_and_sums_are_coherent(tmp_path: Path) -> None:
+    path = tmp_path / "sold.csv"
+    new = promoted().filter((pl.col("unique_id") == "001") & pl.col("y").is_null())
+    rows = pl.concat([promoted(), new.with_columns(unique_id=pl.lit("new/1"))])
+    rows.write_csv(path)
+    options = ["--frequency", "D", "--horizon", 3, "--future", "promotion", "--static", "kind"]
+    answer = answered(run("forecast", path, *options, "--level", "80"))
+    assert answer.columns == ["unique_id", "ds", "yhat", "yhat-lo-80", "yhat-hi-80", "status"]
+    status = dict(answer.select("unique_id", "status").iter_rows())
+    assert status.pop("new/1") in ("from_like", "from_all")
+    assert set(status.values()) == {"ok"}
+    kinds = answered(run("forecast", path, *options, "--total-by", "kind"))
+    whole = answered(run("forecast", path, *options, "--total-by", "all"))
+    assert kinds["n_products"].to_list() == [3] * 3 + [4] * 3
+    assert kinds["yhat"].sum() == pytest.approx(answer["yhat"].sum()) == pytest.approx(whole["yhat"].sum())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--task y --target y", "the column 'y' is named twice"),
+        ("--future promotion --past promotion", "the column 'promotion' is named twice"),
+        ("--total-by kind", "kind must be named in --static too"),
+        ("--total-by all --level 80", "sums of forecasts have no ranges"),
+        ("--contributions --level 80", "goes without --level"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(offers: Path, options: str, said: str) -> None:
+    done = run("forecast", offers, "--frequency", "D", "--horizon", 3, *options.split())
+    assert done.exit_code == 2
+    assert said in " ".join(done.stderr.replace("│", " ").split())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ccmtl_core import DataError, ParameterError
-from ccmtl_core.forecasting import read_series
+from ccmtl_core.forecasting import read_series, read_series_table
 
 
 @pytest.fixture
@@ -61,3 +62,52 @@ def test_a_pattern_that_cannot_be_used_is_refused(shop: Path) -> None:
     shop.write_text("unique_id,ds,y\na,2024-01-01,1\n")
     with pytest.raises(ParameterError, match="%Q"):
         read_series(shop, "D", ds_format="%Q")
+
+
+def test_rows_without_a_value_say_what_columns_will_be(shop: Path) -> None:
+    shop.write_text(
+        "unique_id,ds,y,price\na,2024-01-01,1,2\na,2024-01-02,,3\nb,2024-01-01,5,\nb,2024-01-02,,1\n"
+    )
+    table = read_series_table(shop, "D", future=["price"])
+    assert table.panel.values.tolist() == [1.0, 5.0]
+    assert table.columns is not None
+    assert table.columns.ahead == ("price",)
+    at = table.columns.at(
+        np.array([0, 0, 1, 1]), table.panel.frequency.to_period(["2024-01-01", "2024-01-02"] * 2)
+    )
+    np.testing.assert_array_equal(at.ravel(), [2.0, 3.0, np.nan, 1.0])
+
+
+def test_a_column_with_one_value_in_each_period_holds_for_all_series(shop: Path) -> None:
+    shop.write_text("unique_id,ds,y,open,price\na,2024-01-01,1,1,2\na,2024-01-02,1,0,2\nb,2024-01-01,1,1,4\n")
+    columns = read_series_table(shop, "D", past=["open", "price"]).columns
+    assert columns is not None
+    period = columns.frequency.to_period(["2024-01-02"])
+    np.testing.assert_array_equal(columns.at(columns.places(["b"]), period), [[0.0, np.nan]])
+    alone = read_series_table(shop, "D", past=["open"]).columns
+    assert alone is not None
+    assert alone.unique_ids == ()
+
+
+def test_several_rows_a_day_over_stores_become_a_sum_beside_a_mean_price(shop: Path) -> None:
+    shop.write_text("unique_id,ds,y,price\na,2024-01-01,1,2\na,2024-01-01,5,4\nb,2024-01-01,5,1\n")
+    table = read_series_table(shop, "D", past=["price"], aggregation="sum")
+    assert table.panel.values.tolist() == [6.0, 5.0]
+    assert table.columns is not None
+    assert table.columns.values.ravel().tolist() == [3.0, 1.0]
+
+
+def test_attributes_are_those_of_all_products_and_do_not_change(shop: Path) -> None:
+    shop.write_text("unique_id,ds,y,kind\na,2024-01-01,1,tea\na,2024-01-02,1,\nnew,2024-01-02,,jam\n")
+    table = read_series_table(shop, "D", static=["kind"])
+    assert table.panel.unique_ids == ("a",)
+    assert table.attributes is not None
+    assert table.attributes.rows() == [("a", "tea"), ("new", "jam")]
+    shop.write_text("unique_id,ds,y,kind\na,2024-01-01,1,tea\na,2024-01-02,1,jam\n")
+    with pytest.raises(DataError, match=r"'kind' of the product 'a' changes, first in row 2, to 'jam'"):
+        read_series_table(shop, "D", static=["kind"])
+
+
+def test_a_column_is_named_once(shop: Path) -> None:
+    with pytest.raises(ParameterError, match="'y' is named twice"):
+        read_series_table(shop, "D", unique_id="y")
