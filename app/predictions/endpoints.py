@@ -16,7 +16,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from app.http.errors import refusals
-from app.http.parameters import PLAIN_DIGITS, ModelName, VersionNumber
+from app.http.parameters import PLAIN_DIGITS, ModelPath
 from app.http.request_body import BODY_REFUSALS, documented_body, read_json_body
 from app.http.struct_forms import form_of
 from app.predictions import service
@@ -32,9 +32,10 @@ from app.predictions.wire import (
     Predictions,
     PredictRows,
 )
+from app.registry.references import split_version
 from app.registry.service import StoredModel
 
-router = APIRouter(prefix="/v1/models/{name}", tags=["predictions"])
+router = APIRouter(prefix="/v1/models/{model:model}", tags=["predictions"])
 
 SMALL_BODY_BYTES = 16 * 1024
 
@@ -103,102 +104,50 @@ ALL_FORECASTS: dict[str, Any] = {
 
 
 @router.post("/predict", **PREDICT)
-async def predict(name: ModelName, request: Request) -> Response:
-    """Predict rows of features with the newest version of the model."""
-    return await _answer_body(request, name, None, service.predict, SMALL_BODY_BYTES)
-
-
-@router.post("/versions/{version}/predict", **PREDICT)
-async def predict_version(name: ModelName, version: VersionNumber, request: Request) -> Response:
-    """Predict rows of features with one version of the model."""
-    return await _answer_body(request, name, version, service.predict, SMALL_BODY_BYTES)
+async def predict(model: ModelPath, request: Request) -> Response:
+    """Predict rows of features."""
+    return await _answer_body(request, model, service.predict, SMALL_BODY_BYTES)
 
 
 @router.get("/forecast", **FORECAST)
 async def forecast(
-    name: ModelName, request: Request, unique_id: UniqueId, h: Horizon = None, level: Levels = NO_LEVELS
+    model: ModelPath, request: Request, unique_id: UniqueId, h: Horizon = None, level: Levels = NO_LEVELS
 ) -> Response:
-    """Forecast one product from its stored history, with the newest version of the model."""
-    return await _forecast_one(request, name, None, unique_id, h, level)
-
-
-@router.get("/versions/{version}/forecast", **FORECAST)
-async def forecast_version(
-    name: ModelName,
-    version: VersionNumber,
-    request: Request,
-    unique_id: UniqueId,
-    h: Horizon = None,
-    level: Levels = NO_LEVELS,
-) -> Response:
-    """Forecast one product from its stored history, with one version of the model."""
-    return await _forecast_one(request, name, version, unique_id, h, level)
+    """Forecast one product from its stored history."""
+    found = await _loaded(request, model)
+    return await _respond(partial(service.forecast_products, found, [unique_id], h, level), small=True)
 
 
 @router.post("/forecast", **FORECAST_BATCH)
-async def forecast_batch(name: ModelName, request: Request) -> Response:
-    """Forecast many products from their stored history, with the newest version of the model."""
-    return await _answer_body(request, name, None, service.forecast)
-
-
-@router.post("/versions/{version}/forecast", **FORECAST_BATCH)
-async def forecast_batch_version(name: ModelName, version: VersionNumber, request: Request) -> Response:
-    """Forecast many products from their stored history, with one version of the model."""
-    return await _answer_body(request, name, version, service.forecast)
+async def forecast_batch(model: ModelPath, request: Request) -> Response:
+    """Forecast many products from their stored history."""
+    return await _answer_body(request, model, service.forecast)
 
 
 @router.get("/forecasts", **ALL_FORECASTS)
 async def forecast_all(
-    name: ModelName, request: Request, h: Horizon = None, level: Levels = NO_LEVELS
+    model: ModelPath, request: Request, h: Horizon = None, level: Levels = NO_LEVELS
 ) -> Response:
-    """Forecast all products from their stored history, with the newest version of the model, as a stream."""
-    return await _forecast_all(request, name, None, h, level)
-
-
-@router.get("/versions/{version}/forecasts", **ALL_FORECASTS)
-async def forecast_all_version(
-    name: ModelName,
-    version: VersionNumber,
-    request: Request,
-    h: Horizon = None,
-    level: Levels = NO_LEVELS,
-) -> Response:
-    """Forecast all products from their stored history, with one version of the model, as a stream."""
-    return await _forecast_all(request, name, version, h, level)
-
-
-async def _answer_body(
-    request: Request,
-    name: str,
-    version: int | None,
-    answer: Callable[[StoredModel, bytes], bytes],
-    small_bytes: int = 0,
-) -> Response:
-    body = await read_json_body(request, request.app.state.settings.max_request_bytes)
-    model = await _model(request, name, version)
-    return await _respond(partial(answer, model, body), small=len(body) <= small_bytes)
-
-
-async def _forecast_one(
-    request: Request, name: str, version: int | None, unique_id: str, h: int | None, level: list[float]
-) -> Response:
-    model = await _model(request, name, version)
-    return await _respond(partial(service.forecast_products, model, [unique_id], h, level), small=True)
-
-
-async def _forecast_all(
-    request: Request, name: str, version: int | None, h: int | None, level: list[float]
-) -> Response:
-    model = await _model(request, name, version)
-    path = request.app.url_path_for("forecast_all_version", name=name, version=str(model.version))
-    lines = service.forecast_all(model, h, level)
+    """Forecast all products from their stored history, as a stream."""
+    found = await _loaded(request, model)
+    path = request.app.url_path_for("forecast_all", model=f"{found.name}/versions/{found.version}")
+    lines = service.forecast_all(found, h, level)
     return StreamingResponse(lines, media_type=LINES, headers={"Content-Location": path})
 
 
-async def _model(request: Request, name: str, version: int | None) -> StoredModel:
+async def _answer_body(
+    request: Request, model: str, answer: Callable[[StoredModel, bytes], bytes], small_bytes: int = 0
+) -> Response:
+    body = await read_json_body(request, request.app.state.settings.max_request_bytes)
+    found = await _loaded(request, model)
+    return await _respond(partial(answer, found, body), small=len(body) <= small_bytes)
+
+
+async def _loaded(request: Request, model: str) -> StoredModel:
     models: ModelCache = request.app.state.models
-    model = models.peek(name, version)
-    return await run_in_threadpool(models.get, name, version) if model is None else model
+    name, version = split_version(model)
+    found = models.peek(name, version)
+    return await run_in_threadpool(models.get, name, version) if found is None else found
 
 
 async def _respond(answer: Callable[[], bytes], *, small: bool) -> Response:
