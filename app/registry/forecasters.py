@@ -11,23 +11,24 @@ from numpy.typing import NDArray
 from ccmtl_core import CCMTLModel
 from ccmtl_core.forecasting import ForecastModel, RangeTable, RowFeatures
 
-_BEFORE_TAIL = 6
+_BEFORE_TAIL = 8
 
 
 def series_matrix(forecaster: ForecastModel) -> NDArray[np.float64]:
-    """Return (T, 6 + R): last period, unit, whether forecasts end at zero, constant, range, newest values.
+    """Return (T, 8 + R): last period, unit, whether forecasts end at zero, constant, ranges, newest values.
 
-    Of the range there are the group and the spread. NaN stands for the constant of a series that changes, and
-    for values that are not known.
+    Of the ranges there is what :attr:`RangeTable.of_series` holds. NaN stands for the constant of a
+    series that changes, for values that are not known, and for the size of a series that is rarely zero.
     """
     of_series = forecaster.last_period, forecaster.scale, forecaster.nonnegative, forecaster.constant
-    of_range = forecaster.ranges.group, forecaster.ranges.spread
-    return np.column_stack([*(part.astype(np.float64) for part in of_series + of_range), forecaster.tail])
+    columns = (part.astype(np.float64) for part in of_series)
+    return np.column_stack([*columns, forecaster.ranges.of_series.T, forecaster.tail])
 
 
 def ranges_matrix(forecaster: ForecastModel) -> NDArray[np.float64]:
-    """Return the quantiles of the errors by group (G, h · q), step by step."""
-    return forecaster.ranges.quantiles.reshape(len(forecaster.ranges.quantiles), -1)
+    """Return the tables of the ranges (G, h · q), step by step."""
+    tables = forecaster.ranges.tables
+    return tables.reshape(len(tables), -1)
 
 
 def as_configuration(forecaster: ForecastModel) -> dict[str, Any]:
@@ -46,7 +47,7 @@ def restored(
     configuration: Mapping[str, Any],
 ) -> ForecastModel:
     """Return the forecaster that was stored, without the report of its fit."""
-    last_period, scale, nonnegative, constant, group, spread = series[:, :_BEFORE_TAIL].T
+    last_period, scale, nonnegative, constant, *of_ranges = series[:, :_BEFORE_TAIL].T
     horizon = configuration["horizon"]
     return ForecastModel(
         model=model,
@@ -58,5 +59,5 @@ def restored(
         constant=constant,
         tail=series[:, _BEFORE_TAIL:],
         last_period=last_period.astype(np.int64),
-        ranges=RangeTable(ranges.reshape(len(ranges), horizon, -1), group.astype(np.int64), spread),
+        ranges=RangeTable.from_parts(ranges.reshape(len(ranges), horizon, -1), np.array(of_ranges)),
     )

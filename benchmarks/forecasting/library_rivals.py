@@ -16,7 +16,10 @@ from statsforecast.models import AutoETS, CrostonSBA  # type: ignore[import-not-
 from benchmarks.forecasting.rivals import SETTINGS, Attempt, Case
 from benchmarks.stopwatch import Seconds, Stopwatch
 from ccmtl_core.base.types import FloatArray, IntArray
-from ccmtl_core.forecasting import direct_rows, latest_rows, rolling_origins
+from ccmtl_core.forecasting import Frequency, direct_rows, latest_rows, rolling_origins
+
+INTERVALS = {Frequency.DAY: "1d", Frequency.WEEK: "1w", Frequency.MONTH: "1mo"}
+"""Periods of the sets, as these libraries call them."""
 
 
 def croston_sba(case: Case) -> Attempt:
@@ -40,7 +43,7 @@ def lightgbm_lags(case: Case) -> Attempt:
     with all_of_it.running():
         model = MLForecast(
             models={"yhat": _trees()},
-            freq=data.panel.frequency.polars_interval,
+            freq=INTERVALS[data.panel.frequency],
             lags=settings["lags"],
             lag_transforms={1: [RollingMean(window) for window in settings["rolling_means"]]},
             date_features=settings["date_features"],
@@ -91,7 +94,7 @@ def _by_statsforecast(case: Case, model: Any, series: IntArray) -> Attempt:
 
 
 def _forecast(model: Any, frame: pl.DataFrame, case: Case, h: int) -> FloatArray:
-    forecasts = StatsForecast(models=[model], freq=case.data.panel.frequency.polars_interval, n_jobs=1)
+    forecasts = StatsForecast(models=[model], freq=INTERVALS[case.data.panel.frequency], n_jobs=1)
     yhat: FloatArray = forecasts.forecast(df=frame, h=h).to_series(2).to_numpy()
     return yhat
 

@@ -1,6 +1,7 @@
 """Forecasts of many series: what users import for them, with the series' own calendar, panel and lags."""
 
 from ccmtl_core.forecasting.backtesting.backtest import Backtest, backtest
+from ccmtl_core.forecasting.calibration.range_table import RangeTable
 from ccmtl_core.forecasting.direct_rows import (
     DirectRows,
     direct_rows,
@@ -14,7 +15,6 @@ from ccmtl_core.forecasting.fitted.latest_rows import latest_rows, latest_tails
 from ccmtl_core.forecasting.forecaster import fit_forecaster
 from ccmtl_core.forecasting.new.all_products import forecast_all
 from ccmtl_core.forecasting.new.new_products import NewProducts, new_products, with_attributes
-from ccmtl_core.forecasting.ranges import RangeTable
 from ccmtl_core.forecasting.row_choice import RowChoice, TriedRows, choose_rows
 from ccmtl_core.forecasting.row_maker import series_scale
 from ccmtl_core.forecasting.totals import total_forecasts

@@ -21,11 +21,13 @@ from ccmtl_core.fitting.fit import FitResult, fit
 from ccmtl_core.fitting.fold_paths import SelectionProgress
 from ccmtl_core.fitting.selection import Selection, select
 from ccmtl_core.fitting.strength import strength_grid
+from ccmtl_core.forecasting.calibration.error_ranges import range_table
+from ccmtl_core.forecasting.calibration.residuals import rolling_residuals
+from ccmtl_core.forecasting.calibration.value_ranges import ranges_of
 from ccmtl_core.forecasting.direct_rows import block_statistics, rolling_origins
 from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
 from ccmtl_core.forecasting.fitted.latest_rows import latest_tails
-from ccmtl_core.forecasting.ranges import mean_size, range_table, rolling_residuals
 from ccmtl_core.forecasting.row_choice import choose_rows
 from ccmtl_core.forecasting.row_maker import (
     MAX_HORIZON,
@@ -165,7 +167,7 @@ def fit_forecaster(
             rivals = RowMaker(panel, _rivals(panel, first), horizon, origins, scale, constant)
             report["held_out"] = _held_out(rivals, panel, scale, residuals, first)
             cluster = Clusters.of_equal(graph, model.weights).label
-            ranges = range_table(residuals, mean_size(panel, scale), cluster)
+            ranges = ranges_of(panel, scale, residuals, first, cluster)
     if found is not None:
         report["rows_tried"] = [one.to_dict() for one in found.tried]
     report["seconds"] = round(time.perf_counter() - began, 3)

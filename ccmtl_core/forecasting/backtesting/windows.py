@@ -11,12 +11,13 @@ from ccmtl_core.base.types import FloatArray
 from ccmtl_core.choices.model_choices import ModelChoices
 from ccmtl_core.fitting.rivals import SAME_CHOICES, rival_models
 from ccmtl_core.forecasting import metrics
+from ccmtl_core.forecasting.calibration.residuals import rolling_residuals
+from ccmtl_core.forecasting.calibration.value_ranges import ranges_of
 from ccmtl_core.forecasting.direct_rows import direct_statistics, rolling_origins
 from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
 from ccmtl_core.forecasting.fitted.latest_rows import latest_tails
 from ccmtl_core.forecasting.forecaster import WINDOW
-from ccmtl_core.forecasting.ranges import PROBABILITIES, mean_size, range_table, rolling_residuals
 from ccmtl_core.forecasting.row_maker import RowMaker
 from ccmtl_core.model.ccmtl_model import CCMTLModel
 from ccmtl_core.series.columns import SeriesColumns
@@ -29,6 +30,8 @@ RIVALS = NAIVE + SAME_ROWS
 """Always zero, the value one season before, the mean of the last values; then on the rows of the model one
 model for all series, each series alone, and each shrunk to the one."""
 WITH_RANGES = (OURS, "seasonal_naive")
+_PIT = tuple(i / 200 for i in range(1, 200))
+"""Quantiles that the PIT is told by: of whole numbers many are alike, and where they part must be told."""
 _NUMBERS = 2**22
 
 
@@ -82,14 +85,14 @@ class Window:
     def _pit(self, model: ForecastModel, columns: SeriesColumns | None) -> FloatArray:
         """The randomised PIT of the values, (T, h), for some series at a time."""
         T, h = self.y.shape
-        n = max(1, _NUMBERS // (h * len(PROBABILITIES)))
+        n = max(1, _NUMBERS // (h * len(_PIT)))
         parts = [
             metrics.randomised_pit(
                 self.y[start : start + n],
                 model.quantile_forecasts(
-                    PROBABILITIES, unique_ids=model.unique_ids[start : start + n], columns=columns
+                    _PIT, unique_ids=model.unique_ids[start : start + n], columns=columns
                 ),
-                PROBABILITIES,
+                _PIT,
                 seed=start,
             )
             for start in range(0, T, n)
@@ -142,7 +145,7 @@ def _of_one_feature(before: SeriesPanel, forecaster: ForecastModel, features: Ro
     model = CCMTLModel(np.ones((T, 1)), before.unique_ids, features.names)
     origins = rolling_origins(before, features, h, forecaster.report["n_origins"])
     maker = RowMaker(before, features, h, origins, forecaster.scale, forecaster.constant, n_blocks=2)
-    residuals, _ = rolling_residuals(maker, T, len(maker.bounds), lambda block: model)
-    ranges = range_table(residuals, mean_size(before, forecaster.scale), np.zeros(T))
+    residuals, first = rolling_residuals(maker, T, len(maker.bounds), lambda block: model)
+    ranges = ranges_of(before, forecaster.scale, residuals, first, np.zeros(T, dtype=np.int64))
     tail, last = latest_tails(before, features.reach)
     return replace(forecaster, model=model, features=features, tail=tail, last_period=last, ranges=ranges)

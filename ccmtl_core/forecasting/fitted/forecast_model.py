@@ -18,6 +18,7 @@ from ccmtl_core.base.display import counted, named, shown
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.frozen_value import FrozenValue
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
+from ccmtl_core.forecasting.calibration.range_table import RangeTable
 from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.forecasting.fitted.forecast_request import Newest, Start, range_columns
 from ccmtl_core.forecasting.fitted.forecaster_file import read_forecaster, write_forecaster
@@ -28,7 +29,6 @@ from ccmtl_core.forecasting.fitted.latest_rows import (
     latest_tails,
     missing_columns,
 )
-from ccmtl_core.forecasting.ranges import RangeTable
 from ccmtl_core.forecasting.row_maker import (
     MAX_HORIZON,
     check_panel,
@@ -332,11 +332,7 @@ class ForecastModel(FrozenValue):
     def _quantiles(self, start: Start, yhat: FloatArray, quantiles: Sequence[float]) -> FloatArray:
         """Quantiles (n, h, q) around forecasts (n, h); those of a constant series are its constant."""
         unit = np.where(np.isnan(start.constant), self.scale[start.rows], 0.0)
-        found = self.ranges.errors(start.rows, yhat.shape[1], quantiles)
-        found *= unit[:, None, None]
-        found += yhat[:, :, None]
-        found[start.nonnegative] = np.maximum(found[start.nonnegative], 0.0)
-        return found
+        return self.ranges.around(yhat, start.rows, unit, start.nonnegative, quantiles)
 
     def _walk(self, start: Start, h: int) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Rows (n, H, P) and forecasts (n, H) of one horizon after the other, h steps in all."""

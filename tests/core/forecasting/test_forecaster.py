@@ -24,8 +24,8 @@ from ccmtl_core.forecasting import (
     latest_rows,
     series_scale,
 )
-from ccmtl_core.forecasting import forecaster as forecaster_module
-from ccmtl_core.forecasting.ranges import range_table
+from ccmtl_core.forecasting.calibration import value_ranges
+from ccmtl_core.forecasting.calibration.error_ranges import range_table
 
 ROWS = RowFeatures(windows=(1, 3), seasons=((4, 1),))
 
@@ -95,7 +95,7 @@ def test_ranges_are_of_forecasts_by_fits_to_the_blocks_before(monkeypatch: pytes
         seen.append(given)
         return range_table(*given)
 
-    monkeypatch.setattr(forecaster_module, "range_table", watched)
+    monkeypatch.setattr(value_ranges, "range_table", watched)
     model = fit_forecaster(panel, 3, rows=ROWS, choices=choices, fusion_strength=2.0, n_blocks=3)
     residuals, size, _ = seen[-1]
     assert size == pytest.approx([np.abs(own).mean() for own in panel.values.reshape(6, 40)] / model.scale)

@@ -13,7 +13,7 @@ import pytest
 from ccmtl_core import DataError, ModelChoices, ParameterError
 from ccmtl_core.forecasting import Backtest, RowFeatures, SeriesPanel, backtest, fit_forecaster
 from ccmtl_core.forecasting.metrics import changes, coverage, rmsse, wape
-from tests.core.forecasting.test_ranges import panel_of
+from tests.core.forecasting.calibration.test_ranges import panel_of
 
 ROWS = RowFeatures(windows=(1, 4), seasons=((7, 1), (7, 2)))
 FIXED: dict[str, Any] = {

@@ -14,8 +14,9 @@ import pytest
 
 from ccmtl_core import DataError, ModelChoices, ParameterError
 from ccmtl_core.forecasting import ForecastModel, RowFeatures, SeriesPanel, fit_forecaster
+from ccmtl_core.forecasting.calibration.error_ranges import range_table
+from ccmtl_core.forecasting.calibration.range_table import PROBABILITIES, RangeTable
 from ccmtl_core.forecasting.metrics import coverage, winkler
-from ccmtl_core.forecasting.ranges import PROBABILITIES, RangeTable, range_table
 from ccmtl_core.series.calendar import Frequency
 from tests.support.real_data import DATA, needs
 

@@ -1,35 +1,24 @@
-"""Ranges around forecasts, from the errors of forecasts of past blocks of time (split conformal prediction).
+"""Quantiles of errors, from the errors of forecasts of past blocks of time (split conformal prediction).
 
 Errors are counted in units of each series, so that those of many series tell of one. Series that share one
 model, or where these are few those of like size beside their ups and downs, pool their errors by step; how
-far a series' own errors go beyond the pool's widens or narrows its ranges. What is kept is a table of
-quantiles for each group and step, and two numbers for each series.
+far a series' own errors go beyond the pool's widens or narrows its ranges.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from ccmtl_core.base.arguments import check_integer
-from ccmtl_core.base.arrays import as_float64, as_shape, checked_index, frozen
-from ccmtl_core.base.display import counted, shown
-from ccmtl_core.base.exceptions import DataError, ParameterError
-from ccmtl_core.base.frozen_value import FrozenValue
+from ccmtl_core.base.arrays import as_shape
+from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.types import FloatArray, IntArray
-from ccmtl_core.forecasting.row_maker import MAX_HORIZON, RowMaker
-from ccmtl_core.model.ccmtl_model import CCMTLModel, predict_rows
+from ccmtl_core.forecasting.calibration.range_table import PROBABILITIES, RangeTable
 from ccmtl_core.series.panel import SeriesPanel
 
-PROBABILITIES = (0.005, 0.01, 0.025, *(i / 20 for i in range(1, 20)), 0.975, 0.99, 0.995)
-"""Quantiles that are kept; between them is interpolated."""
-MOST_RESIDUALS = 2**25
-"""Errors that a table is made of, those of the newest periods."""
 ENOUGH = 500
 """Errors of a step that a group of its own needs; less a spread would tell more of chance."""
 FEW = 100
@@ -38,138 +27,9 @@ OWN_PERIODS = 10
 """Periods of its own after which a series' errors count as much as those of its group."""
 MOST_BANDS, MOST_CLUSTERS = 10, 20
 """Groups of like size that series are parted into, and clusters with groups of their own."""
-_MOST_ERRORS = 20_000
+MOST_ERRORS = 20_000
 """Of one step in a group: more of them change no quantile by what matters."""
 _CHUNKS = 5
-
-
-@dataclass(frozen=True, eq=False)
-class RangeTable(FrozenValue):
-    """Quantiles of the error, value less forecast, of T series at the steps 1 to h.
-
-    Parameters
-    ----------
-    quantiles : (G, h, 25) float64
-        Of each group and step at the probabilities ``PROBABILITIES``, for a series of spread 1.
-    group : (T,) int64
-        The group of each series.
-    spread : (T,) float64
-        What its quantiles are multiplied by to be in the unit of a series.
-
-    Raises
-    ------
-    DataError
-        Shapes that do not fit, quantiles that fall, or numbers that are not finite.
-    """
-
-    quantiles: FloatArray
-    group: IntArray
-    spread: FloatArray
-
-    def __post_init__(self) -> None:
-        G, h = (*np.shape(self.quantiles), 0, 0)[:2]
-        T = len(self.spread)
-        quantiles = as_shape(self.quantiles, (G, h, len(PROBABILITIES)), "quantiles")
-        spread = as_shape(self.spread, (T,), "spread")
-        if not (np.isfinite(quantiles).all() and (np.diff(quantiles) >= 0.0).all()):
-            raise DataError("quantiles must be finite and must not fall")
-        if not (np.isfinite(spread).all() and (spread >= 0.0).all()):
-            raise DataError("spread must be finite and not negative")
-        group = checked_index(self.group, G, "group")
-        if group.shape != (T,):
-            raise DataError(f"group must be ({T},); got {group.shape}")
-        for name, value in (("quantiles", quantiles), ("group", frozen(group)), ("spread", spread)):
-            object.__setattr__(self, name, value)
-
-    def __repr__(self) -> str:
-        G, h, _ = self.quantiles.shape
-        return shown(self, f"{len(self.group):,} series", counted(G, "group"), counted(h, "step"))
-
-    def errors(self, series: IntArray, h: int, probabilities: ArrayLike) -> FloatArray:
-        """Return quantiles of the error of some series, in the unit of each.
-
-        Parameters
-        ----------
-        series : (n,) int64
-            Places of the series.
-        h : int
-            Steps. Beyond those of the table the last one's errors grow with the square root of the step, as
-            those of a random walk do.
-        probabilities : (q,)
-            From 0.005 to 0.995.
-
-        Returns
-        -------
-        (n, h, q) float64
-
-        Raises
-        ------
-        ParameterError
-            A probability that the table cannot tell of.
-
-        Examples
-        --------
-        >>> table = RangeTable(np.zeros((1, 1, 25)), np.array([0]), np.array([1.0]))
-        >>> table.errors(np.array([0]), 2, [0.1, 0.9])
-        array([[[0., 0.],
-                [0., 0.]]])
-        """
-        check_integer(h, "h", 1, MAX_HORIZON)
-        wanted = as_float64(probabilities, "probabilities")
-        if not ((wanted >= PROBABILITIES[0]) & (wanted <= PROBABILITIES[-1])).all():
-            raise ParameterError("quantiles must lie from 0.005 to 0.995, and levels from 1 to 99")
-        _, steps, Q = self.quantiles.shape
-        scores, at = ndtri(PROBABILITIES), ndtri(wanted)
-        right = np.clip(np.searchsorted(scores, at), 1, Q - 1)
-        share = (at - scores[right - 1]) / (scores[right] - scores[right - 1])
-        kept = self.quantiles[:, : min(h, steps)]
-        table = (1.0 - share) * kept[:, :, right - 1] + share * kept[:, :, right]
-        if h > steps:
-            growth = np.sqrt(np.arange(steps + 1, h + 1) / steps)[:, None]
-            table = np.concatenate([table, table[:, -1:] * growth], axis=1)
-        found: FloatArray = table[self.group[series]] * self.spread[series, None, None]
-        return found
-
-
-def rolling_residuals(
-    maker: RowMaker, n_series: int, n_blocks: int, model_before: Callable[[int], CCMTLModel]
-) -> tuple[NDArray[np.float32], int]:
-    """Forecast each block of rows but the first with the newest model that knows no target after the origin.
-
-    Parameters
-    ----------
-    maker : RowMaker
-        Makes the rows.
-    n_series : int
-        T.
-    n_blocks : int
-        Blocks of targets that it has.
-    model_before : function of int
-        Returns the model that knows the blocks before one.
-
-    Returns
-    -------
-    residuals : (T, N, h) float32
-        Value less forecast, in units of each series, by target period (the newest N) and step; NaN where
-        there is no row, or no model that is old enough.
-    first : int
-        The first of these periods.
-    """
-    h = maker.horizon
-    models = [model_before(b) for b in range(1, n_blocks)]
-    knows_before = np.array([maker.block(b)[0] for b in range(1, n_blocks)])
-    first = knows_before[0] if models else maker.high + 1
-    first = int(max(first, maker.high + 1 - max(1, MOST_RESIDUALS // (n_series * h))))
-    residuals = np.full((n_series, maker.high + 1 - first, h), np.nan, dtype=np.float32)
-    for piece in maker.pieces(range(n_series), (first, maker.high)) if models else ():
-        made = maker.made(piece)
-        newest = np.searchsorted(knows_before, made.rows.period - made.rows.step + 1, side="right") - 1
-        for m in np.unique(newest[newest >= 0]):
-            own = newest == m
-            task, period, step = made.task[own], made.rows.period[own] - first, made.rows.step[own] - 1
-            yhat = predict_rows(models[m].weights, task, made.rows.X[own], models[m].intercept)
-            residuals[task, period, step] = made.rows.y[own] - yhat
-    return residuals, first
 
 
 def mean_size(panel: SeriesPanel, scale: FloatArray) -> FloatArray:
@@ -219,7 +79,7 @@ def range_table(residuals: ArrayLike, size: ArrayLike, cluster: ArrayLike) -> Ra
     quantiles = np.empty((G, h, len(PROBABILITIES)))
     for g in range(G):
         members = np.flatnonzero(group == g)
-        members = members[:: int(known[members].sum(axis=0).max() // _MOST_ERRORS) + 1]
+        members = members[:: int(known[members].sum(axis=0).max() // MOST_ERRORS) + 1]
         errors = found[members] / unit.astype(found.dtype)
         errors /= spread_without[members][:, chunk, None].astype(found.dtype)
         counts = known[members].sum(axis=0)
@@ -228,7 +88,7 @@ def range_table(residuals: ArrayLike, size: ArrayLike, cluster: ArrayLike) -> Ra
             while counts[max(k - width, 0) : k + width + 1].sum() < FEW and width < h:
                 width += 1
             near = errors[:, :, max(k - width, 0) : k + width + 1].ravel()
-            quantiles[g, k] = unit[k] * _conformal(np.sort(near[~np.isnan(near)]).astype(np.float64), N)
+            quantiles[g, k] = unit[k] * conformal(np.sort(near[~np.isnan(near)]).astype(np.float64), N)
     return RangeTable(quantiles, group, spread)
 
 
@@ -298,8 +158,8 @@ def _spreads(
     return spread[:, 0], spread[:, 1:]
 
 
-def _conformal(errors: FloatArray, n_periods: int) -> FloatArray:
-    """Quantiles of one more error than these, which rise; a normal tail goes on from the outermost.
+def conformal(errors: FloatArray, n_periods: int) -> FloatArray:
+    """Return quantiles of one more error than these, which rise; a normal tail goes on from the outermost.
 
     As errors of one period are alike, they count as no more than three a period do.
     """

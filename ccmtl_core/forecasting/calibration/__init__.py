@@ -1,0 +1,1 @@
+"""What forecasts of past blocks of time tell of those to come: how far they may be off."""
