@@ -13,7 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 CORE_MAY_USE = {
-    "joblib", "llvmlite", "numba", "numpy", "polars", "pyamg", "scipy", "threadpoolctl", "zstandard",
+    "charset_normalizer", "joblib", "llvmlite", "numba", "numpy", "polars", "pyamg", "python_calamine",
+    "scipy", "threadpoolctl", "zstandard",
 }  # fmt: skip
 OPTIONAL = {"ccmtl_core.methods": {"sklearn"}}
 """What single folders may use besides, which the extra "reproduce" brings."""
@@ -36,6 +37,7 @@ CORE_DOORS = {
     "ccmtl_core.base.near_matches",
     "ccmtl_core.base.system_errors",
     "ccmtl_core.tables.cell_hints",
+    "ccmtl_core.tables",
     "ccmtl_core.tables.cells",
     "ccmtl_core.tables.decompression",
     "ccmtl_core.tables.faults",

@@ -16,7 +16,7 @@ from ccmtl_core.kernels.compiled import kernel
 
 MAX_IRREGULARITIES = 10_000
 
-_COMMA, _QUOTE, _LF, _CR = 44, 34, 10, 13
+_LF, _CR = 10, 13
 _START, _PLAIN, _QUOTED, _CLOSED, _FAULTY = 0, 1, 2, 3, 4  # where in a field the scan stands
 
 
@@ -61,8 +61,15 @@ class CsvStructure:
         return sum(self.counts.values())
 
 
-def scan_csv(data: NDArray[np.uint8], n_fields: int) -> CsvStructure:
-    """Scan a whole file whose header has ``n_fields`` fields.
+def scan_csv(
+    data: NDArray[np.uint8],
+    n_fields: int,
+    *,
+    delimiter: str = ",",
+    quote: str = '"',
+    has_header: bool = True,
+) -> CsvStructure:
+    """Scan a whole file whose header, or each row without one, has ``n_fields`` fields.
 
     Parameters
     ----------
@@ -70,6 +77,10 @@ def scan_csv(data: NDArray[np.uint8], n_fields: int) -> CsvStructure:
         The bytes, without byte-order mark.
     n_fields : int
         Fields that each row must have.
+    delimiter, quote : str
+        One ASCII character each: what stands between fields, and around those that contain it.
+    has_header : bool
+        Whether the first record names the columns. It is row 0; rows count from 1.
 
     Returns
     -------
@@ -78,9 +89,10 @@ def scan_csv(data: NDArray[np.uint8], n_fields: int) -> CsvStructure:
     """
     found = np.zeros((MAX_IRREGULARITIES, 4), dtype=np.int64)
     counts = np.zeros(max(Irregularity) + 1, dtype=np.int64)
-    n_records, n_blank, row, field = _scan(data, n_fields, found, counts)
+    first = 0 if has_header else 1
+    end, n_blank, row, field = _scan(data, n_fields, ord(delimiter), ord(quote), first, found, counts)
     return CsvStructure(
-        n_rows=max(0, n_records - 1),
+        n_rows=max(0, end - 1),
         n_blank_at_end=n_blank,
         irregularities=found[: counts.sum()],
         counts={kind: int(counts[kind]) for kind in Irregularity if counts[kind]},
@@ -108,17 +120,23 @@ def _note(
 
 @kernel
 def _scan(
-    data: NDArray[np.uint8], n_fields: int, found: NDArray[np.int64], counts: NDArray[np.int64]
+    data: NDArray[np.uint8],
+    n_fields: int,
+    delimiter: int,
+    quote: int,
+    first: int,
+    found: NDArray[np.int64],
+    counts: NDArray[np.int64],
 ) -> tuple[int, int, int, int]:
-    record, field, state = 0, 0, _START
+    record, field, state = first, 0, _START
     n_blank = 0
     quote_record, quote_field = 0, 0
     for i in range(len(data)):
         byte = data[i]
         if state == _QUOTED:
-            if byte == _QUOTE:
+            if byte == quote:
                 state = _CLOSED
-        elif byte == _COMMA:
+        elif byte == delimiter:
             field += 1
             state = _START
         elif byte == _LF:
@@ -136,7 +154,7 @@ def _scan(
             if (i + 1 == len(data) or data[i + 1] != _LF) and state != _FAULTY:
                 _note(found, counts, 3, record, field, 0)
                 state = _FAULTY
-        elif byte == _QUOTE:
+        elif byte == quote:
             if state == _START:
                 quote_record, quote_field = record, field
                 state = _QUOTED

@@ -25,9 +25,9 @@ def number_hint(text: str) -> str:
     Examples
     --------
     >>> number_hint("6,5")
-    '; the decimal sign must be a point, not a comma: 6.5'
+    "; the decimal sign must be a point, not a comma: 6.5; or state the decimal sign ','"
     >>> number_hint("1,234,567.5")
-    '; leave the commas between thousands out: 1234567.5'
+    "; leave the commas between thousands out: 1234567.5; or state thousands ','"
     >>> number_hint(" 1.5")
     '; leave out the spaces around it'
     >>> number_hint("many")
@@ -35,12 +35,15 @@ def number_hint(text: str) -> str:
     """
     bare = text.strip()
     if re.fullmatch(r"[+-]?\d{1,3},\d{3}", bare):
-        return "; the decimal sign must be a point, and nothing may stand between thousands"
+        return (
+            "; the decimal sign must be a point, and nothing may stand between thousands; or state the "
+            "decimal sign: ',', or '.' if this is one between thousands"
+        )
     if _DECIMAL_COMMA.fullmatch(bare):
         point = re.sub(r"[. ]", "", bare).replace(",", ".")
-        return f"; the decimal sign must be a point, not a comma: {point}"
+        return f"; the decimal sign must be a point, not a comma: {point}; or state the decimal sign ','"
     if _THOUSANDS.fullmatch(bare):
-        return f"; leave the commas between thousands out: {bare.replace(',', '')}"
+        return f"; leave the commas between thousands out: {bare.replace(',', '')}; or state thousands ','"
     return _space_hint(text)
 
 

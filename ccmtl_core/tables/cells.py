@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -17,6 +18,9 @@ from polars.selectors import by_name
 
 from ccmtl_core.base.arrays import EXACT_BELOW
 from ccmtl_core.tables.cell_hints import date_hint, number_hint
+from ccmtl_core.tables.dialects.dialect import NOTHING_KNOWN, Dialect
+from ccmtl_core.tables.dialects.number_choice import styled
+from ccmtl_core.tables.dialects.numbers import NumberStyle
 from ccmtl_core.tables.faults import MAX_LISTED, MAX_VALUE_CHARACTERS, Fault, FaultList
 from ccmtl_core.tables.header import Kind, Role, check_header
 from ccmtl_core.tables.table import Table, refusing_unreadable
@@ -40,6 +44,8 @@ class Cells:
     """Columns ``row`` (in the file, from 1) and each role's name; rows with a bad cell are absent."""
     time_zone: str | None = None
     """What times with a zone are now: "UTC", "local" for what the local clock shows; None without zones."""
+    dialect: Dialect = NOTHING_KNOWN
+    """How the file is written, its numbers included."""
 
 
 @dataclass(frozen=True)
@@ -60,18 +66,24 @@ def read_cells(
     columns, columns of a wrong type and unreadable rows are raised here. Times are read as ``formats`` says,
     by default as ISO 8601 and those with a zone in UTC.
     """
-    reader = _Reader(table, roles, faults, formats or time_format(None))
+    formats = formats or time_format(None)
+    table = styled(table, numbers_of(roles), faults)
+    reader = _Reader(table, roles, faults, formats)
     with refusing_unreadable(table.unreadable, faults):
         frame = reader.judged.collect()
         reader.check_height(frame.height)
         if frame[_FAULTY].any():
+            table, before = styled(table, numbers_of(roles), faults, whole=True), table
+            if table.styles != before.styles:
+                reader = _Reader(table, roles, faults, formats)
+                frame = reader.judged.collect()
             reader.report()
             frame = frame.filter(~pl.col(_FAULTY))
     has_zone = _one_kind_of_time(frame, roles, faults)
     if not frame.height:
         raise faults.refusal()
     zoned = "UTC" if reader.formats.in_utc else "local"
-    return Cells(frame.drop(_FAULTY, _ZONE), zoned if has_zone else None)
+    return Cells(frame.drop(_FAULTY, _ZONE), zoned if has_zone else None, table.dialect)
 
 
 def cell_batches(
@@ -79,7 +91,8 @@ def cell_batches(
 ) -> Iterator[pl.DataFrame]:
     """Yield the frames of :func:`read_cells` in pieces of at most ``batch_rows`` rows, in their order.
 
-    The first piece with a bad cell raises a `TableError` for all bad cells of the table.
+    The table is a :func:`styled` one. The first piece with a bad cell raises a `TableError` for all bad cells
+    of the table, or `OtherStyle` if all cells together show that its numbers are written in another way.
     """
     reader = _Reader(table, roles, faults, time_format(None))
     n_rows = 0
@@ -89,11 +102,27 @@ def cell_batches(
             raise faults.refusal()
         for batch in _batches(reader.judged, batch_rows):
             if batch[_FAULTY].any():
+                again = styled(table, numbers_of(roles), faults, whole=True)
+                if again.styles != table.styles:
+                    raise OtherStyle(again)
                 reader.report()
                 raise faults.refusal()
             n_rows += batch.height
             yield from batch.drop(_FAULTY, _ZONE).iter_slices(batch_rows)
         reader.check_height(n_rows)
+
+
+class OtherStyle(Exception):
+    """The numbers of a table are written in another way than its first rows showed; it must be read again."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__()
+        self.table = table
+
+
+def numbers_of(roles: Sequence[Role]) -> list[str]:
+    """Return the columns that hold numbers."""
+    return [role.column for role in roles if role.kind in (Kind.NUMBER, Kind.SUM)]
 
 
 def _batches(rows: pl.LazyFrame, batch_rows: int) -> Iterator[pl.DataFrame]:
@@ -117,12 +146,18 @@ class _Reader:
         raw = raw.with_row_index(ROW, offset=1)
         if table.malformed_rows:
             raw = raw.filter(~pl.col(ROW).is_in(table.malformed_rows))
+        if (row_of := table.row_of) is not None:
+
+            def numbered(rows: pl.Series) -> pl.Series:
+                return pl.Series(row_of[rows.to_numpy() - 1])
+
+            raw = raw.with_columns(pl.col(ROW).map_batches(numbered, pl.Int64, is_elementwise=True))
         with refusing_unreadable(table.unreadable, faults):
             types = raw.collect_schema()
         fitting = [_check_type(role, types[_raw(role)], formats, faults) for role in roles]
         if not all(fitting):
             raise faults.refusal()
-        parsed = raw.with_columns(_parse(role, types[_raw(role)], formats) for role in roles)
+        parsed = raw.with_columns(_parse(role, types[_raw(role)], formats, table) for role in roles)
         self._checks = [check for role in roles for check in _checks(role, types[_raw(role)], formats)]
         self._with_raw = parsed.with_columns(
             pl.any_horizontal(check.is_bad for check in self._checks).alias(_FAULTY),
@@ -193,7 +228,7 @@ def _is_known(zone: str | None) -> bool:
     return True
 
 
-def _parse(role: Role, dtype: pl.DataType, formats: TimeFormat) -> pl.Expr:
+def _parse(role: Role, dtype: pl.DataType, formats: TimeFormat, table: Table) -> pl.Expr:
     raw = pl.col(_raw(role))
     if role.kind is Kind.ID:
         return raw.cast(pl.String).alias(role.name)
@@ -203,7 +238,9 @@ def _parse(role: Role, dtype: pl.DataType, formats: TimeFormat) -> pl.Expr:
     if role.kind in (Kind.NUMBER, Kind.SUM, Kind.OPTIONAL):
         if not _is_text(dtype):
             return raw.cast(pl.Float64, strict=False).alias(role.name)
-        return raw.cast(pl.String).map_batches(_numbers, pl.Float64, is_elementwise=True).alias(role.name)
+        style = table.styles.get(role.column, NumberStyle())
+        numbers = partial(_numbers, style=style)
+        return raw.cast(pl.String).map_batches(numbers, pl.Float64, is_elementwise=True).alias(role.name)
     if _is_text(dtype):
         moment = formats.parse(raw.cast(pl.String))
     elif (zone := _zone(dtype)) and not formats.in_utc:
@@ -214,9 +251,9 @@ def _parse(role: Role, dtype: pl.DataType, formats: TimeFormat) -> pl.Expr:
     return pl.when(in_range).then(moment).alias(role.name)
 
 
-def _numbers(texts: pl.Series) -> pl.Series:
+def _numbers(texts: pl.Series, style: NumberStyle) -> pl.Series:
     """The numbers that texts stand for; "true" is 1 and "false" 0, in any case, and null what is none."""
-    numbers = texts.cast(pl.Float64, strict=False)
+    numbers = style.parse(texts)
     if numbers.null_count() == texts.null_count():  # as nearly always
         return numbers
     truth = texts.str.to_lowercase().replace_strict(_TRUTH, default=None, return_dtype=pl.Float64)

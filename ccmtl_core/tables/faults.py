@@ -93,6 +93,10 @@ class FaultList:
         kept = self._samples.setdefault(code, [])
         kept.extend(sample for sample, _ in zip(samples, range(MAX_LISTED - len(kept)), strict=False))
 
+    def kinds(self) -> list[tuple[str, int, list[Fault]]]:
+        """Return each code with the number of its faults and the first of them."""
+        return [(code, self._counts[code], list(samples)) for code, samples in self._samples.items()]
+
     def refusal(self) -> TableError:
         """Return the error that lists the faults by row, some of each kind."""
         quota = MAX_LISTED // max(1, len(self._samples))

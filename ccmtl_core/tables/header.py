@@ -20,11 +20,6 @@ MAX_HINTS = 10
 WIDE = 12
 """More columns than this, most with a digit in their names, look like a column for each period."""
 
-_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
-_REWRITE = (
-    'python3 -c "import csv, sys; csv.writer(sys.stdout).writerows(csv.reader(sys.stdin, {}))" < FILE > NEW'
-)
-
 
 class Kind(Enum):
     """What a column holds."""
@@ -105,45 +100,25 @@ def refuse_too_many(columns: Sequence[str], faults: FaultList) -> None:
         raise faults.refusal_for("too_many_columns", message)
 
 
-def refuse_other_formats(
-    head: str, names: Sequence[str], wanted: Collection[str], n_bytes: int, faults: FaultList
-) -> None:
-    """Refuse a CSV file of ``n_bytes`` whose first line is that of another format, and say what to do.
-
-    ``head`` is the file's beginning, at least its first line unless that is very long, and ``names`` are the
-    columns that it names, read as CSV. The ``wanted`` columns are three or more.
-    """
+def refuse_lone_returns(head: str, faults: FaultList) -> None:
+    """Refuse a file that begins with ``head`` if its lines end in carriage returns alone."""
     if "\r" in head and "\n" not in head:
         raise faults.refusal_for(
             "csv_lone_cr",
             "the lines end in carriage returns alone, and must in LF or CRLF. To convert the file: "
             "tr '\\r' '\\n' < FILE > NEW",
         )
-    if set(wanted) <= set(names):
+
+
+def refuse_other_formats(
+    head: str, names: Sequence[str], wanted: Collection[str], n_bytes: int, faults: FaultList
+) -> None:
+    """Refuse a file of ``n_bytes`` whose beginning, ``head``, and columns are those of another format."""
+    if wanted and set(wanted) <= set(names):
         return
-    if set(wanted) <= {name.lstrip(" ") for name in names}:
-        raise faults.refusal_for(
-            "spaces_after_commas",
-            "spaces stand after the commas of the header, and belong to the names: only commas separate "
-            f"columns here. To convert the file: {_REWRITE.format('skipinitialspace=True')}",
-        )
-    _refuse_separators(head, names, wanted, faults)
-    if not set(wanted) & set(names) and names[0].lstrip()[:1] in ("{", "[", "<"):
+    if not set(wanted) & set(names) and "".join(names[:1]).lstrip()[:1] in ("{", "[", "<"):
         raise faults.refusal_for("not_csv", "the file looks like JSON or HTML, not CSV")
     refuse_without_line_breaks(head, n_bytes, faults)
-
-
-def _refuse_separators(head: str, names: Sequence[str], wanted: Collection[str], faults: FaultList) -> None:
-    line = head.partition("\n")[0].rstrip("\r")
-    for separator, word in _SEPARATORS.items():
-        others = {name.strip('"') for name in line.split(separator)}
-        is_other = others & set(wanted) and not set(names) & set(wanted)
-        if is_other or (len(names) == 1 and separator in names[0]):
-            raise faults.refusal_for(
-                "wrong_separator",
-                f"the header looks separated by {word}: only commas separate columns here. To convert the "
-                f"file: {_REWRITE.format(f'delimiter={separator!r}')}",
-            )
 
 
 def refuse_without_line_breaks(head: str, n_bytes: int, faults: FaultList) -> None:

@@ -21,36 +21,51 @@ from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.kernels.grouping import group_rows
 from ccmtl_core.statistics.merging import StatisticsSum, merge_statistics
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
-from ccmtl_core.tables.cells import cell_batches, read_cells
+from ccmtl_core.tables.cells import OtherStyle, cell_batches, numbers_of, read_cells
+from ccmtl_core.tables.dialects.dialect import NOTHING_STATED, ReadOptions
+from ccmtl_core.tables.dialects.number_choice import styled
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.header import Role, sample_roles
+from ccmtl_core.tables.table import Table
 from ccmtl_core.tables.table_file import open_table
 from ccmtl_core.tables.timestamps import TimeFormat
 
 BATCH_ROWS = 2**17
 
 
-def read_task_dataset(path: str | Path, *, task: str, target: str, features: Sequence[str]) -> TaskDataset:
+def read_task_dataset(
+    path: str | Path,
+    *,
+    task: str,
+    target: str,
+    features: Sequence[str],
+    dialect: ReadOptions = NOTHING_STATED,
+) -> TaskDataset:
     """Read a dataset from a file, by the names of its columns; tasks are in order of first appearance.
 
-    The file is CSV with a header (comma, UTF-8, also gzip or zstd compressed), Parquet or Arrow, told apart
-    by content. Errors are those of :func:`statistics_from_files`.
+    The file may be of any format that :func:`ccmtl_core.tables.read_table` reads; ``dialect`` states of it
+    what shall not be guessed. Errors are those of :func:`statistics_from_files`.
     """
     names = checked_names(features, "feature")
     roles = sample_roles(task, target, names)
-    frame = read_columns(path, roles)
+    frame = read_columns(path, roles, dialect=dialect)
     task_ids, codes = id_codes(frame["unique_id"], ordered=False)
     X = frame.select(role.name for role in roles[2:]).to_numpy()
     return TaskDataset.from_codes(X, frame["y"].to_numpy(), codes, task_ids, feature_names=names)
 
 
-def read_columns(path: str | Path, roles: Sequence[Role], formats: TimeFormat | None = None) -> pl.DataFrame:
+def read_columns(
+    path: str | Path,
+    roles: Sequence[Role],
+    formats: TimeFormat | None = None,
+    dialect: ReadOptions = NOTHING_STATED,
+) -> pl.DataFrame:
     """Read the columns of ``roles`` from a file, under the names of the roles, all rows in their order.
 
     A DataError names the file, and the row and column of each cell that cannot be used.
     """
     faults = FaultList(str(path))
-    with open_table(checked_path(path), [role.column for role in roles], faults) as table:
+    with open_table(checked_path(path), [role.column for role in roles], faults, dialect) as table:
         frame = read_cells(table, roles, faults, formats).frame
     if faults:
         raise faults.refusal()
@@ -65,6 +80,7 @@ def statistics_from_files(
     features: Sequence[str],
     n_jobs: int = 1,
     batch_rows: int = BATCH_ROWS,
+    dialect: ReadOptions = NOTHING_STATED,
 ) -> SufficientStatistics:
     """Compute statistics of files that together, or each alone, may be larger than memory.
 
@@ -85,6 +101,8 @@ def statistics_from_files(
         The result does not depend on it.
     batch_rows : int
         Rows of a piece.
+    dialect : ReadOptions
+        What is stated of how the files are written; the rest is guessed.
 
     Returns
     -------
@@ -120,20 +138,31 @@ def statistics_from_files(
     if not is_whole(batch_rows) or batch_rows < 1:
         raise ParameterError(f"batch_rows must be an integer of at least 1, not {batch_rows!r}")
     if len(files) == 1:
-        return _statistics_of_file(files[0], roles, names, batch_rows)
-    jobs = (delayed(_statistics_of_file)(file, roles, names, batch_rows) for file in files)
+        return _statistics_of_file(files[0], roles, names, batch_rows, dialect)
+    jobs = (delayed(_statistics_of_file)(file, roles, names, batch_rows, dialect) for file in files)
     return merge_statistics(Parallel(n_jobs=n_jobs, return_as="generator")(jobs))
 
 
 def _statistics_of_file(
-    path: Path, roles: Sequence[Role], features: tuple[str, ...], batch_rows: int
+    path: Path, roles: Sequence[Role], features: tuple[str, ...], batch_rows: int, options: ReadOptions
+) -> SufficientStatistics:
+    faults = FaultList(str(path))
+    with open_table(path, [role.column for role in roles], faults, options) as table:
+        try:
+            return _statistics_of_table(
+                styled(table, numbers_of(roles), faults), roles, features, batch_rows, faults
+            )
+        except OtherStyle as other:
+            return _statistics_of_table(other.table, roles, features, batch_rows, faults)
+
+
+def _statistics_of_table(
+    table: Table, roles: Sequence[Role], features: tuple[str, ...], batch_rows: int, faults: FaultList
 ) -> SufficientStatistics:
     total = StatisticsSum(features)
-    faults = FaultList(str(path))
-    with open_table(path, [role.column for role in roles], faults) as table:
-        for batch in cell_batches(table, roles, faults, batch_rows):
-            distinct, codes = id_codes(batch["unique_id"], ordered=False)
-            order, offsets = group_rows(codes, len(distinct))
-            X = batch.select(role.name for role in roles[2:]).to_numpy(order="c")
-            total.add_rows(X, batch["y"].to_numpy(), order, offsets, total.numbers(distinct))
+    for batch in cell_batches(table, roles, faults, batch_rows):
+        distinct, codes = id_codes(batch["unique_id"], ordered=False)
+        order, offsets = group_rows(codes, len(distinct))
+        X = batch.select(role.name for role in roles[2:]).to_numpy(order="c")
+        total.add_rows(X, batch["y"].to_numpy(), order, offsets, total.numbers(distinct))
     return total.statistics()

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
 from ccmtl_core.base.system_errors import naming_system_errors
+from ccmtl_core.base.types import IntArray
+from ccmtl_core.tables.dialects.dialect import NOTHING_KNOWN, NOTHING_STATED, Dialect, ReadOptions
+from ccmtl_core.tables.dialects.numbers import NumberStyle
 from ccmtl_core.tables.faults import FaultList
+
+
+@dataclass(frozen=True)
+class Note:
+    """What of a file was not taken as it stands, so that nothing is left out in silence."""
+
+    code: str
+    """Stable name of its kind."""
+    message: str
+    count: int
+    rows: tuple[int, ...] = ()
+    """The first of the rows, from 1 below the header."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +45,18 @@ class Table:
     """Rows, from 1, that are known to be faulty and whose cells are not judged."""
     n_blank_at_end: int = 0
     """Blank lines below the last row."""
+    row_of: IntArray | None = None
+    """The number in the file of each of the ``rows``, where they are not just counted from 1."""
+    dialect: Dialect = NOTHING_KNOWN
+    options: ReadOptions = NOTHING_STATED
+    styles: Mapping[str, NumberStyle] = field(default_factory=dict)
+    """How the numbers of columns are written, where not as programs write them."""
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def has_point(self) -> bool:
+        """Whether the decimal sign is a point unless another is stated: commas already separate columns."""
+        return self.dialect.get("delimiter") == ","
 
     @classmethod
     def of_frame(cls, frame: pl.DataFrame) -> Table:

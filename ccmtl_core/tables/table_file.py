@@ -15,6 +15,7 @@ from polars.exceptions import DuplicateError
 
 from ccmtl_core.tables.csv_file import open_csv
 from ccmtl_core.tables.decompression import CompressedDataError, GzipDecoder, ZstdDecoder
+from ccmtl_core.tables.dialects.dialect import NOTHING_KNOWN, NOTHING_STATED, ReadOptions
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.header import refuse_too_many
 from ccmtl_core.tables.table import Table, refusing_unreadable
@@ -31,16 +32,12 @@ class Format(Enum):
     GZIP = b"\x1f\x8b"
     ZSTD = b"\x28\xb5\x2f\xfd"
     ZIP = b"PK\x03\x04"
-    UTF_16_LITTLE = b"\xff\xfe"
-    UTF_16_BIG = b"\xfe\xff"
     CSV = b""
 
 
 WORDS = {
     Format.ARROW_STREAM: "an Arrow stream: save it as Parquet",
     Format.ZIP: "a zip archive or an Excel workbook: take out the CSV file, or save the sheet as CSV",
-    Format.UTF_16_LITTLE: "UTF-16 text: save it as UTF-8",
-    Format.UTF_16_BIG: "UTF-16 text: save it as UTF-8",
 }
 """Formats that are not read: what each is, and what to do."""
 _DECODERS: dict[Format, Callable[[], GzipDecoder | ZstdDecoder]] = {
@@ -69,12 +66,15 @@ def format_of(path: Path, faults: FaultList) -> Format:
 
 
 @contextmanager
-def open_table(path: Path, wanted: Collection[str], faults: FaultList) -> Iterator[Table]:
+def open_table(
+    path: Path, wanted: Collection[str], faults: FaultList, options: ReadOptions = NOTHING_STATED
+) -> Iterator[Table]:
     """Open a file that does not change for the length of the block; `ccmtl_core.tables.cells` reads it.
 
     ``wanted`` are the columns that are asked for; ``faults`` takes the faults of rows. A file that is no
     table, or was cut off or changed, is a `TableError`.
     """
+    dialect = NOTHING_KNOWN
     found = format_of(path, faults)
     if found in WORDS:
         raise faults.refusal_for("not_csv", f"the file is not CSV but {WORDS[found]}")
@@ -89,9 +89,10 @@ def open_table(path: Path, wanted: Collection[str], faults: FaultList) -> Iterat
                 words = WORDS.get(inside, f"{inside.name.lower()}: decompress the file first")
                 message = f"the file is {found.name.lower()}, and in it is not CSV but {words}"
                 raise faults.refusal_for("not_csv", message)
-            yield open_csv(plain, wanted, faults)
+            yield open_csv(plain, wanted, faults, options, dialect, Path(folder))
     else:
-        yield open_csv(path, wanted, faults)
+        with tempfile.TemporaryDirectory() as folder:
+            yield open_csv(path, wanted, faults, options, dialect, Path(folder))
 
 
 def _open_typed(path: Path, found: Format, faults: FaultList) -> Table:

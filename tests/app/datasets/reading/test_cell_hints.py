@@ -46,10 +46,16 @@ def test_the_named_format_reads_the_date(shop: Shop, text: str, formats: list[st
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("6,5", "; the decimal sign must be a point, not a comma: 6.5"),
-        ("-1.234,5", "; the decimal sign must be a point, not a comma: -1234.5"),
-        ("1,234,567", "; leave the commas between thousands out: 1234567"),
-        ("1,234", "; the decimal sign must be a point, and nothing may stand between thousands"),
+        ("6,5", "; the decimal sign must be a point, not a comma: 6.5; or state the decimal sign ','"),
+        (
+            "-1.234,5",
+            "; the decimal sign must be a point, not a comma: -1234.5; or state the decimal sign ','",
+        ),
+        (
+            "1,234",
+            "; the decimal sign must be a point, and nothing may stand between thousands; or state the "
+            "decimal sign: ',', or '.' if this is one between thousands",
+        ),
         ("many", ""),
     ],
 )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
-
 import pytest
 
 from tests.app.datasets.conftest import Shop, faults
@@ -160,21 +157,14 @@ def test_very_many_missing_columns_are_all_named(shop: Shop) -> None:
     assert "1,002 missing_column" in problem["detail"]
 
 
-@pytest.mark.parametrize(("separator", "word"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
-def test_a_wrong_separator_is_recognised(shop: Shop, tmp_path: Path, separator: str, word: str) -> None:
-    problem = shop.refused(shop.series(), GOOD.replace(",", separator))
-    (fault,) = problem["errors"]
-    assert (fault["code"], problem["error_count"]) == ("wrong_separator", 1)
-    assert word in fault["message"]
-    command = fault["message"].partition("To convert the file: ")[2]
-    (tmp_path / "FILE").write_text(GOOD.replace(",", separator))
-    subprocess.run(command, shell=True, check=True, cwd=tmp_path)
-    assert shop.accepted(shop.series(), (tmp_path / "NEW").read_bytes())["rows"] == 3
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_other_separators_are_recognised(shop: Shop, separator: str) -> None:
+    assert shop.accepted(shop.series(), GOOD.replace(",", separator))["rows"] == 3
 
 
 def test_commas_in_a_header_of_semicolons_do_not_hide_it(shop: Shop) -> None:
     text = "unique_id;ds;y;price, EUR\n" + "a;2000-01-01;1,5;2,50\n" * 20_000
-    assert [e["code"] for e in shop.refused(shop.series(), text)["errors"]] == ["wrong_separator"]
+    assert shop.accepted(shop.series(aggregation="sum"), text)["rows"] == 20_000
 
 
 def test_a_wrong_name_beside_other_marks_is_no_wrong_separator(shop: Shop) -> None:
@@ -210,13 +200,10 @@ def test_lines_that_end_in_carriage_returns_alone_are_one_fault(shop: Shop) -> N
         (b"unique_id,ds,y\n", "no_rows", "no rows"),
         (b"unique_id,ds,y", "no_rows", "no rows"),
         (b"unique_id,ds,y\r\n\r\n\n", "no_rows", "no rows"),
-        (b"\n" + GOOD.encode(), "no_header", "blank"),
         (b"PAR1" + b"\0" * 20 + b"PAR1", "not_csv", "application/vnd.apache.parquet"),
         (b"PK\x03\x04rest", "not_csv", "Excel"),
         (b"\x1f\x8brest", "not_csv", "Content-Encoding: gzip"),
         (b"\x28\xb5\x2f\xfdrest", "not_csv", "Content-Encoding: zstd"),
-        (GOOD.encode("utf-16"), "not_csv", "UTF-16"),
-        (GOOD.encode("utf-16-le"), "not_csv", "NUL"),
         (b'{"unique_id": "a", "ds": "2000-01-01"}\n[1]\n', "not_csv", "JSON"),
         (b"<html><body>Not found</body></html>\n", "not_csv", "HTML"),
     ],
@@ -227,6 +214,14 @@ def test_a_file_that_is_something_else_is_called_by_its_name(
     problem = shop.refused(shop.series(), content)
     assert {e["code"] for e in problem["errors"]} >= {code}
     assert any(hint in e["message"] for e in problem["errors"])
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+@pytest.mark.parametrize("above", ["", "\n", "Sales of November\n\n"])
+def test_other_encodings_and_lines_above_the_header_are_recognised(
+    shop: Shop, encoding: str, above: str
+) -> None:
+    assert shop.accepted(shop.series(), (above + GOOD).encode(encoding))["rows"] == 3
 
 
 def test_bytes_that_are_not_utf8_are_placed(shop: Shop) -> None:

@@ -1,0 +1,194 @@
+"""Find out how the text of a file is encoded, and copy what is not UTF-8 into UTF-8.
+
+UTF-8 proves itself, and UTF-16 by its mark or its zero bytes. Code pages do not: one is guessed only where
+the words of the file look like words in it, and where the other likely ones read the very same text.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import unicodedata
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+from charset_normalizer import from_bytes
+
+from ccmtl_core.base.display import counted, quoted
+from ccmtl_core.kernels.csv_scan import scan_csv
+from ccmtl_core.tables.dialects.dialect import Dialect
+from ccmtl_core.tables.faults import FaultList, TableError
+
+BLOCK_BYTES = 1 << 22
+SAMPLE_BYTES = 1 << 20
+FEWEST_WORDS, MOST_WORDS = 3, 3000
+
+_CODE_PAGES = {
+    "cp1252": "windows-1252",
+    "cp1250": "windows-1250",
+    "cp1251": "windows-1251",
+    "gb18030": "gb18030",
+    "big5": "big5",
+    "cp932": "shift_jis",
+    "cp949": "euc_kr",
+    "euc_jp": "euc_jp",
+}
+"""What is tried, by Python's names, each with the name that people state."""
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_WORD = re.compile(rb'[^,;\t\r\n"]*[\x80-\xff][^,;\t\r\n"]*')
+_SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "HANGUL", "CJK", "HIRAGANA", "KATAKANA")
+_JAPANESE = {"CJK", "HIRAGANA", "KATAKANA"}
+_TOO_MIXED = 0.1
+_AS_LIKELY = 0.06
+
+
+def in_utf8(
+    path: Path, stated: str | None, dialect: Dialect, folder: Path, faults: FaultList
+) -> tuple[Path, Dialect]:
+    """Return a file with the text at ``path`` in UTF-8, itself or a copy in ``folder``, and what it was in.
+
+    A file that is not text in the ``stated`` encoding, or in none that can be told, is a `TableError`.
+    """
+    with path.open("rb") as file:
+        head = file.read(SAMPLE_BYTES)
+    if stated is not None:
+        dialect = dialect.stated("encoding", stated)
+        if codecs.lookup(stated).name in ("utf-8", "utf-8-sig", "ascii"):
+            if (place := _not_utf8(path)) is not None:
+                raise _refusal(path, place, "state another encoding", faults)
+            return path, dialect
+        return _copied(path, stated, folder, faults), dialect
+    for mark, name in _MARKS.items():
+        if head.startswith(mark):
+            dialect = dialect.guessed("encoding", name, "the byte-order mark")
+            return path if name == "utf-8" else _copied(path, name, folder, faults), dialect
+    if wide := _of_two_bytes(head):
+        dialect = dialect.guessed("encoding", wide, "every second byte is zero")
+        return _copied(path, wide, folder, faults), dialect
+    place = _not_utf8(path)
+    if place is None:
+        evidence = "all bytes are ASCII" if head.isascii() and len(head) < SAMPLE_BYTES else "all bytes fit"
+        return path, dialect.guessed("encoding", "utf-8", evidence)
+    code_page, evidence = _code_page(path, place, faults)
+    return _copied(path, code_page, folder, faults), dialect.guessed(
+        "encoding", _CODE_PAGES[code_page], evidence
+    )
+
+
+def _of_two_bytes(head: bytes) -> str | None:
+    """Return the kind of UTF-16 whose ASCII characters have zeros where these bytes have them."""
+    zeros = np.frombuffer(head[: len(head) // 2 * 2], np.uint8).reshape(-1, 2) == 0
+    if len(zeros) < 2:
+        return None
+    first, second = zeros.mean(axis=0)
+    if second > 0.4 and first < 0.05:
+        return "utf-16-le"
+    return "utf-16-be" if first > 0.4 and second < 0.05 else None
+
+
+def _not_utf8(path: Path) -> int | None:
+    """Return where the first byte stands that is no UTF-8, None where all are."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    start = 0
+    with path.open("rb") as file:
+        while True:
+            block = file.read(BLOCK_BYTES)
+            pending = len(decoder.getstate()[0])
+            try:
+                decoder.decode(block, final=not block)
+            except UnicodeDecodeError as error:
+                return start - pending + error.start
+            if not block:
+                return None
+            start += len(block)
+
+
+def _code_page(path: Path, place: int, faults: FaultList) -> tuple[str, str]:
+    """Return the code page of a file whose byte at ``place`` is no UTF-8, and what speaks for it."""
+    with path.open("rb") as file:
+        file.seek(max(0, place - 200))
+        words = sorted(set(_WORD.findall(file.read(SAMPLE_BYTES))))[:MOST_WORDS]
+    likely = _likely(words)
+    if len(words) >= FEWEST_WORDS and likely and len({text for _, text in likely}) == 1:
+        n_words = counted(len(words), "word")
+        others = [_CODE_PAGES[name] for name, _ in likely[1:]]
+        same = f"; {', '.join(others)} would read the same" if others else ""
+        return likely[0][0], f"{n_words} with other letters than English ones read well in it{same}"
+    readings = [
+        f"{_CODE_PAGES[name]} reads {quoted(next(iter(text.splitlines()), '').strip()[:30])}"
+        for name, text in likely[:4]
+    ]
+    told = f" ({', '.join(readings)})" if readings else ""
+    remedy = f"save it as UTF-8, or state the encoding, such as windows-1252{told}"
+    raise _refusal(path, place, remedy, faults)
+
+
+def _refusal(path: Path, place: int, remedy: str, faults: FaultList) -> TableError:
+    data = np.memmap(path, np.uint8, mode="r").view(np.ndarray)
+    row, _ = scan_csv(data[:place], 1).end
+    where = f"byte 0x{data[place]:02X} at offset {place} is no character"
+    faults.add("not_utf8", f"the file is not UTF-8: {where}; {remedy}", row=row or None)
+    return faults.refusal()
+
+
+def _likely(words: list[bytes]) -> list[tuple[str, str]]:
+    """Return the code pages in which the words look like words, with the words, the likeliest first."""
+    sample = b"\n".join(words)
+    found = [
+        (match.chaos, -match.coherence, match.encoding)
+        for match in from_bytes(sample, cp_isolation=list(_CODE_PAGES), threshold=0.3)
+        for name in [match.encoding, *match.could_be_from_charset]
+        if name in _CODE_PAGES
+    ]
+    read = []
+    for chaos, _, name in sorted(set(found)):
+        with suppress(UnicodeDecodeError):
+            text = sample.decode(name)
+            read.append((chaos + _mixed(text), name, text))
+    read.sort()
+    return [(name, text) for doubt, name, text in read if doubt <= read[0][0] + _AS_LIKELY]
+
+
+def _mixed(text: str) -> float:
+    """Return the share of words with letters of several scripts, or with characters that are no letters."""
+    words = text.split("\n")
+    return sum(map(_is_mixed, words)) / len(words)
+
+
+def _is_mixed(word: str) -> bool:
+    scripts = set()
+    for letter in word:
+        if letter.isascii():
+            continue
+        name = unicodedata.name(letter, "NONE").partition(" ")[0]
+        scripts.add(name if name in _SCRIPTS else "NONE" if not letter.isalpha() else name)
+    return len(scripts) > 1 and not scripts <= _JAPANESE
+
+
+def _copied(path: Path, encoding: str, folder: Path, faults: FaultList) -> Path:
+    """Return a copy of the text in UTF-8, without byte-order mark."""
+    plain, decoder = folder / "utf8.csv", codecs.getincrementaldecoder(encoding)()
+    start, is_first = 0, True
+    with path.open("rb") as file, plain.open("w", encoding="utf-8", newline="") as out:
+        while True:
+            block = file.read(BLOCK_BYTES)
+            try:
+                text = decoder.decode(block, final=not block)
+            except UnicodeDecodeError as error:
+                message = (
+                    f"the file is not {encoding}: the bytes near offset {start + error.start} are no "
+                    "character in it; state another encoding"
+                )
+                raise faults.refusal_for("undecodable_text", message) from None
+            out.write(text.removeprefix("\ufeff") if is_first and text else text)
+            is_first = is_first and not text
+            start += len(block)
+            if not block:
+                return plain

@@ -1,0 +1,93 @@
+"""Write the rows of a text anew where its lines hold more than rows: comments, padding, missing cells."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ccmtl_core.base.types import IntArray
+from ccmtl_core.tables.dialects.layout import Layout
+from ccmtl_core.tables.faults import FaultList
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """A plain copy of a text, with commas, and what became of its rows."""
+
+    path: Path
+    row_of: IntArray
+    """The number in the original, from 1 below the header, of each row of the copy."""
+    comments: tuple[int, ...]
+    """Rows, as they count in the original, that are comments."""
+    padded: tuple[int, ...]
+    """Rows that were given empty cells at their end."""
+
+
+def rewritten(path: Path, layout: Layout, folder: Path, faults: FaultList, *, pads: bool) -> Rewritten:
+    """Return a copy of the UTF-8 text at ``path`` from its header on, as a plain CSV file in ``folder``."""
+    plain, lines = folder / "plain.csv", _Lines(path, layout)
+    reader = csv.reader(
+        lines,
+        delimiter=layout.delimiter,
+        quotechar=layout.quote,
+        skipinitialspace=layout.is_padded,
+        strict=True,
+    )
+    kept, padded, n_fields = [], [], len(layout.names)
+    row = -1 if layout.has_header else 0
+    with plain.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out, lineterminator="\n")
+        while True:
+            lines.is_between = True
+            try:
+                fields = next(reader, None)
+            except csv.Error as error:
+                at = row + 1 + lines.n_comments
+                faults.add("csv_malformed", f"the row cannot be parted into fields: {error}", row=at or None)
+                raise faults.refusal() from None
+            if fields is None:
+                break
+            row += 1
+            if layout.is_padded:
+                fields = [field.strip() for field in fields]
+            if pads and 0 < len(fields) < n_fields:
+                fields += [""] * (n_fields - len(fields))
+                padded.append(row + lines.n_comments)
+            if row > 0 or not layout.has_header:
+                kept.append(row + lines.n_comments)
+            writer.writerow(fields)
+    return Rewritten(plain, np.array(kept, dtype=np.int64), tuple(lines.comments), tuple(padded))
+
+
+class _Lines:
+    """The lines of a text from its header on, without those that are comments."""
+
+    def __init__(self, path: Path, layout: Layout) -> None:
+        self._path, self._layout = path, layout
+        self.is_between = True
+        """Whether the next line begins a record, and does not go on within quotes."""
+        self.comments: list[int] = []
+        self._n_records = -1 if layout.has_header else 0
+
+    @property
+    def n_comments(self) -> int:
+        """How many comments were left out so far."""
+        return len(self.comments)
+
+    def __iter__(self) -> Iterator[str]:
+        comment = self._layout.comment
+        with self._path.open(encoding="utf-8-sig", newline="\n") as file:
+            for number, line in enumerate(file):
+                if number < self._layout.n_before:
+                    continue
+                if self.is_between and comment is not None and line.startswith(comment):
+                    self.comments.append(self._n_records + len(self.comments) + 1)
+                    continue
+                if self.is_between:
+                    self._n_records += 1
+                self.is_between = False
+                yield line

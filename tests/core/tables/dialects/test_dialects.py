@@ -1,0 +1,216 @@
+"""Files as people export them: what each is read as and what is said of it, or how it is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ccmtl_core import ParameterError
+from ccmtl_core.tables import ReadOptions, read_table
+from ccmtl_core.tables.faults import TableError
+
+ROWS = [("001", "2024-01-01", 1234.5), ("1", "2024-01-02", -2.0)]
+PLAIN = "id,ds,y\n001,2024-01-01,1234.5\n1,2024-01-02,-2\n"
+GERMAN = "id;ds;y\n001;2024-01-01;1.234,5\n1;2024-01-02;-2\n"
+
+
+@dataclass(frozen=True)
+class File:
+    """A file, what is stated of it, and the dialect that it must be found to have."""
+
+    content: str | bytes
+    found: dict[str, Any] = field(default_factory=dict)
+    stated: dict[str, Any] = field(default_factory=dict)
+    notes: dict[str, int] = field(default_factory=dict)
+    rows: tuple[int, ...] = (1, 2)
+
+
+SAME = {
+    "plain": File(PLAIN, {"delimiter": ",", "decimal": ".", "header_row": 1}),
+    "semicolons": File(GERMAN, {"delimiter": ";", "decimal": ",", "thousands": "."}),
+    "tabs": File(PLAIN.replace(",", "\t"), {"delimiter": "\t"}),
+    "bars": File(PLAIN.replace(",", "|"), {"delimiter": "|"}),
+    "another mark, stated": File(PLAIN.replace(",", "^"), {"delimiter": "^"}, {"delimiter": "^"}),
+    "tabs, stated": File(PLAIN.replace(",", "\t"), {"delimiter": "\t"}, {"delimiter": "tab"}),
+    "the delimiter in the first line": File("sep=;\n" + GERMAN, {"delimiter": ";", "header_row": 2}),
+    "CRLF": File(PLAIN.replace("\n", "\r\n")),
+    "padded": File(PLAIN.replace(",", " , "), {"padding": "spaces"}),
+    "padded quotes": File('id,  "ds", y\n001, "2024-01-01", "1234.5"\n1, 2024-01-02, -2\n'),
+    "commas between thousands": File(
+        'id,ds,y\n001,2024-01-01,"1,234.50"\n1,2024-01-02,-2\n', {"thousands": ",", "decimal": "."}
+    ),
+    "spaces between thousands": File(
+        GERMAN.replace("1.234,5", "1 234,5"), {"thousands": " ", "decimal": ","}
+    ),
+    "hard spaces between thousands": File(GERMAN.replace("1.234,5", "1\u202f234,5"), {"thousands": " "}),
+    "apostrophes between thousands": File(GERMAN.replace("1.234,5", "1'234.50"), {"thousands": "'"}),
+    "negatives in brackets": File(PLAIN.replace("-2", "(2.00)")),
+    "signs at the end": File(GERMAN.replace("-2", "2-"), {"negatives": "brackets or sign at the end"}),
+    "a currency, stated": File(GERMAN.replace("1.234,5", "€ 1.234,5"), stated={"currency": "€"}),
+    "a decimal comma between commas, stated": File(
+        PLAIN.replace("1234.5", '"1234,5"'), {"decimal": ","}, {"decimal": ","}
+    ),
+    "single quotes, stated": File(PLAIN.replace("2024-01-01", "'2024-01-01'"), stated={"quote": "'"}),
+    "a title": File("Sales of January\n" + PLAIN, {"header_row": 2}),
+    "titles with a delimiter": File("Sales; of January;\n\n" + GERMAN, {"header_row": 3}),
+    "a header in a stated line": File("id,ds,y\n" + PLAIN, {"header_row": 2}, {"header_row": 2}),
+    "blank lines around": File("\n\n" + PLAIN + "\n\n", {"header_row": 3}, notes={"blank_lines": 2}),
+    "comments": File(
+        PLAIN.replace("1,2024-01-02", "#, the second\n1,2024-01-02"),
+        {"comment": "#"},
+        notes={"comment_lines": 1},
+        rows=(1, 3),
+    ),
+    "comments, stated": File(
+        "// of January\n" + PLAIN + "// the end\n",
+        {"comment": "//"},
+        {"comment": "//"},
+        notes={"comment_lines": 1},
+    ),
+    "a line of another length": File(
+        PLAIN.replace("1,2024-01-02", "2,2024-01-02,3,4\n1,2024-01-02"),
+        notes={"csv_field_count": 1},
+        rows=(1, 3),
+    ),
+    "UTF-8 with mark": File(PLAIN.encode("utf-8-sig"), {"encoding": "utf-8"}),
+    "UTF-16 with mark": File(PLAIN.encode("utf-16"), {"encoding": "utf-16"}),
+    "UTF-16 big": File(PLAIN.encode("utf-16-be"), {"encoding": "utf-16-be"}),
+    "UTF-16 little": File(GERMAN.encode("utf-16-le"), {"encoding": "utf-16-le", "delimiter": ";"}),
+    "UTF-32": File(PLAIN.encode("utf-32"), {"encoding": "utf-32"}),
+}
+
+
+def written(folder: Path, content: str | bytes) -> Path:
+    path = folder / "file"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_the_same_table_is_read_from_every_dialect(tmp_path: Path, name: str) -> None:
+    file = SAME[name]
+    table = read_table(written(tmp_path, file.content), ReadOptions(**file.stated), numbers=["y"])
+    assert (table.frame.columns, table.frame.rows()) == (["id", "ds", "y"], ROWS)
+    assert {key: table.dialect.get(key) for key in file.found} == file.found
+    assert {note.code: note.count for note in table.notes} == file.notes
+    assert tuple(table.row_of) == file.rows
+    for trait in table.dialect.traits:
+        assert (trait.origin == "stated") == (trait.name in file.stated)
+        assert trait.evidence
+
+
+def test_without_a_header_columns_have_numbers(tmp_path: Path) -> None:
+    path = written(tmp_path, PLAIN.partition("\n")[2])
+    table = read_table(path, ReadOptions(header_row=0), numbers=["column_3"])
+    assert (table.frame.columns, table.frame.rows()) == (["column_1", "column_2", "column_3"], ROWS)
+
+
+def test_short_rows_are_padded_where_that_is_stated(tmp_path: Path) -> None:
+    path = written(tmp_path, "id,y,z\na,1\nb\nc,3,4\n")
+    table = read_table(path, ReadOptions(ragged="pad"), numbers=["y"])
+    assert table.frame.rows() == [("a", 1.0, ""), ("b", None, ""), ("c", 3.0, "4")]
+    assert [(note.code, note.count, note.rows) for note in table.notes] == [("short_rows", 2, (1, 2))]
+
+
+def test_a_line_break_in_quotes_is_none_of_a_row(tmp_path: Path) -> None:
+    path = written(tmp_path, 'a title\nid;y\n"one\n#two";1\n# three\nfour;2\n')
+    table = read_table(path, numbers=["y"])
+    assert table.frame.rows() == [("one\n#two", 1.0), ("four", 2.0)]
+    assert table.row_of.tolist() == [1, 3]
+
+
+def test_cells_that_are_no_numbers_are_counted_and_shown(tmp_path: Path) -> None:
+    table = read_table(written(tmp_path, "id,y\na,1\nb,many\nc,\nd,2\n"), numbers=["y"])
+    assert table.frame["y"].to_list() == [1, None, None, 2]
+    (note,) = table.notes
+    assert (note.code, note.count, note.rows) == ("unparseable_number", 1, (2,))
+    assert "'many'" in note.message
+
+
+def test_marks_that_come_late_decide_too(tmp_path: Path) -> None:
+    path = written(tmp_path, "id;y\n" + "a;7\n" * 5000 + "a;1.234\na;0,5\n")
+    assert read_table(path, numbers=["y"]).frame["y"].to_list()[-2:] == [1234, 0.5]
+
+
+def test_other_columns_decide_where_one_does_not(tmp_path: Path) -> None:
+    path = written(tmp_path, "id;y;z\na;1.234;0,5\n")
+    assert read_table(path, numbers=["y", "z"]).frame.rows() == [("a", 1234.0, 0.5)]
+
+
+CODE_PAGES = {
+    "windows-1251": "Молоко Хлеб Сыр Масло Картофель Яблоки Огурцы Помидоры Чай Кофе",
+    "windows-1250": "Żółć gęś Łódź čeština příliš žluťoučký kůň Škoda Győr őrült sůl květák",
+    "gb18030": "牛奶 面包 鸡蛋 苹果 大米 酱油 绿茶 可乐 洗发水 纸巾",
+    "big5": "牛奶 麵包 雞蛋 蘋果 大米 醬油 綠茶 可樂 洗髮精 衛生紙",
+    "shift_jis": "牛乳 パン たまご りんご しょうゆ おにぎり コーヒー 紅茶 シャンプー ティッシュ",
+    "euc_kr": "우유 빵 달걀 사과 쌀 간장 녹차 콜라 샴푸 휴지",
+}
+
+UNSURE = {"shift_jis"}
+
+
+@pytest.mark.parametrize("encoding", CODE_PAGES)
+def test_code_pages_are_guessed_only_rightly(tmp_path: Path, encoding: str) -> None:
+    words = CODE_PAGES[encoding].split()
+    path = written(tmp_path, ("id;y\n" + "".join(f"{word};1\n" for word in words)).encode(encoding))
+    assert read_table(path, ReadOptions(encoding=encoding)).frame["id"].to_list() == words
+    if encoding in UNSURE:
+        with pytest.raises(TableError, match=f"{encoding} reads"):
+            read_table(path)
+    else:
+        assert read_table(path).frame["id"].to_list() == words
+
+
+REFUSED = {
+    "two delimiters that fit alike": ("id;price, EUR\n1;2,5\n", {}, "ambiguous_delimiter", "state the delim"),
+    "a point that may be either": ("id;y\n1;1.234\n2;3\n", {}, "ambiguous_number", "'.' or ','"),
+    "a comma that may be either": ("id;y\n1;1,234\n2;3\n", {}, "ambiguous_number", "',' or '.'"),
+    "few words of a code page": ("id,y\nCafé,1\n".encode("latin-1"), {}, "not_utf8", "state the encoding"),
+    "bytes that are not in the encoding": (b"id,y\n\xe9,1\n", {"encoding": "utf-8"}, "not_utf8", "another"),
+    "half a character": (b"id,y\n\x81", {"encoding": "gb18030"}, "undecodable_text", "another encoding"),
+    "an open quote": ('id,y\n"a,1\n', {}, "csv_unclosed_quote", "row 1"),
+    "an open quote among comments": ('id,y\n"a,1\n', {"comment": "#"}, "csv_malformed", "row 1"),
+    "a header line that is not there": ("id,y\na,1\n", {"header_row": 7}, "no_header", "line 7"),
+    "nothing": (b"", {}, "empty_file", "empty"),
+    "blank lines alone": ("\n\n", {}, "no_header", "columns"),
+    "zeros": (b"\0" * 100, {}, "not_csv", "NUL"),
+    "a page of the web": ("<html>\n<p>\n", {}, "not_csv", "HTML"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_understood_is_refused(tmp_path: Path, name: str) -> None:
+    content, stated, code, words = REFUSED[name]
+    with pytest.raises(TableError) as refused:
+        read_table(
+            written(tmp_path, content), ReadOptions(**stated), numbers=["y"] if "id" in str(content) else []
+        )
+    assert code in refused.value.counts
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {"delimiter": ";;"},
+        {"delimiter": "\n"},
+        {"delimiter": "€"},
+        {"delimiter": '"', "quote": '"'},
+        {"decimal": "x"},
+        {"decimal": ",", "thousands": ","},
+        {"thousands": "_"},
+        {"encoding": "no such"},
+        {"encoding": "base64"},
+        {"header_row": -1},
+        {"header_row": "1"},
+        {"comment": ""},
+        {"ragged": "drop"},
+        {"shape": "round"},
+    ],
+)
+def test_what_cannot_be_meant_is_refused(stated: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError):
+        ReadOptions(**stated)
