@@ -33,6 +33,7 @@ from app.predictions.cache import ModelCache
 from app.processes.lifeline import end_with_standard_input
 from app.processes.listener import listen
 from app.processes.logs import configure_logging
+from app.protocols import endpoints as protocols
 from app.registry import endpoints as registry
 from app.settings import Settings
 from app.training import endpoints as training
@@ -60,7 +61,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.models = ModelCache(app.state.database, settings.model_cache_bytes)
     install_error_handlers(app)
     # The busiest first, because routes are tried one after the other.
-    for slice_ in (predictions, registry, training, datasets):
+    for slice_ in (predictions, registry, training, datasets, protocols):
         app.include_router(slice_.router, dependencies=[Depends(check_queries)])
     app.include_router(health.router)  # probes may append what they like
     add_reference(app)

@@ -59,6 +59,7 @@ SLICES_MAY_USE = {
     "app.datasets": set(),
     "app.registry": set(),
     "app.predictions": {"app.registry"},
+    "app.protocols": {"app.predictions", "app.registry"},
     "app.training": {"app.datasets", "app.registry", "app.jobs"},
     "app.jobs": set(),
 }

@@ -40,6 +40,7 @@ logger = logging.getLogger(__name__)
 MAX_ERRORS = 100
 RETRY_SECONDS = "5"
 MEDIA_TYPE = "application/problem+json"
+_INFERENCE = "/v2"
 
 
 class Fault(BaseModel):
@@ -64,6 +65,7 @@ class Problem(BaseModel):
     errors: list[Fault] = Field(default_factory=list, description=f"Up to {MAX_ERRORS} faults.")
     error_count: int = Field(0, description="All faults, the unlisted ones included.")
     suggestions: list[str] = Field(default_factory=list, description="Near matches of an unknown name.")
+    error: str | None = Field(None, description="Under `/v2` the same as `detail`, as that protocol has it.")
 
 
 class AppError(Exception):
@@ -156,9 +158,12 @@ class InsufficientStorage(AppError):
     status, title = 507, "Insufficient storage"
 
 
-def _respond(problem: Problem, headers: dict[str, str] | None = None) -> Response:
+def _respond(request: Request, problem: Problem, headers: dict[str, str] | None = None) -> Response:
     retry = {"Retry-After": RETRY_SECONDS} if problem.status == ServiceUnavailable.status else {}
-    body = problem.model_dump_json() + "\n"  # an unexpected error does not pass `app.http.answers`
+    if request.url.path.startswith(_INFERENCE):
+        problem = problem.model_copy(update={"error": problem.detail})
+    body = problem.model_dump_json(exclude={"error"} if problem.error is None else None)
+    body += "\n"  # an unexpected error does not pass `app.http.answers`
     return Response(body, problem.status, {**retry, **(headers or {})}, MEDIA_TYPE)
 
 
@@ -260,13 +265,13 @@ def install_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(AppError)
     async def _app_error(request: Request, error: AppError) -> Response:
-        return _respond(error.problem)
+        return _respond(request, error.problem)
 
     @app.exception_handler(RequestValidationError)
     async def _validation_error(request: Request, error: RequestValidationError) -> Response:
         faults = faults_of(error.errors())
         detail = f"The request has {counted(len(faults), 'fault')}; see `errors`."
-        return _respond(InvalidContent("invalid_request", detail, errors=faults).problem)
+        return _respond(request, InvalidContent("invalid_request", detail, errors=faults).problem)
 
     @app.exception_handler(HTTPException)
     async def _http_error(request: Request, error: HTTPException) -> Response:
@@ -282,16 +287,18 @@ def install_error_handlers(app: FastAPI) -> None:
             detail = f"There is no {request.method} here, only {' and '.join(methods)}."
             if request.method in ("PUT", "PATCH"):
                 detail += " A dataset and its definition, a version, a job or a model cannot be changed."
-        return _respond(Problem(title=title, status=error.status_code, code=code, detail=detail), headers)
+        return _respond(
+            request, Problem(title=title, status=error.status_code, code=code, detail=detail), headers
+        )
 
     @app.exception_handler(OperationalError)
     @app.exception_handler(PoolTimeout)
     async def _database_away(request: Request, error: SQLAlchemyError) -> Response:
         logger.error("the database failed in %s %s: %s", request.method, request.url.path, error)
         if _is_full(error):
-            return _respond(_storage_full().problem)
+            return _respond(request, _storage_full().problem)
         detail = "The database does not answer, or cannot be used; try again."
-        return _respond(ServiceUnavailable("database_unavailable", detail).problem)
+        return _respond(request, ServiceUnavailable("database_unavailable", detail).problem)
 
     @app.exception_handler(OSError)
     async def _storage_failed(request: Request, error: OSError) -> Response:
@@ -299,12 +306,12 @@ def install_error_handlers(app: FastAPI) -> None:
             raise error
         logger.error("the data folder failed in %s %s: %s", request.method, request.url.path, error)
         if error.errno in _FULL:
-            return _respond(_storage_full().problem)
+            return _respond(request, _storage_full().problem)
         detail = "The service cannot use its data folder; the operator's log says why. Nothing was stored."
-        return _respond(ServiceUnavailable("storage_unavailable", detail).problem)
+        return _respond(request, ServiceUnavailable("storage_unavailable", detail).problem)
 
     @app.exception_handler(Exception)
     async def _unexpected(request: Request, error: Exception) -> Response:
         logger.error("unhandled error in %s %s", request.method, request.url.path, exc_info=error)
         detail = "The service failed; the operator's log has the details."
-        return _respond(AppError("internal_error", detail).problem)
+        return _respond(request, AppError("internal_error", detail).problem)

@@ -8,6 +8,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.http.dependencies import DatabaseDep
 from app.http.errors import Problem, ServiceUnavailable
+from app.persistence.database import Database
 from app.persistence.schema import SchemaOutOfDate, require_current
 
 router = APIRouter(tags=["health"])
@@ -28,6 +29,11 @@ def get_liveness() -> Health:
 @router.get("/readyz", responses={503: {"model": Problem}})
 def get_readiness(database: DatabaseDep) -> Health:
     """Answer 200 when the database is reached and its schema is current, 503 when not."""
+    return check_readiness(database)
+
+
+def check_readiness(database: Database) -> Health:
+    """Return that the process can serve requests, or raise ServiceUnavailable."""
     try:
         require_current(database)
     except SchemaOutOfDate as error:

@@ -9,6 +9,8 @@ _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 NAME = rf"^{_NAME}$"
 NO_NUL = r"^[^\x00]*$"  # PostgreSQL's text cannot hold it
 AFTER = "after-"
+PARQUET = "application/vnd.apache.parquet"
+ARROW_STREAM = "application/vnd.apache.arrow.stream"
 NAME_CURSOR = rf"^{AFTER}{_NAME}$"
 
 IN_WORDS = {

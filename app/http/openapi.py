@@ -25,6 +25,9 @@ _SUMMARIES = {
     "set_alias": "Promote: let an alias name a version",
     "roll_back_alias": "Roll back: let an alias name the version before",
     "delete_model": "Delete model with all its versions",
+    "infer": "Predict tensors",
+    "invoke": "Predict a table with the model named in the query",
+    "invoke_model": "Predict a table",
     "get_liveness": "Does the process answer?",
     "get_readiness": "Can the process serve requests?",
 }

@@ -45,12 +45,27 @@ EXPLAINED_BYTES = 256 * 1024
 
 
 async def read_json_body(request: Request, max_bytes: int) -> bytes:
-    """Return the body; refuse it as soon as more than ``max_bytes`` have arrived."""
-    media_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    """Return a body that is declared as JSON, as :func:`read_body` does."""
+    media_type = media_type_of(request)
     if media_type != "application/json" and not media_type.endswith("+json"):
         raise UnsupportedMediaType(
             "unsupported_media_type",
             f"The body is {media_type!r}; send JSON with `-H 'Content-Type: application/json'`.",
+        )
+    return await read_body(request, max_bytes)
+
+
+def media_type_of(request: Request) -> str:
+    """Return the media type of the body, JSON if none is declared, without its parameters."""
+    return request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+
+
+async def read_body(request: Request, max_bytes: int) -> bytes:
+    """Return the body; refuse it if it is compressed, or as soon as more than ``max_bytes`` have arrived."""
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding != "identity":
+        raise UnsupportedMediaType(
+            "unsupported_encoding", f"The body is compressed with {encoding!r}; send it as it is."
         )
     body = bytearray()
     try:

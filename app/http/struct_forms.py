@@ -30,10 +30,16 @@ def form_of(struct: type[msgspec.Struct]) -> type[BaseModel]:
     )
     hints = get_type_hints(struct, include_extras=True)
     fields: dict[str, Any] = {
-        field.encode_name: (_annotation(hints[field.name]), ... if field.required else field.default)
+        field.encode_name: (_annotation(hints[field.name]), _default(field))
         for field in msgspec.structs.fields(struct)
     }
     return create_model(struct.__name__, __config__=config, __doc__=struct.__doc__, **fields)
+
+
+def _default(field: msgspec.structs.FieldInfo) -> Any:
+    if field.default_factory is not msgspec.NODEFAULT:
+        return Field(default_factory=field.default_factory)
+    return ... if field.required else field.default
 
 
 def _annotation(annotation: Any) -> Any:

@@ -10,17 +10,27 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from fastapi import Request
+from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.exc import OperationalError
 
 from app.http.errors import NotFound
 from app.persistence.database import Database
 from app.registry import service as registry
-from app.registry.references import split_alias
+from app.registry.references import split_alias, split_version
 from app.registry.service import StoredModel
 
 logger = logging.getLogger(__name__)
 
 REFRESH_SECONDS = 0.2
+
+
+async def loaded(request: Request, model: str) -> StoredModel:
+    """Return the version that the request's path means by ``model``; a thread loads what is not in memory."""
+    models: ModelCache = request.app.state.models
+    name, version = split_version(model)
+    found = models.peek(name, version)
+    return await run_in_threadpool(models.get, name, version) if found is None else found
 
 
 class ModelCache:

@@ -16,11 +16,13 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from app.http.errors import refusals
+from app.http.names import ARROW_STREAM
 from app.http.parameters import PLAIN_DIGITS, ModelPath
-from app.http.request_body import BODY_REFUSALS, documented_body, read_json_body
+from app.http.request_body import BODY_REFUSALS, documented_body, media_type_of, read_body, read_json_body
 from app.http.struct_forms import form_of
 from app.predictions import service
-from app.predictions.cache import ModelCache
+from app.predictions.cache import loaded
+from app.predictions.tables import predict_arrow
 from app.predictions.wire import (
     MAX_HORIZON,
     MAX_LEVELS,
@@ -32,7 +34,6 @@ from app.predictions.wire import (
     Predictions,
     PredictRows,
 )
-from app.registry.references import split_version
 from app.registry.service import StoredModel
 
 router = APIRouter(prefix="/v1/models/{model:model}", tags=["predictions"])
@@ -105,8 +106,16 @@ ALL_FORECASTS: dict[str, Any] = {
 
 @router.post("/predict", **PREDICT)
 async def predict(model: ModelPath, request: Request) -> Response:
-    """Predict rows of features."""
-    return await _answer_body(request, model, service.predict, SMALL_BODY_BYTES)
+    """Predict rows of features: JSON, rows or columns, or an Arrow stream with `unique_id` and the features.
+
+    An Arrow stream is answered by one with the columns `unique_id`, `yhat` and `status`.
+    """
+    if media_type_of(request) != ARROW_STREAM:
+        return await _answer_body(request, model, service.predict, SMALL_BODY_BYTES)
+    body = await read_body(request, request.app.state.settings.max_request_bytes)
+    found = await loaded(request, model)
+    answer = await run_in_threadpool(predict_arrow, found, body)
+    return Response(answer, media_type=ARROW_STREAM)
 
 
 @router.get("/forecast", **FORECAST)
@@ -114,7 +123,7 @@ async def forecast(
     model: ModelPath, request: Request, unique_id: UniqueId, h: Horizon = None, level: Levels = NO_LEVELS
 ) -> Response:
     """Forecast one product from its stored history."""
-    found = await _loaded(request, model)
+    found = await loaded(request, model)
     return await _respond(partial(service.forecast_products, found, [unique_id], h, level), small=True)
 
 
@@ -129,7 +138,7 @@ async def forecast_all(
     model: ModelPath, request: Request, h: Horizon = None, level: Levels = NO_LEVELS
 ) -> Response:
     """Forecast all products from their stored history, as a stream."""
-    found = await _loaded(request, model)
+    found = await loaded(request, model)
     path = request.app.url_path_for("forecast_all", model=f"{found.name}/versions/{found.version}")
     lines = service.forecast_all(found, h, level)
     return StreamingResponse(lines, media_type=LINES, headers={"Content-Location": path})
@@ -139,15 +148,8 @@ async def _answer_body(
     request: Request, model: str, answer: Callable[[StoredModel, bytes], bytes], small_bytes: int = 0
 ) -> Response:
     body = await read_json_body(request, request.app.state.settings.max_request_bytes)
-    found = await _loaded(request, model)
+    found = await loaded(request, model)
     return await _respond(partial(answer, found, body), small=len(body) <= small_bytes)
-
-
-async def _loaded(request: Request, model: str) -> StoredModel:
-    models: ModelCache = request.app.state.models
-    name, version = split_version(model)
-    found = models.peek(name, version)
-    return await run_in_threadpool(models.get, name, version) if found is None else found
 
 
 async def _respond(answer: Callable[[], bytes], *, small: bool) -> Response:

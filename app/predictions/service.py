@@ -195,21 +195,25 @@ def _explain(body: bytes, form: type[msgspec.Struct], reason: Exception) -> AppE
 def _predict(
     model: StoredModel, unique_ids: Sequence[str], X: Matrix
 ) -> tuple[list[float | None], list[wire.RowStatus]]:
-    rows = _rows_of(model, unique_ids)
+    yhat, status = numbers(model, _rows_of(model, unique_ids), X)
+    return wire.without_nan(yhat), status
+
+
+def numbers(
+    model: StoredModel, rows: NDArray[np.int64], X: Matrix
+) -> tuple[NDArray[np.float64], list[wire.RowStatus]]:
+    """Return the predictions for rows of weights, -1 where unknown; NaN where the status is not ok."""
     unknown = rows < 0
     yhat = predict_rows(model.weights, np.where(unknown, 0, rows), X, model.intercept)
     finite = np.isfinite(yhat)
     if not unknown.any() and finite.all():
-        return yhat.tolist(), [wire.RowStatus.OK] * len(rows)
+        return yhat, [wire.RowStatus.OK] * len(rows)
+    yhat[unknown | ~finite] = np.nan
     status = [
         wire.RowStatus.UNKNOWN_UNIQUE_ID if lost else wire.RowStatus.OK if good else wire.RowStatus.NOT_FINITE
         for lost, good in zip(unknown.tolist(), finite.tolist(), strict=True)
     ]
-    answers = [
-        value if state is wire.RowStatus.OK else None
-        for value, state in zip(yhat.tolist(), status, strict=True)
-    ]
-    return answers, status
+    return yhat, status
 
 
 def _refuse_repeated_keys(body: bytes, n_keys: int) -> None:
@@ -257,6 +261,14 @@ def _features_of_columns(columns: Mapping[str, list[float]], n_rows: int, names:
         )
         raise _wrong_features(chain(_wrong_names(columns, names, "body.features"), of_lengths), n_faults)
     return np.array([columns[name] for name in names], dtype=np.float64).T.copy()
+
+
+def refuse_wrong_names(given: Iterable[str], names: Sequence[str], where: str) -> None:
+    """Refuse columns that are missing or that there are not."""
+    columns = dict.fromkeys(given)
+    n_faults = len(set(names) ^ columns.keys())
+    if n_faults:
+        raise _wrong_features(_wrong_names(columns, names, where), n_faults)
 
 
 def _wrong_features(faults: Iterable[Fault], n_faults: int) -> InvalidContent:

@@ -11,7 +11,9 @@ from functools import lru_cache
 from typing import Annotated, Any, cast
 
 import msgspec
+import numpy as np
 from msgspec import Meta, Struct
+from numpy.typing import NDArray
 
 MAX_HORIZON = 366
 MAX_FORECASTS = 1_000_000
@@ -138,6 +140,14 @@ def forecast_form(level: tuple[float, ...]) -> type[Struct]:
     numbers = [(name, float | None) for name in ("yhat", *bounds)]
     fields = [("unique_id", str), ("ds", str | None), *numbers, ("status", RowStatus, RowStatus.OK)]
     return msgspec.defstruct("Forecast", cast("Any", fields), rename=bounds)
+
+
+def without_nan(numbers: NDArray[np.float64]) -> list[float | None]:
+    """Return the numbers as JSON has them: null in place of NaN."""
+    values: list[float | None] = numbers.tolist()
+    for row in np.flatnonzero(np.isnan(numbers)).tolist():
+        values[row] = None
+    return values
 
 
 _UNKNOWN = "Object contains unknown field"

@@ -9,6 +9,7 @@ from fastapi.responses import StreamingResponse
 
 from app.http.dependencies import DatabaseDep, from_state, read_form
 from app.http.errors import NotAcceptable, refusals
+from app.http.names import ARROW_STREAM, PARQUET
 from app.http.parameters import (
     PLAIN_DIGITS,
     AliasName,
@@ -21,7 +22,7 @@ from app.http.parameters import (
 )
 from app.http.request_body import BODY_REFUSALS, checked_form, documented_body
 from app.registry import aliases, service, tasks
-from app.registry.exports import ARROW_STREAM, PARQUET, arrow_stream, parquet_file, pieces
+from app.registry.exports import arrow_stream, parquet_file, pieces
 from app.registry.references import split_version
 from app.registry.schemas import (
     AliasDetail,

@@ -12,8 +12,6 @@ import polars as pl
 
 from app.registry.service import StoredModel
 
-PARQUET = "application/vnd.apache.parquet"
-ARROW_STREAM = "application/vnd.apache.arrow.stream"
 ROWS_AT_A_TIME = 2**14
 BYTES_AT_A_TIME = 2**18
 _END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"

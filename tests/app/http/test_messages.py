@@ -168,7 +168,7 @@ def test_a_cursor_that_no_page_gave_is_refused(client: TestClient, path: str) ->
 
 
 def test_an_unknown_path_leads_to_the_reference(client: TestClient) -> None:
-    answer = client.get("/v2")
+    answer = client.get("/v3")
     assert (answer.status_code, answer.json()["code"]) == (404, "route_not_found")
     assert "/docs" in answer.json()["detail"]
 

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from fastapi.testclient import TestClient
 
+from app.http.names import ARROW_STREAM, PARQUET
 from app.persistence.database import Database
 from app.registry import exports
 from ccmtl_core import TaskGraph
@@ -39,17 +40,17 @@ def check(frame: pl.DataFrame) -> None:
     assert frame.drop("unique_id", "intercept").to_numpy().tolist() == WEIGHTS
 
 
-@pytest.mark.parametrize("accept", ["*/*", exports.PARQUET, f"text/html, {exports.PARQUET};q=0.9"])
+@pytest.mark.parametrize("accept", ["*/*", PARQUET, f"text/html, {PARQUET};q=0.9"])
 def test_weights_are_exported_as_parquet(client: TestClient, accept: str) -> None:
     answer = client.get("/v1/models/sales/weights", headers={"Accept": accept})
-    assert answer.headers["content-type"] == exports.PARQUET
+    assert answer.headers["content-type"] == PARQUET
     assert answer.headers["content-location"] == "/v1/models/sales/versions/1/weights"
     check(pl.read_parquet(BytesIO(answer.content)))
 
 
 def test_weights_are_exported_as_one_arrow_stream(client: TestClient) -> None:
-    answer = client.get("/v1/models/sales/versions/1/weights", headers={"Accept": exports.ARROW_STREAM})
-    assert answer.headers["content-type"] == exports.ARROW_STREAM
+    answer = client.get("/v1/models/sales/versions/1/weights", headers={"Accept": ARROW_STREAM})
+    assert answer.headers["content-type"] == ARROW_STREAM
     check(pl.read_ipc_stream(BytesIO(answer.content)))
 
 

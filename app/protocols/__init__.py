@@ -1,0 +1,1 @@
+"""Protocols of clients that exist already: the Open Inference Protocol, and MLflow's invocations."""

@@ -1,0 +1,215 @@
+"""Read and write tensors of the Open Inference Protocol, as JSON or as binary data behind it."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from app.http.errors import BadRequest, Fault, InvalidContent
+from app.http.request_body import explain, parse_json_object
+from app.http.struct_forms import form_of
+from app.predictions.service import Matrix
+from app.predictions.tables import UNIQUE_ID
+from app.registry.service import StoredModel
+
+FEATURES = "features"
+_DTYPES = {
+    **{f"FP{bits}": f"<f{bits // 8}" for bits in (16, 32, 64)},
+    **{f"INT{bits}": f"<i{bits // 8}" for bits in (8, 16, 32, 64)},
+    **{f"UINT{bits}": f"<u{bits // 8}" for bits in (8, 16, 32, 64)},
+    "BOOL": "?",
+}
+_MOST_DIMENSIONS = 8
+
+
+class InputTensor(Struct):
+    """One input: its elements in ``data``, or ``parameters.binary_data_size`` bytes of binary data."""
+
+    name: str
+    shape: list[int]
+    datatype: str
+    parameters: dict[str, Any] = {}
+    data: list[Any] | None = None
+
+
+class RequestedOutput(Struct):
+    """An output that is asked for; ``parameters.binary_data`` asks for binary data."""
+
+    name: str
+    parameters: dict[str, Any] = {}
+
+
+class InferRequest(Struct):
+    """Inputs, and which outputs are wanted in which form."""
+
+    inputs: list[InputTensor]
+    outputs: list[RequestedOutput] = []
+    id: str = ""
+    parameters: dict[str, Any] = {}
+
+
+class OutputTensor(Struct, omit_defaults=True):
+    """One output."""
+
+    name: str
+    datatype: str
+    shape: list[int]
+    data: list[float | str | None] | None = None
+    parameters: dict[str, Any] = {}
+
+
+class InferResponse(Struct, omit_defaults=True):
+    """The outputs, and the version that they are of."""
+
+    model_name: str
+    model_version: str
+    outputs: list[OutputTensor]
+    id: str = ""
+
+
+_decode = msgspec.json.Decoder(InferRequest).decode
+
+
+def read_request(body: bytes, json_length: int | None) -> tuple[InferRequest, memoryview]:
+    """Return the request and the binary data after it; ``json_length`` tells where that begins."""
+    if json_length is not None and not 0 <= json_length <= len(body):
+        raise BadRequest("malformed_tensors", "Inference-Header-Content-Length is longer than the body.")
+    head = body[:json_length]
+    try:
+        request = _decode(head)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise explain(head, form_of(InferRequest), str(error)) from None
+    parse_json_object(head)  # refuses a key that stands twice
+    return request, memoryview(body)[len(head) :]
+
+
+def table_of(request: InferRequest, binary: memoryview, model: StoredModel) -> tuple[list[str], Matrix]:
+    """Return the ids (n,) and the features (n, P): one tensor, or one for each feature by its name."""
+    found: dict[str, tuple[int, InputTensor, Any]] = {}
+    for position, tensor in enumerate(request.inputs):
+        size = tensor.parameters.get("binary_data_size")
+        if size is not None and (type(size) is not int or not 0 <= size <= len(binary)):
+            raise _wrong(position, "parameters.binary_data_size", "is more than the binary data that came")
+        if tensor.name in found:
+            raise _wrong(position, "name", "stands twice")
+        data = tensor.data if size is None else binary[:size]
+        binary = binary[size or 0 :]
+        found[tensor.name] = position, tensor, _values(position, tensor, data)
+    if len(binary):
+        raise BadRequest("malformed_tensors", f"{len(binary)} bytes of binary data belong to no input.")
+    names = model.feature_names
+    by_name = len(found) != 2 or FEATURES not in found or names == (FEATURES,)
+    expected = {UNIQUE_ID, *(names if by_name else [FEATURES])}
+    for name in sorted(expected ^ found.keys()):
+        if name in found:
+            wanted = f"the inputs are {UNIQUE_ID} and {FEATURES}, or each feature by its name"
+            raise _wrong(found[name][0], "name", f"there is no such input; {wanted}")
+        raise InvalidContent("wrong_tensors", f"The input {name!r} is missing.", errors=[
+            Fault(message=f"the input {name!r} is missing", location="body.inputs")
+        ])  # fmt: skip
+    position, _, ids = found[UNIQUE_ID]
+    if not isinstance(ids, list):
+        raise _wrong(position, "datatype", "must be BYTES: ids are text")
+    width = 1 if by_name else len(names)
+    columns = []
+    for name in names if by_name else [FEATURES]:
+        position, tensor, values = found[name]
+        if isinstance(values, list):
+            raise _wrong(position, "datatype", f"must be a number, one of {', '.join(_DTYPES)}")
+        if len(values) != len(ids) * width or (width > 1 and tensor.shape[1:] != [width]):
+            raise _wrong(position, "shape", f"must be [{len(ids)}, {width}] for {len(ids)} ids")
+        columns.append(values.reshape(len(ids), width))
+    return ids, np.concatenate(columns, axis=1)
+
+
+def response(
+    request: InferRequest, model: StoredModel, yhat: Matrix, status: Sequence[str]
+) -> tuple[bytes, int | None]:
+    """Return the body, and the length of its JSON if binary data follows."""
+    available = {"yhat": ("FP64", yhat), "status": ("BYTES", status)}
+    default = request.parameters.get("binary_data_output") is True
+    wanted = request.outputs or [RequestedOutput(name) for name in available]
+    outputs, binary = [], []
+    for position, output in enumerate(wanted):
+        if output.name not in available:
+            fault = Fault(message="there are yhat and status", location=f"body.outputs.{position}.name")
+            raise InvalidContent(
+                "wrong_tensors", f"There is no output {output.name[:100]!r}.", errors=[fault]
+            )
+        datatype, values = available[output.name]
+        tensor = OutputTensor(output.name, datatype, [len(yhat)])
+        if output.parameters.get("binary_data", default) is True:
+            binary.append(yhat.astype("<f8").tobytes() if values is yhat else _packed(status))
+            tensor.parameters = {"binary_data_size": len(binary[-1])}
+        elif values is yhat:
+            tensor.data = [None if math.isnan(value) else value for value in yhat.tolist()]
+        else:
+            tensor.data = list(status)
+        outputs.append(tensor)
+    head = msgspec.json.encode(InferResponse(model.name, str(model.version), outputs, request.id))
+    return b"".join([head, *binary]), len(head) if binary else None
+
+
+def _values(position: int, tensor: InputTensor, data: Any) -> Any:
+    """Return the elements, row by row: a list of texts, or an array of float64."""
+    shape = tensor.shape
+    if not 0 < len(shape) <= _MOST_DIMENSIONS or min(shape) < 1:
+        raise _wrong(position, "shape", f"must be 1 to {_MOST_DIMENSIONS} whole numbers from 1 on")
+    if data is None:
+        raise _wrong(position, "data", "is missing")
+    dtype = _DTYPES.get(tensor.datatype)
+    if dtype is None and tensor.datatype != "BYTES":
+        raise _wrong(position, "datatype", f"must be BYTES or one of {', '.join(_DTYPES)}")
+    try:
+        if isinstance(data, memoryview):
+            values = _unpacked(data) if dtype is None else np.frombuffer(data, dtype).astype(np.float64)
+        else:
+            kind: Any = str if dtype is None else bool if dtype == "?" else float
+            values = msgspec.convert(_flat(data, len(shape)), list[kind])
+            values = values if dtype is None else np.array(values, dtype=np.float64)
+    except (ValueError, struct.error) as error:
+        raise _wrong(position, "data", f"cannot be read: {error}") from None
+    if len(values) != math.prod(shape):
+        raise _wrong(
+            position, "data", f"has {len(values)} elements; the shape {shape} needs {math.prod(shape)}"
+        )
+    return values
+
+
+def _flat(data: list[Any], depth: int) -> list[Any]:
+    """Return nested lists as one; a list that is flat already is taken too."""
+    for _ in range(depth - 1):
+        if not data or not isinstance(data[0], list):
+            break
+        if not all(isinstance(row, list) for row in data):
+            raise ValueError("numbers and lists are mixed")
+        data = [value for row in data for value in row]
+    return data
+
+
+def _unpacked(data: memoryview) -> list[str]:
+    """Return texts, of which each has its length in 4 bytes before it."""
+    texts, position = [], 0
+    while position < len(data):
+        (length,) = struct.unpack_from("<I", data, position)
+        position += 4 + length
+        if position > len(data):
+            raise ValueError("a text is longer than the data")
+        texts.append(str(data[position - length : position], "utf-8"))
+    return texts
+
+
+def _packed(texts: Sequence[str]) -> bytes:
+    encoded = [text.encode() for text in texts]
+    return b"".join(struct.pack("<I", len(text)) + text for text in encoded)
+
+
+def _wrong(position: int, field: str, message: str) -> InvalidContent:
+    fault = Fault(message=message, location=f"body.inputs.{position}.{field}")
+    return InvalidContent("wrong_tensors", f"Input {position}: {field} {message}.", errors=[fault])
