@@ -20,7 +20,7 @@ OPTIONAL = {"ccmtl_core.methods": {"sklearn"}}
 """What single folders may use besides, which the extra "reproduce" brings."""
 CORE_FOLDERS = (
     "base", "kernels", "model", "data", "graph", "statistics",
-    "tables", "choices", "solver", "series", "fitting", "methods", "forecasting",
+    "tables", "choices", "solver", "series", "inspection", "fitting", "methods", "forecasting",
 )  # fmt: skip
 """From the ground up: each uses only those before it."""
 COMPILE_TOO = {"ccmtl_core.graph.leaf_order", "ccmtl_core.graph.leaf_search"}
@@ -33,6 +33,12 @@ CORE_DOORS = {
     "ccmtl_core.base.display",
     "ccmtl_core.base.file_path",
     "ccmtl_core.forecasting",
+    "ccmtl_core.inspection",
+    "ccmtl_core.inspection.inspecting",
+    "ccmtl_core.inspection.period_checks",
+    "ccmtl_core.inspection.policies",
+    "ccmtl_core.series.runs",
+    "ccmtl_core.tables.dates.column_format",
     "ccmtl_core.model.ccmtl_model",
     "ccmtl_core.base.near_matches",
     "ccmtl_core.base.system_errors",

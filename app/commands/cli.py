@@ -34,6 +34,10 @@ COMMANDS = {
         "forecast_commands.backtest",
         "Forecast the last windows of a file from what lay before, and say who is nearest.",
     ),
+    "inspect": (
+        "inspect_command.inspect",
+        "Say how a file of series is understood, what is wrong with it, and what became of each row.",
+    ),
     "statistics-sql": (
         "model_commands.statistics_sql",
         "Write the query that computes statistics for training in your own database.",

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.datasets.stored.coverage import Coverage
-from app.datasets.stored.runs import blocks
 from app.http.errors import Fault
 from app.training.schemas import MIN_FOLDS, ROW_FOLDS, SERIES_FOLDS, TrainingJobRequest
 from app.training.task_data import held_out_sizes
 from ccmtl_core.forecasting import n_periods_held_out
+from ccmtl_core.series.runs import blocks
 
 _WITHOUT_EFFECT = {
     "lags": "chooses the features of series itself; give one of the two",

@@ -179,10 +179,10 @@ class SeriesPanel(FrozenValue):
 
         Parameters
         ----------
-        method : "zero"
-            Absent periods become 0: nothing was sold.
+        method : "zero" or "forward"
+            Absent periods become 0, as nothing was sold, or repeat the value before them.
         start : "dataset" or "series"
-            Begin each series at the panel's first period, or at its own.
+            Begin each series at the panel's first period, or at its own; with "forward" at its own alone.
         max_rows : int
             Most entries that the filled panel may have.
 
@@ -207,10 +207,14 @@ class SeriesPanel(FrozenValue):
         >>> dense.values, n_filled
         (array([1., 0., 2.]), 1)
         """
-        if method != "zero":
-            raise ParameterError(f"fill method must be 'zero', not {method!r}")
+        if method not in ("zero", "forward"):
+            raise ParameterError(f"fill method must be 'zero' or 'forward', not {method!r}")
         if start not in ("dataset", "series"):
             raise ParameterError(f"start must be 'dataset' or 'series', not {start!r}")
+        if method == "forward" and start == "dataset":
+            raise ParameterError(
+                "the fill 'forward' has no value before the first of a series: start='series'"
+            )
         check_integer(max_rows, "max_rows")
         if not len(self.values):
             return self, 0
@@ -221,8 +225,12 @@ class SeriesPanel(FrozenValue):
             raise DataError(self._too_long(first, n_rows, max_rows))
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         shift = first - offsets[:-1]
-        values = np.zeros(n_rows)
-        values[self.period - shift[self.series_index]] = self.values
+        places = self.period - shift[self.series_index]
+        if method == "zero":
+            values = np.zeros(n_rows)
+            values[places] = self.values
+        else:
+            values = np.repeat(self.values, np.diff(places, append=n_rows))
         period = np.arange(n_rows) + np.repeat(shift, lengths)
         panel = SeriesPanel(self.unique_ids, offsets, period, values, self.frequency)
         return panel, n_rows - len(self.values)

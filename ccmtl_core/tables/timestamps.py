@@ -17,6 +17,7 @@ from datetime import datetime
 import polars as pl
 
 from ccmtl_core.base.exceptions import ParameterError
+from ccmtl_core.tables.dates.notations import WORDS, Notation, notation
 
 FIRST_YEAR, LAST_YEAR = 1000, 9999
 """Of the dates that are read."""
@@ -38,10 +39,15 @@ class _Pattern:
     guard: str
     strptime: str
     has_zone: bool
+    has_day: bool = True
 
     def parse(self, text: pl.Expr, *, in_utc: bool) -> pl.Expr:
         guarded = pl.when(text.str.contains(f"^(?:{self.guard})$")).then(text)
-        moment = guarded.str.strptime(pl.Datetime("us"), self.strptime, strict=False)
+        pattern = self.strptime
+        whole: pl.Expr = guarded
+        if not self.has_day:
+            whole, pattern = guarded + " 01", f"{pattern} %d"
+        moment = whole.str.strptime(pl.Datetime("us"), pattern, strict=False)
         if not self.has_zone:
             return moment
         moment = moment.dt.replace_time_zone(None)
@@ -58,7 +64,7 @@ class TimeFormat:
     """How the text of a ``ds`` column is read; build with :func:`time_format`."""
 
     name: str
-    patterns: tuple[_Pattern, ...]
+    patterns: tuple[_Pattern | Notation, ...]
     in_utc: bool = True
 
     def parse(self, text: pl.Expr) -> pl.Expr:
@@ -86,22 +92,29 @@ _ISO = TimeFormat(
 
 
 def time_format(ds_format: str | None, *, in_utc: bool = True) -> TimeFormat:
-    """Return the format of a strptime pattern; without one, ISO 8601.
+    """Return the format of a strptime pattern or another notation; without one, ISO 8601.
 
     Times with a zone are converted to UTC, or else are what the local clock shows. A pattern with a directive
     that is not read here, or that does not name one moment, is a ParameterError.
     """
     if ds_format is None:
         return replace(_ISO, in_utc=in_utc)
+    if (other := notation(ds_format)) is not None:
+        return TimeFormat(ds_format, (other,), in_utc)
     named = re.findall(r"%(.?)", ds_format, flags=re.DOTALL)
     unknown = [f"%{letter}" for letter in named if letter not in _KNOWN]
     if unknown:
         known = ", ".join(f"%{letter}" for letter in _KNOWN)
-        raise ParameterError(f"{', '.join(unknown)} cannot be used in ds_format; there are {known}")
+        raise ParameterError(
+            f"{', '.join(unknown)} cannot be used in ds_format; there are {known}; %G with %V, %Y with %q, "
+            "%Y alone; "
+            f"{', '.join(WORDS)}"
+        )
     for is_met, rule in _rules(named):
         if not is_met:
             raise ParameterError(f"ds_format needs {rule}")
-    return TimeFormat(ds_format, (_Pattern(_guard(ds_format), ds_format, "z" in named),), in_utc)
+    has_day = "d" in named or "j" in named
+    return TimeFormat(ds_format, (_Pattern(_guard(ds_format), ds_format, "z" in named, has_day),), in_utc)
 
 
 def _rules(named: list[str]) -> Iterator[tuple[bool, str]]:

@@ -19,10 +19,10 @@ from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
 from app.datasets.schemas import Definition, Fill, SeriesDefinition
-from app.datasets.stored.runs import runs_of
 from app.persistence.models import CoveragePart, DatasetCoverage
 from ccmtl_core import TaskDataset
 from ccmtl_core.forecasting import SeriesPanel
+from ccmtl_core.series.runs import runs_of
 
 _OF_APPENDS = (CoveragePart.SERIES, CoveragePart.SAMPLES)
 _N_COLUMNS = {CoveragePart.SIZES: 2, CoveragePart.RUNS: 3}
@@ -53,7 +53,7 @@ class Coverage:
 class Summary(NamedTuple):
     """A version's rows by series or task, as an append needs them.
 
-    ``series`` are the runs of series before filling (see :mod:`app.datasets.stored.runs`), or the number of
+    ``series`` are the runs of series before filling (see :mod:`ccmtl_core.series.runs`), or the number of
     rows, ``length``, of each task of a regression; ``samples`` are those of a regression's segments.
     """
 

@@ -13,8 +13,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from app.datasets.schemas import Aggregation
-from app.datasets.stored.runs import runs_of
 from ccmtl_core.forecasting import Frequency
+from ccmtl_core.series.runs import runs_of
 from ccmtl_core.tables.cells import ROW
 
 COUNT = "n"
@@ -53,7 +53,7 @@ class PeriodValues:
         return period_text(self.frequency, self.period[i])
 
     def runs(self, where: NDArray[np.bool_] | None = None) -> pl.DataFrame:
-        """Return the runs of all values, or of those named (see :mod:`app.datasets.stored.runs`)."""
+        """Return the runs of all values, or of those named (see :mod:`ccmtl_core.series.runs`)."""
         kept = slice(None) if where is None else where
         return runs_of(self.unique_ids, self.series[kept], self.period[kept])
 

@@ -13,10 +13,10 @@ from app.datasets.schemas import SeriesDefinition, Totals, Warned
 from app.datasets.stored.coverage import Summary
 from app.datasets.stored.period_values import PeriodValues, by_period, period_text
 from app.datasets.stored.row_samples import sampled
-from app.datasets.stored.runs import has_period, merged_runs, n_missing
 from app.datasets.upload.overlap import Overlap, overlap_of_rows, overlap_of_series
-from app.datasets.upload.period_warnings import period_warnings
 from ccmtl_core.forecasting import MAX_DENSE_ROWS, Frequency
+from ccmtl_core.inspection.period_checks import period_findings
+from ccmtl_core.series.runs import has_period, merged_runs, n_missing
 from ccmtl_core.tables.cells import ROW, Cells
 from ccmtl_core.tables.faults import MAX_LISTED, Fault, FaultList
 
@@ -93,14 +93,23 @@ def series_extent(cells: Cells, definition: SeriesDefinition, base: Base | None,
     _check_size(whole, n_filled, upload, definition, faults)
     if faults:
         raise faults.refusal()
-    warnings = period_warnings(cells.frame, upload, whole, n_filled, definition)
+    warnings = period_findings(
+        cells.frame,
+        upload.row,
+        upload.period,
+        whole,
+        definition.frequency,
+        n_filled=n_filled,
+        is_filled=definition.fill is not None,
+        is_merged=definition.aggregation is not None,
+    )
     return Extent(
         upload.to_frame(),
         Summary(whole),
         _period_totals(sent, definition.frequency),
         _period_totals(whole, definition.frequency),
         n_filled,
-        tuple(warnings),
+        tuple(Warned(code=w.code, message=w.message, count=w.count) for w in warnings),
         overlap,
     )
 

@@ -137,7 +137,7 @@ def test_a_pattern_is_text_and_not_a_regular_expression() -> None:
         ("%Y-%m-%", "cannot be used"),
         ("%Y-%m-%d %s", "%s cannot be used"),
         ("date", "one year"),
-        ("%Y", "one month"),
+        ("%Y %d", "one month"),
         ("%Y %y %m", "one year"),
         ("%Y-%m-%d %d", "each directive once"),
         ("%Y-%m-%b", "one month"),

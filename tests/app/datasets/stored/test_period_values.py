@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from app.datasets.schemas import Aggregation
 from app.datasets.stored.period_values import by_period
-from app.datasets.stored.runs import n_missing
 from ccmtl_core.forecasting import Frequency
+from ccmtl_core.series.runs import n_missing
 
 EPOCH = datetime(1999, 12, 25)
 rows = st.lists(

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.datasets.stored.period_values import PeriodValues, by_period
-from app.datasets.stored.runs import blocks, has_period, merged_runs, n_missing
 from ccmtl_core.forecasting import Frequency
+from ccmtl_core.series.runs import blocks, has_period, merged_runs, n_missing
 
 values = st.sets(st.tuples(st.sampled_from(["a", "B", "é", "0"]), st.integers(-9, 9)), min_size=1)
 

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from app.datasets.schemas import SeriesDefinition, Warned
-from app.datasets.stored.period_values import PeriodValues, period_text
-from app.datasets.stored.runs import blocks
-from ccmtl_core.forecasting import Frequency
-from ccmtl_core.tables.cells import ROW
+from ccmtl_core.base.types import IntArray
+from ccmtl_core.inspection.report import MAX_SAMPLES, Finding, Sample
+from ccmtl_core.series.calendar import Frequency
+from ccmtl_core.series.runs import blocks
 
 FEWEST = 30
 """Periods; a shorter gap between dates is not worth a warning."""
@@ -31,42 +30,75 @@ _FEWEST_CYCLES = 2
 _MAX_SEARCHED = 1_000_000
 
 
-def period_warnings(
+def period_findings(
     frame: pl.DataFrame,
-    upload: PeriodValues,
-    whole: pl.DataFrame,
+    row: IntArray,
+    period: IntArray,
+    runs: pl.DataFrame,
+    frequency: Frequency,
+    *,
     n_filled: int,
-    definition: SeriesDefinition,
-) -> Iterator[Warned]:
-    """Warn of the periods of a version: ``whole`` are its runs, ``n_filled`` the values that `fill` adds.
+    is_filled: bool,
+    is_merged: bool,
+) -> Iterator[Finding]:
+    """Warn of the periods of series.
 
-    ``frame`` has the rows that were sent now, and ``upload`` what they make.
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows, with their numbers ``row`` and times ``ds``.
+    row, period : (m,) int64
+        Of each value that they make, its row and its period.
+    runs : DataFrame
+        In which periods the series have values, those that were there before the rows included.
+    frequency : Frequency
+        What a period is.
+    n_filled : int
+        Values that filling adds.
+    is_filled, is_merged : bool
+        Whether absent periods are filled, and several rows of a period become one value.
+
+    Yields
+    ------
+    Finding
     """
-    if definition.aggregation is None:
-        yield from _moved(frame, definition.frequency)
-    yield from _isolated(whole, upload, n_filled)
-    if definition.fill is None:
-        yield from _absent(whole, definition.frequency)
-        yield from _ended(whole, definition.frequency)
+    if not is_merged and frequency is not Frequency.INTEGER:
+        yield from _moved(frame, frequency)
+    yield from _isolated(runs, row, period, n_filled, frequency)
+    if not is_filled:
+        yield from _absent(runs, frequency)
+        yield from _ended(runs, frequency)
 
 
-def _moved(frame: pl.DataFrame, frequency: Frequency) -> Iterator[Warned]:
+def _warning(
+    code: str,
+    message: str,
+    count: int,
+    unit: str,
+    policy: str | None = None,
+    samples: tuple[Sample, ...] = (),
+) -> Finding:
+    return Finding(code, "warning", count, unit, message, samples, policy)
+
+
+def _moved(frame: pl.DataFrame, frequency: Frequency) -> Iterator[Finding]:
     """Say which times are not where their periods begin, and that forecasts carry the beginnings."""
     names = frequency.to_datetime(frequency.to_period(frame["ds"].to_numpy()))
     moved = frame.with_columns(start=pl.Series(names)).filter(pl.col("ds") != pl.col("start"))
     if moved.height:
-        row, ds, begin = moved.select(ROW, "ds", "start").row(0)
+        row, ds, begin = moved.select("row", "ds", "start").row(0)
         verb, nouns = ("begins", "beginnings") if frequency is frequency.kin else ("ends", "last days")
         given, start_text = (f"{moment}".removesuffix(" 00:00:00") for moment in (ds, begin))
-        yield Warned(
+        yield _warning(
             code="moved_to_period_start",
             message=f"Times inside a period count for the whole period: {given} (row {row}) for the one that "
             f"{verb} on {begin:%A}, {start_text}. Forecasts carry the {nouns} of periods.",
             count=moved.height,
+            unit="rows",
         )
 
 
-def _ended(runs: pl.DataFrame, frequency: Frequency) -> Iterator[Warned]:
+def _ended(runs: pl.DataFrame, frequency: Frequency) -> Iterator[Finding]:
     """Warn of series that end before the others by more than a season and a tenth of the whole time."""
     last = (pl.col("first") + pl.col("length") - 1).max().alias("last")
     ends = runs.group_by("unique_id").agg(last).sort("last", "unique_id")
@@ -75,17 +107,24 @@ def _ended(runs: pl.DataFrame, frequency: Frequency) -> Iterator[Warned]:
     over = ends.filter(pl.col("last") < end - limit)
     if over.height:
         example, when = over.row(0)
-        yield Warned(
+        yield _warning(
             code="series_ended",
             message=f"{over.height:,} of {ends.height:,} series end more than {limit} periods before the "
-            f"dataset, which ends with {period_text(frequency, end)}; the first is {example!r}, which ends "
-            f"with {period_text(frequency, when)}. Each is forecast from its own end on. Leave out what is "
+            f"dataset, which ends with {frequency.text(end)}; the first is {example!r}, which ends "
+            f"with {frequency.text(when)}. Each is forecast from its own end on. Leave out what is "
             'no longer sold; if nothing was sold since, create a dataset with `fill` {"method": "zero"}.',
             count=over.height,
+            unit="series",
+            policy="fill",
+            samples=tuple(
+                Sample(None, one, frequency.text(last)) for one, last in over.head(MAX_SAMPLES).rows()
+            ),
         )
 
 
-def _isolated(runs: pl.DataFrame, upload: PeriodValues, n_filled: int) -> Iterator[Warned]:
+def _isolated(
+    runs: pl.DataFrame, row: IntArray, period: IntArray, n_filled: int, frequency: Frequency
+) -> Iterator[Finding]:
     """Warn of the first and of the last gap such as a mistyped year makes.
 
     No series has a value in it, it is longer than all periods that have one taken together, and more than ten
@@ -100,34 +139,43 @@ def _isolated(runs: pl.DataFrame, upload: PeriodValues, n_filled: int) -> Iterat
     usual = 1 if middle < n_single else np.sort(steps)[middle - n_single]
     gaps = np.flatnonzero((steps - 1 > max(FEWEST, n_occupied)) & (steps > USUAL_STEPS * usual))
     for i in sorted({*gaps[:1].tolist(), *gaps[-1:].tolist()}):
-        yield _far_away(int(ends[i]) - 1, int(starts[i + 1]), runs, upload, n_filled)
+        yield _far_away(int(ends[i]) - 1, int(starts[i + 1]), runs, row, period, n_filled, frequency)
 
 
-def _far_away(before: int, after: int, runs: pl.DataFrame, upload: PeriodValues, n_filled: int) -> Warned:
+def _far_away(
+    before: int,
+    after: int,
+    runs: pl.DataFrame,
+    row: IntArray,
+    period: IntArray,
+    n_filled: int,
+    frequency: Frequency,
+) -> Finding:
     n_values = int(runs["length"].sum())
     n_after = int(runs.filter(pl.col("first") >= after)["length"].sum())
     n_before = n_values - n_after
     is_late = n_after <= n_before
-    rows = upload.row[upload.period >= after if is_late else upload.period <= before]
-    first, last = (period_text(upload.frequency, period) for period in (before, after))
+    rows = row[period >= after if is_late else period <= before]
+    first, last = (frequency.text(one) for one in (before, after))
     count, place = (n_after, f"from {last} on") if is_late else (n_before, f"up to {first}")
     known = f" (the first in row {rows.min()})" if len(rows) else ""
     filled = f" Filling in adds {n_filled} values." if n_filled else ""
-    return Warned(
+    return _warning(
         code="isolated_period",
         message=f"No series has a value in the {after - before - 1} periods between {first} and {last}; "
         f"values {place}: {count} of {n_values}{known}; is a date mistyped?{filled}",
         count=count,
+        unit="values",
     )
 
 
-def _absent(runs: pl.DataFrame, frequency: Frequency) -> Iterator[Warned]:
+def _absent(runs: pl.DataFrame, frequency: Frequency) -> Iterator[Finding]:
     """Say how many periods the series lack inside their own time, and which no series has."""
     first, end = pl.col("first").min(), (pl.col("first") + pl.col("length")).max()
     spans = int(runs.group_by("unique_id").agg((end - first).alias("n"))["n"].sum())
     n_absent = spans - int(runs["length"].sum())
     if n_absent:
-        yield Warned(
+        yield _warning(
             code="absent_periods",
             message=f"{n_absent:,} of the {spans:,} periods between the first and the last value of their "
             "series have no value, and the dataset has no `fill`: training leaves out every row with one of "
@@ -135,7 +183,20 @@ def _absent(runs: pl.DataFrame, frequency: Frequency) -> Iterator[Warned]:
             'create a dataset with `fill` {"method": "zero"}. If they do not count, as days on which a shop '
             f"is closed do not, take few `lags`{_LONGER.get(frequency, '')}.",
             count=n_absent,
+            unit="periods",
+            policy="fill",
+            samples=_gaps(runs, frequency),
         )
+
+
+def _gaps(runs: pl.DataFrame, frequency: Frequency) -> tuple[Sample, ...]:
+    """The first absent periods of the first series that have some."""
+    next_first = pl.col("first").shift(-1).over("unique_id")
+    gaps = runs.with_columns(end=pl.col("first") + pl.col("length"), next=next_first)
+    gaps = gaps.filter(pl.col("next").is_not_null()).head(MAX_SAMPLES)
+    return tuple(
+        Sample(None, one, frequency.text(end)) for one, end in gaps.select("unique_id", "end").rows()
+    )
 
 
 def _of_no_series(runs: pl.DataFrame, frequency: Frequency) -> str:
@@ -152,6 +213,6 @@ def _of_no_series(runs: pl.DataFrame, frequency: Frequency) -> str:
     if len(absent):
         other = " other" if told else ""
         plural = "s" if len(absent) > 1 else ""
-        told.append(f"in {len(absent)}{other} period{plural}, first {period_text(frequency, int(absent[0]))}")
+        told.append(f"in {len(absent)}{other} period{plural}, first {frequency.text(int(absent[0]))}")
     share = f" ({high - low - len(occupied)} of {high - low} periods)"
     return f" No series has a value {', '.join(told)}{share}." if told else ""

@@ -1,0 +1,92 @@
+"""``ccmtl inspect FILE``: print the report of a file of series, in tables or as JSON; no server."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from app.commands.unusable import explaining, print_answer
+from ccmtl_core.inspection import Finding, InspectionReport, Policies, inspect
+
+_COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
+_WIDTH = 110
+
+
+def inspect_file(file: Path, columns: Mapping[str, Any], policies: Mapping[str, str], as_json: bool) -> None:
+    """Print the report; exit with 1 if the file cannot be used as it is."""
+    with explaining(Console(stderr=True, highlight=False)):
+        report = inspect(file, **columns, policies=Policies(**policies))
+    if as_json:
+        print_answer(json.dumps(report.to_dict(), ensure_ascii=False, allow_nan=False))
+    else:
+        print_answer(_in_words(report))
+    if report.panel is None:
+        raise typer.Exit(1)
+
+
+def _in_words(report: InspectionReport) -> str:
+    """The report in tables, coloured on a terminal."""
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    written = io.StringIO()
+    console = Console(
+        file=written, force_terminal=is_terminal, width=None if is_terminal else _WIDTH, highlight=False
+    )
+    if report.traits:
+        known = _plain("understood as", "", "because")
+        for name, trait in report.traits.items():
+            known.add_row(name, Text(str(trait.value), "bold"), trait.evidence)
+        console.print(known)
+    accounts = report.accounts
+    console.print()
+    console.print(Text(f"{accounts.rows_read:,} rows", "bold"), _accounted(report), soft_wrap=True)
+    if report.values:
+        span = f"{report.periods:,} periods from {report.first} to {report.last}"
+        console.print(f"{report.series:,} series, {report.values:,} values, {span}")
+    for finding in report.findings:
+        console.print()
+        _print(console, finding)
+    console.print()
+    if report.panel is None:
+        n = len(report.errors)
+        console.print(Text(f"Not usable yet: {n} of these are errors, in red or called so.", "red"))
+    else:
+        console.print(Text("Usable.", "green"))
+    return written.getvalue()
+
+
+def _accounted(report: InspectionReport) -> str:
+    accounts = report.accounts
+    parts = [f"{accounts.rows_used:,} used", f"{accounts.rows_merged:,} merged"]
+    parts += [f"{n:,} not used ({code})" for code, n in accounts.rows_dropped.items()]
+    parts += [f"{n:,} values changed ({policy})" for policy, n in accounts.values_changed.items()]
+    parts += [f"{n:,} values added ({policy})" for policy, n in accounts.values_added.items()]
+    return ": " + ", ".join(parts)
+
+
+def _print(console: Console, finding: Finding) -> None:
+    head = Text(f"{finding.severity} ", _COLOURS[finding.severity])
+    console.print(head + Text(f"{finding.code} ", "bold") + Text(f"{finding.count:,} {finding.unit}"))
+    console.print(Text(f"  {finding.message}"), soft_wrap=False)
+    if any(sample.row or sample.unique_id for sample in finding.samples):
+        samples = _plain("", "row", "unique_id", "ds", "value")
+        for sample in finding.samples:
+            cells = (sample.row, sample.unique_id, sample.ds, sample.value)
+            samples.add_row("", *("" if cell is None else Text(str(cell)) for cell in cells))
+        console.print(samples)
+
+
+def _plain(*columns: str) -> Table:
+    """A table without lines."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table

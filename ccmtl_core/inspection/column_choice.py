@@ -1,0 +1,140 @@
+"""Find out which columns of a table hold the series, the time and the value, by their names and cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from ccmtl_core.inspection.report import Trait
+from ccmtl_core.tables.dates.inference import infer_dates
+from ccmtl_core.tables.faults import FaultList
+from ccmtl_core.tables.table import Table, refusing_unreadable
+
+ROLES = ("unique_id", "ds", "y")
+_SAMPLED = 1000
+_WORDS = {
+    "unique_id": ("unique_id", "product_id", "item_id", "sku", "article", "product", "product_code", "item",
+                  "series", "material", "part", "code", "id", "store", "dept", "name", "column"),
+    "ds": ("ds", "date", "day", "week", "month", "period", "time", "timestamp", "datetime", "dt",
+           "transaction_dt", "year", "quarter"),
+    "y": ("y", "sales", "quantity", "qty", "units", "amount", "demand", "sold", "weekly_sales", "volume",
+          "value", "count", "revenue"),
+}  # fmt: skip
+"""Words that name columns of each role, the surest first."""
+_OTHERS = {"price", "cost", "discount", "customer", "group", "min", "max", "promotion", "holiday"}
+"""Words of columns that are none of these, whatever else their names say."""
+
+
+@dataclass(frozen=True)
+class ColumnsFound:
+    """The column of each role, with its origin; those that could not be told are absent."""
+
+    traits: dict[str, Trait]
+
+    def __getitem__(self, role: str) -> str:
+        return str(self.traits[role].value)
+
+
+def choose_columns(table: Table, stated: dict[str, str | None], faults: FaultList) -> ColumnsFound:
+    """Find the columns of the roles that are not stated.
+
+    Parameters
+    ----------
+    table : Table
+        Opened.
+    stated : dict
+        The name of the column of each of ``ROLES``, None where it is to be found.
+    faults : FaultList
+        Takes ``unknown_column`` for each role that no column, or more than one, may have.
+
+    Returns
+    -------
+    ColumnsFound
+    """
+    traits = {role: Trait(column, "stated") for role, column in stated.items() if column is not None}
+    sample = _sample(table, faults)
+    for role in (role for role in ROLES if role not in traits):
+        taken = {trait.value for trait in traits.values()}
+        left = [column for column in table.columns if column not in taken]
+        if role in left:
+            traits[role] = Trait(role, "guessed", "its name")
+            continue
+        fitting = [column for column in left if _fits(role, sample.get(column)) and not _is_other(column)]
+        column, evidence = _best(role, fitting)
+        if column is None:
+            option = {"unique_id": "unique_id (the series)", "ds": "ds (the time)", "y": "y (the value)"}[
+                role
+            ]
+            shown = ", ".join(map(repr, (fitting or left)[:10]))
+            faults.add(
+                "unknown_column", f"which column holds {option}? {evidence}: state it; there are {shown}"
+            )
+        else:
+            traits[role] = Trait(column, "guessed", evidence)
+    return ColumnsFound(traits)
+
+
+def _sample(table: Table, faults: FaultList) -> dict[str, pl.Series]:
+    """The first cells of each column that is named once."""
+    if table.rows is None:
+        return {}
+    with refusing_unreadable(table.unreadable, faults):
+        head = table.rows.head(_SAMPLED).collect()
+    by_name = zip(table.columns, table.names, strict=True)
+    return {column: head[name] for column, name in by_name if table.columns.count(column) == 1}
+
+
+def _fits(role: str, cells: pl.Series | None) -> bool:
+    if cells is None:
+        return False
+    is_time = cells.dtype.is_temporal()
+    if role == "ds":
+        return is_time or _are_dates(cells.cast(pl.String))
+    if role == "unique_id":
+        return not (is_time or cells.dtype.is_float())
+    if is_time or cells.dtype == pl.Boolean:
+        return False
+    texts = cells.cast(pl.String).drop_nulls()
+    texts = texts.filter(texts != "")
+    n_numbers = texts.str.contains(r"^[^A-Za-z]*[0-9][^A-Za-z/:]*$").sum()
+    return bool(len(texts)) and 2 * n_numbers > len(texts)
+
+
+def _are_dates(texts: pl.Series) -> bool:
+    found = infer_dates(texts.head(50))
+    return (found.is_known and found.format != "integer") or len(found.readings) > 0
+
+
+def _best(role: str, columns: Sequence[str]) -> tuple[str | None, str]:
+    """The column with the surest word in its name; or the only one."""
+    words = _WORDS[role]
+    ranks = {column: _rank(column, words) for column in columns}
+    named = [column for column in columns if ranks[column] < 2 * len(words)]
+    if named:
+        best = min(named, key=lambda column: ranks[column])
+        if sum(ranks[column] == ranks[best] for column in named) == 1:
+            return best, f"its name, and cells that fit ({len(columns)} columns have such cells)"
+        return None, "several are named alike"
+    if len(columns) == 1:
+        return columns[0], "no other column has cells that fit"
+    return None, "no name tells" if columns else "no column has cells that fit"
+
+
+def _rank(column: str, words: Sequence[str]) -> int:
+    """How sure a name is, the less the surer; a name that only has a word in it comes after all others."""
+    plain = _plain(column)
+    if plain in words:
+        return words.index(plain)
+    ranks = [len(words) + words.index(part) for part in plain.split("_") if part in words]
+    return min(ranks, default=2 * len(words))
+
+
+def _is_other(column: str) -> bool:
+    return bool(set(_plain(column).split("_")) & _OTHERS)
+
+
+def _plain(column: str) -> str:
+    return re.sub("[^a-z0-9]+", "_", re.sub("([a-z])([A-Z])", r"\1_\2", column).casefold()).strip("_")

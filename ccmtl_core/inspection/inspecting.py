@@ -1,0 +1,337 @@
+"""Inspect a table of series: how it is understood, what is wrong with it, and what became of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import polars as pl
+
+from ccmtl_core.base.display import quoted
+from ccmtl_core.base.file_path import checked_path
+from ccmtl_core.inspection.column_choice import choose_columns
+from ccmtl_core.inspection.frequency import infer_frequency
+from ccmtl_core.inspection.period_checks import period_findings
+from ccmtl_core.inspection.policies import Policies
+from ccmtl_core.inspection.repairs import Repaired, Rows, repaired
+from ccmtl_core.inspection.report import Accounts, Finding, InspectionReport, Sample, Trait, ordered
+from ccmtl_core.inspection.row_checks import id_findings, row_findings
+from ccmtl_core.inspection.series_checks import series_findings
+from ccmtl_core.series.calendar import Frequency
+from ccmtl_core.series.runs import runs_of
+from ccmtl_core.tables.cell_hints import spreadsheet_ids, spreadsheet_warning
+from ccmtl_core.tables.cells import Cells, read_cells
+from ccmtl_core.tables.dates.column_format import column_format
+from ccmtl_core.tables.dates.inference import DatesFound
+from ccmtl_core.tables.dialects.dialect import NOTHING_STATED, ReadOptions
+from ccmtl_core.tables.faults import FaultList, TableError
+from ccmtl_core.tables.header import Kind, Role
+from ccmtl_core.tables.table import Note, Table
+from ccmtl_core.tables.table_file import open_table
+
+
+def inspect(
+    source: str | Path | pl.DataFrame,
+    *,
+    unique_id: str | None = None,
+    ds: str | None = None,
+    y: str | None = None,
+    ds_format: str | None = None,
+    frequency: Frequency | str | None = None,
+    policies: Policies | None = None,
+    today: date | None = None,
+    dialect: ReadOptions = NOTHING_STATED,
+) -> InspectionReport:
+    """Read a table of series as far as it can be understood, and report what was found.
+
+    Nothing is dropped or repaired without a count and an example, and no more than ``policies`` name.
+
+    Parameters
+    ----------
+    source : path or polars DataFrame
+        A file as :func:`ccmtl_core.tables.read_table` reads it, or a table.
+    unique_id, ds, y : str, optional
+        Columns with the id of the series, the time and the value; found by names and cells where not stated.
+    ds_format : str, optional
+        How times are written: a strptime pattern such as "%d/%m/%Y", also with %G and %V (ISO weeks) or %q
+        (quarters), or "excel", "epoch", "epoch_ms", "integer". Without it the whole column decides, and two
+        readings that fit alike are an error.
+    frequency : Frequency, optional
+        What a period is; inferred from the times where not stated.
+    policies : Policies, optional
+        The repairs; none by default.
+    today : date, optional
+        Times after it are told; by default the date of this machine.
+    dialect : ReadOptions
+        What is stated of how a file is written; the rest is guessed.
+
+    Returns
+    -------
+    InspectionReport
+        Its ``panel`` holds the data, unless there are errors.
+
+    Raises
+    ------
+    DataError
+        The file is no table that can be read.
+    ParameterError
+        A frequency, format or policy that there is not.
+    OSError
+        The file cannot be read.
+
+    Examples
+    --------
+    >>> sales = pl.DataFrame(
+    ...     {
+    ...         "product": ["007", "007", "12"],
+    ...         "day": ["31/1/2024", "31/1/2024", "1/2/2024"],
+    ...         "sold": [3, 2, -1],
+    ...     }
+    ... )
+    >>> report = inspect(sales, frequency="D", policies=Policies(duplicates="sum"), today=date(2024, 3, 1))
+    >>> report.traits["ds_format"].value, report.counts["duplicate_period"], report.counts["negative_values"]
+    ('%d/%m/%Y', 1, 1)
+    >>> report.accounts
+    Accounts(rows_read=3, rows_used=2, rows_merged=1, rows_dropped={}, values_changed={}, values_added={})
+    >>> report.panel.values
+    array([ 5., -1.])
+    """
+    stated: dict[str, str | None] = {"unique_id": unique_id, "ds": ds, "y": y}
+    of_period = None if frequency is None else Frequency(frequency)
+    chosen = policies or Policies()
+    faults = FaultList()
+    with ExitStack() as files:
+        if isinstance(source, pl.DataFrame):
+            table = Table.of_frame(source)
+        else:
+            named = [column for column in stated.values() if column is not None]
+            table = files.enter_context(open_table(checked_path(source), named, faults, dialect))
+        try:
+            read = _read(table, stated, ds_format, of_period, chosen, faults)
+        except TableError as error:
+            return _refused(error, table.n_rows, chosen)
+    n_unread = table.n_rows - read.cells.frame.height
+    found = [*note_findings(table.notes), *(fault_findings(faults.refusal()) if faults else ())]
+    if read.frequency is None:
+        return _without_frequency(read, found, n_unread, chosen)
+    examined = examine(
+        read.cells.frame,
+        read.frequency,
+        chosen,
+        n_unread=n_unread,
+        ds_format=read.dates.format,
+        today=today,
+        found=found,
+    )
+    return examined.report(read.traits, read.cells.time_zone)
+
+
+@dataclass(frozen=True)
+class _Read:
+    """The cells of a table and how they were understood."""
+
+    cells: Cells
+    dates: DatesFound
+    frequency: Frequency | None
+    traits: dict[str, Trait]
+
+
+def _read(
+    table: Table,
+    stated: dict[str, str | None],
+    ds_format: str | None,
+    frequency: Frequency | None,
+    policies: Policies,
+    faults: FaultList,
+) -> _Read:
+    traits = dict(choose_columns(table, stated, faults).traits)
+    if len(traits) < len(stated):
+        raise faults.refusal()
+    columns = {role: str(trait.value) for role, trait in traits.items()}
+    in_utc = frequency is Frequency.HOUR
+    table, formats, dates = column_format(table, columns["ds"], ds_format, faults, in_utc=in_utc)
+    cells = read_cells(table, series_roles(columns, policies), faults, formats)
+    traits["ds_format"] = _trait(ds_format, dates.format or "ISO 8601", dates.evidence)
+    evidence = ""
+    if frequency is None:
+        found = infer_frequency(cells.frame["ds"], dates.format)
+        frequency, evidence = found.frequency, found.evidence
+        if frequency is Frequency.HOUR and cells.time_zone is not None:
+            table, formats, _ = column_format(table, columns["ds"], dates.format, FaultList(), in_utc=True)
+            cells = read_cells(table, series_roles(columns, policies), FaultList(), formats)
+        traits["frequency"] = Trait(frequency and frequency.value, "guessed", evidence)
+    else:
+        traits["frequency"] = Trait(frequency.value, "stated")
+    for trait in cells.dialect.traits:
+        traits.setdefault(trait.name, Trait(str(trait.value), trait.origin, trait.evidence))
+    return _Read(cells, dates, frequency, traits)
+
+
+def series_roles(columns: dict[str, str], policies: Policies) -> list[Role]:
+    """Return how the columns of a table of series are read, by the policy for missing values."""
+    number = Kind.NUMBER if policies.missing == "error" else Kind.OPTIONAL
+    return [
+        Role("unique_id", columns["unique_id"], Kind.ID),
+        Role("y", columns["y"], number),
+        Role("ds", columns["ds"], Kind.TIME),
+    ]
+
+
+def _trait(stated: str | None, value: str, evidence: str) -> Trait:
+    return Trait(value, "stated") if stated is not None else Trait(value, "guessed", evidence)
+
+
+@dataclass(frozen=True, eq=False)
+class Examined:
+    """Rows that were read, what the policies make of them, and what was found."""
+
+    rows: Rows
+    made: Repaired
+    findings: tuple[Finding, ...]
+    policies: Policies
+
+    def report(self, traits: dict[str, Trait], time_zone: str | None) -> InspectionReport:
+        """Return the report of a table.
+
+        Parameters
+        ----------
+        traits : dict of Trait
+            How it was understood.
+        time_zone : str or None
+            What its times with a zone are now.
+
+        Returns
+        -------
+        InspectionReport
+        """
+        panel, frequency = self.made.filled, self.rows.frequency
+        ends = [int(panel.period.min()), int(panel.period.max())] if len(panel.period) else []
+        is_usable = bool(ends) and all(finding.severity != "error" for finding in self.findings)
+        return InspectionReport(
+            traits=traits,
+            accounts=self.made.accounts,
+            findings=self.findings,
+            policies=self.policies.to_dict(),
+            series=panel.n_series,
+            values=len(panel.values),
+            periods=ends[1] - ends[0] + 1 if ends else 0,
+            first=frequency.text(ends[0]) if ends else None,
+            last=frequency.text(ends[1]) if ends else None,
+            time_zone=time_zone,
+            panel=panel if is_usable else None,
+        )
+
+
+def examine(
+    frame: pl.DataFrame,
+    frequency: Frequency,
+    policies: Policies,
+    *,
+    n_unread: int = 0,
+    ds_format: str | None = None,
+    today: date | None = None,
+    begun: Collection[str] = (),
+    found: Sequence[Finding] = (),
+) -> Examined:
+    """Apply the policies to rows, and say what was found in them.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        ``row``, ``unique_id``, ``ds`` (Datetime) and ``y``, null or NaN where there is no value.
+    frequency : Frequency
+        What a period is.
+    policies : Policies
+        The repairs.
+    n_unread : int
+        Rows that could not be read.
+    ds_format : str, optional
+        How the times were written.
+    today : date, optional
+        Times after it are told.
+    begun : collection of str
+        Series whose first values are known already: their zeros are not leading ones.
+    found : sequence of Finding
+        What was found before.
+
+    Returns
+    -------
+    Examined
+    """
+    rows = Rows.from_frame(frame, frequency)
+    made = repaired(rows, policies, n_unread, begun)
+    all_found = [
+        *found,
+        *row_findings(rows, made, policies, today=today or date.today(), ds_format=ds_format),
+    ]
+    ids = pl.Series(rows.unique_ids, dtype=pl.String)
+    all_found += id_findings(ids)
+    if damaged := spreadsheet_ids(rows.unique_ids):
+        samples = tuple(Sample(unique_id=one) for one in damaged[:5])
+        message = spreadsheet_warning(damaged)
+        all_found.append(Finding("spreadsheet_ids", "warning", len(damaged), "ids", message, samples))
+    panel = made.panel
+    if len(panel.values):
+        all_found += _of_periods(frame, panel_runs(made), made, policies)
+        all_found += series_findings(panel, made.first_row)
+    return Examined(rows, made, ordered(all_found), policies)
+
+
+def panel_runs(made: Repaired) -> pl.DataFrame:
+    """Return in which periods the series have values before they are filled."""
+    panel = made.panel
+    return runs_of(pl.Series(panel.unique_ids, dtype=pl.String), panel.series_index, panel.period)
+
+
+def _of_periods(
+    frame: pl.DataFrame, runs: pl.DataFrame, made: Repaired, policies: Policies
+) -> Iterator[Finding]:
+    return period_findings(
+        frame,
+        made.first_row,
+        made.panel.period,
+        runs,
+        made.panel.frequency,
+        n_filled=made.accounts.values_added.get("fill", 0),
+        is_filled=policies.fill != "none",
+        is_merged=policies.duplicates != "error",
+    )
+
+
+def note_findings(notes: Sequence[Note]) -> Iterator[Finding]:
+    """Return what of a file was not taken as it stands."""
+    for note in notes:
+        samples = tuple(map(Sample, note.rows[:5]))
+        yield Finding(note.code, "note", note.count, "rows", note.message, samples)
+
+
+def fault_findings(error: TableError) -> Iterator[Finding]:
+    """What is wrong with cells and lines, by code."""
+    for code, count in error.counts.items():
+        listed = [fault for fault in error.listed if fault.code == code]
+        of_rows = any(fault.row is not None for fault in listed)
+        samples = tuple(Sample(fault.row, value=fault.value) for fault in listed[:5] if of_rows)
+        first = listed[0].message if listed else code
+        where = f"column {quoted(listed[0].column)}: " if listed and listed[0].column and of_rows else ""
+        message = f"{count:,} rows, {where}{first}" if of_rows else first
+        yield Finding(code, "error", count, "rows" if of_rows else "table", message, samples)
+
+
+def _refused(error: TableError, n_rows: int, policies: Policies) -> InspectionReport:
+    dropped = {"faulty_rows": n_rows} if n_rows else {}
+    accounts = Accounts(n_rows, 0, 0, dropped)
+    return InspectionReport({}, accounts, ordered(fault_findings(error)), policies.to_dict())
+
+
+def _without_frequency(
+    read: _Read, found: list[Finding], n_unread: int, policies: Policies
+) -> InspectionReport:
+    n_read = read.cells.frame.height
+    evidence = read.traits["frequency"].evidence
+    found.append(Finding("unknown_frequency", "error", n_read, "rows", evidence, policy="frequency"))
+    dropped = {code: n for code, n in (("faulty_rows", n_unread), ("unknown_frequency", n_read)) if n}
+    accounts = Accounts(n_read + n_unread, 0, 0, dropped)
+    return InspectionReport(read.traits, accounts, ordered(found), policies.to_dict())

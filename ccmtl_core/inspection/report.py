@@ -1,0 +1,174 @@
+"""What was found in a table of series: the report, and each finding with its code, count and sample rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from ccmtl_core.base.display import counted, shown
+from ccmtl_core.base.exceptions import DataError
+from ccmtl_core.series.panel import SeriesPanel
+
+MAX_SAMPLES = 5
+Severity = Literal["error", "warning", "note"]
+_ORDER = {"error": 0, "warning": 1, "note": 2}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One place of a finding; what does not apply is None."""
+
+    row: int | None = None
+    """In the file, from 1 below the header."""
+    unique_id: str | None = None
+    ds: str | None = None
+    value: str | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One kind of thing that was found."""
+
+    code: str
+    """Stable name of its kind."""
+    severity: Severity
+    """"error": the table cannot be used as it is; "warning": it may not be meant; "note": for information."""
+    count: int
+    unit: str
+    """What is counted: rows, series, periods, ids, values."""
+    message: str
+    samples: tuple[Sample, ...] = ()
+    policy: str | None = None
+    """The option that decides what becomes of it."""
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Trait:
+    """One thing that is known of the table, stated by the caller or guessed from the data, and why."""
+
+    value: str | None
+    origin: Literal["stated", "guessed"]
+    evidence: str = "stated"
+
+
+@dataclass(frozen=True)
+class Accounts:
+    """Where each row went: ``rows_read == rows_used + rows_merged + sum(rows_dropped.values())``."""
+
+    rows_read: int
+    rows_used: int
+    """Rows that stand for a value of a series in a period."""
+    rows_merged: int
+    """Rows that were put together with a row that is used, by the policy ``duplicates``."""
+    rows_dropped: Mapping[str, int] = field(default_factory=dict)
+    """Rows that are not used, by the code of the finding that tells why."""
+    values_changed: Mapping[str, int] = field(default_factory=dict)
+    """Values that a policy changed, by its name."""
+    values_added: Mapping[str, int] = field(default_factory=dict)
+    """Values that a policy added, by its name."""
+
+
+@dataclass(frozen=True, eq=False)
+class InspectionReport:
+    """What a table holds, how it was understood, and what is to be decided before it is used.
+
+    Parameters
+    ----------
+    traits : mapping
+        ``unique_id``, ``ds`` and ``y`` (columns), ``ds_format``, ``frequency``, and how the file is written;
+        each with its origin.
+    accounts : Accounts
+        Where each row went.
+    findings : tuple of Finding
+        Errors first.
+    policies : mapping
+        The repairs that were chosen.
+    series, values, periods : int
+        Extent of the data once it was repaired; 0 where it could not be understood.
+    first, last : str or None
+        The first and the last period.
+    time_zone : str or None
+        "UTC" or "local" where times name a zone.
+    panel : SeriesPanel or None
+        The data itself; None while there are errors.
+    """
+
+    traits: Mapping[str, Trait]
+    accounts: Accounts
+    findings: tuple[Finding, ...]
+    policies: Mapping[str, str]
+    series: int = 0
+    values: int = 0
+    periods: int = 0
+    first: str | None = None
+    last: str | None = None
+    time_zone: str | None = None
+    panel: SeriesPanel | None = None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many there are of each code."""
+        return {finding.code: finding.count for finding in self.findings}
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """What keeps the table from being used."""
+        return tuple(finding for finding in self.findings if finding.severity == "error")
+
+    def require_panel(self) -> SeriesPanel:
+        """Return the data.
+
+        Returns
+        -------
+        SeriesPanel
+
+        Raises
+        ------
+        DataError
+            Names each error, and the option that decides.
+        """
+        if self.panel is None:
+            raise DataError([str(finding) for finding in self.errors] or "the table holds no data")
+        return self.panel
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report for JSON, without the data."""
+        return {
+            "traits": {name: asdict(trait) for name, trait in self.traits.items()},
+            **asdict(self.accounts),
+            "series": self.series,
+            "values": self.values,
+            "periods": self.periods,
+            "first": self.first,
+            "last": self.last,
+            "time_zone": self.time_zone,
+            "policies": dict(self.policies),
+            "findings": [asdict(finding) for finding in self.findings],
+        }
+
+    def __repr__(self) -> str:
+        found = f"{counted(len(self.errors), 'error')}, {counted(len(self.findings), 'finding')}"
+        return shown(self, counted(self.accounts.rows_read, "row"), f"{self.series:,} series", found)
+
+
+def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the findings that count something, errors first."""
+    counted_ones = [finding for finding in findings if finding.count]
+    return tuple(sorted(counted_ones, key=lambda finding: _ORDER[finding.severity]))
+
+
+def rows_as_samples(rows: Sequence[Mapping[str, Any]]) -> tuple[Sample, ...]:
+    """Return samples of rows with ``row``, ``unique_id``, ``ds`` and ``y``, those of them that there are."""
+    return tuple(
+        Sample(
+            row=row.get("row"),
+            unique_id=row.get("unique_id"),
+            ds=None if row.get("ds") is None else str(row["ds"]).removesuffix(" 00:00:00"),
+            value=None if row.get("y") is None else f"{row['y']:g}",
+        )
+        for row in rows[:MAX_SAMPLES]
+    )

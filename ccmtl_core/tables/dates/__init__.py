@@ -1,0 +1,1 @@
+"""Dates as people and programs write them: further notations, and which of them a column has."""

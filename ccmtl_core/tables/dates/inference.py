@@ -1,0 +1,175 @@
+"""Find out how the dates of a whole column are written; where two readings fit alike, nothing is guessed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from ccmtl_core.base.display import counted, quoted
+from ccmtl_core.tables.dates.notations import WORDS
+from ccmtl_core.tables.timestamps import FIRST_YEAR, ISO_8601, LAST_YEAR, TimeFormat, time_format
+
+CENTURY_RULE = "two-digit years 00 to 69 are read as 2000 to 2069, 70 to 99 as 1970 to 1999"
+SERIAL_FROM, SERIAL_TO = 20_000, 80_000
+"""Whole numbers that a spreadsheet may mean as days: 1954 to 2119."""
+_FIRST_TEXTS = 60
+_NUMBERED_MOST = 9_999
+_YEARS = (1900, 2100)
+_TIMES = ("", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+_WORDED = ("%d %b %Y", "%d-%b-%Y", "%d/%b/%Y", "%b %d, %Y", "%b %d %Y", "%d %B %Y", "%B %d, %Y", "%d-%b-%y")
+_LONGER = (
+    "%Y-%m", "%Y/%m", "%m/%Y", "%m.%Y", "%b %Y", "%B %Y", "%b-%Y", "%b-%y", "%Y %b", "%Y-%b",
+    "%G-W%V", "%GW%V", "%G W%V", "%G-W%V-%u", "%YQ%q", "%Y-Q%q", "%Y Q%q", "Q%q %Y", "Q%q-%Y", "Q%q/%Y",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class DatesFound:
+    """How a column of dates is written, and why; or the readings that fit alike."""
+
+    format: str | None
+    """A ``ds_format``; None for ISO 8601, or where nothing was found."""
+    evidence: str
+    readings: tuple[tuple[str, str], ...] = ()
+    """Of several that fit alike each format, and what it makes of the example."""
+    example: str = ""
+    is_known: bool = True
+    is_ambiguous: bool = False
+    """Whether something must be stated, as the column can be read in several ways."""
+
+    @property
+    def question(self) -> str:
+        """What must be stated, and why."""
+        if self.readings:
+            ways = " or ".join(f"{when} (ds_format {written!r})" for written, when in self.readings)
+            rest = "and no other date of the column decides: state ds_format"
+            return f"{quoted(self.example)} may be {ways}, {rest}"
+        return self.evidence
+
+
+def infer_dates(texts: pl.Series, *, in_utc: bool = False) -> DatesFound:
+    """Find out how the dates of a column are written, from all of its texts.
+
+    Parameters
+    ----------
+    texts : polars Series of str
+        The column's texts; empty ones say nothing.
+    in_utc : bool
+        Whether times with a zone are converted to UTC.
+
+    Returns
+    -------
+    DatesFound
+
+    Examples
+    --------
+    >>> infer_dates(pl.Series(["01/02/2024", "31/12/2024"])).format
+    '%d/%m/%Y'
+    >>> print(infer_dates(pl.Series(["01/02/2024", "03/04/2024"])).question)
+    '01/02/2024' may be 2024-02-01 (ds_format '%d/%m/%Y') or 2024-01-02 (ds_format '%m/%d/%Y'), \
+and no other date of the column decides: state ds_format
+    """
+    distinct = texts.drop_nulls().unique(maintain_order=True).rename("text")
+    distinct = distinct.filter(distinct != "")
+    if not len(distinct):
+        return DatesFound(None, "the column holds no dates", is_known=False)
+    if (numbers := distinct.cast(pl.Int64, strict=False)).null_count() == 0:
+        return _of_numbers(distinct, numbers)
+    first = distinct.head(_FIRST_TEXTS)
+    tried: dict[str | None, pl.Series] = {}
+    for written in _candidates():
+        if _parsed(first, written, in_utc).null_count() < len(first):
+            tried[written] = _parsed(distinct, written, in_utc)
+    if not tried:
+        return _numbered(distinct) or _unknown(distinct)
+    fewest = min(parsed.null_count() for parsed in tried.values())
+    best = {written: parsed for written, parsed in tried.items() if parsed.null_count() == fewest}
+    if 2 * fewest > len(distinct):
+        return _unknown(distinct)
+    n_read = len(distinct) - fewest
+    name, times = next(iter(best.items()))
+    others = {written: parsed for written, parsed in best.items() if not parsed.equals(times)}
+    if others:
+        differs = next(i for i in range(len(distinct)) if any(p[i] != times[i] for p in others.values()))
+        readings = {name: times, **others}
+        return DatesFound(
+            None,
+            "more than one reading fits all dates",
+            tuple((str(written or "ISO 8601"), f"{p[differs]:%Y-%m-%d}") for written, p in readings.items()),
+            distinct[differs],
+            is_known=False,
+            is_ambiguous=True,
+        )
+    of = counted(len(distinct), "different date")
+    evidence = f"{n_read:,} of {of} are written so" + _decided(distinct, tried, name)
+    return DatesFound(name, evidence + (f"; {CENTURY_RULE}" if name and "%y" in name else ""))
+
+
+def _decided(distinct: pl.Series, tried: dict[str | None, pl.Series], name: str | None) -> str:
+    """Which date rules out the next best reading."""
+    rivals = {written: p for written, p in tried.items() if written != name and p.null_count() < len(p)}
+    if not rivals:
+        return ""
+    written, parsed = min(rivals.items(), key=lambda rival: rival[1].null_count())
+    at = (parsed.is_null() & tried[name].is_not_null()).arg_true()
+    return f"; {quoted(distinct[int(at[0])])} is no {written or 'ISO 8601'}" if len(at) else ""
+
+
+def _candidates() -> Iterator[str | None]:
+    yield None
+    for sign in "/.-":
+        days = [f"%d{sign}%m{sign}%Y", f"%Y{sign}%m{sign}%d", f"%d{sign}%m{sign}%y", f"%y{sign}%m{sign}%d"]
+        if sign != ".":  # nobody writes the month first with dots
+            days += [f"%m{sign}%d{sign}%Y", f"%m{sign}%d{sign}%y"]
+        for day in days:
+            yield from (f"{day}{time}" for time in _TIMES if sign != "-" or day != "%Y-%m-%d" or "p" in time)
+    for day in _WORDED:
+        yield from (f"{day}{time}" for time in _TIMES)
+    yield from _LONGER
+
+
+def _parsed(texts: pl.Series, written: str | None, in_utc: bool) -> pl.Series:
+    formats: TimeFormat = time_format(written, in_utc=in_utc)
+    moment = formats.parse(pl.col("text"))
+    in_range = moment.dt.year().is_between(FIRST_YEAR, LAST_YEAR)
+    return texts.to_frame().select(pl.when(in_range).then(moment)).to_series()
+
+
+def _of_numbers(distinct: pl.Series, numbers: pl.Series) -> DatesFound:
+    """Days, months or years in digits, or small numbers of periods; larger ones may be anything."""
+    widths = distinct.str.len_chars().unique()
+    low, high = int(numbers.min() or 0), int(numbers.max() or 0)  # type: ignore[arg-type]
+    for width, written in ((8, "%Y%m%d"), (6, "%Y%m"), (4, "%Y")):
+        if widths.to_list() == [width] and (width > 4 or _YEARS[0] <= low <= high <= _YEARS[1]):
+            parsed = _parsed(distinct, written, False)
+            if parsed.null_count() == 0 and _YEARS[0] <= parsed.dt.year().min() <= _YEARS[1]:  # type: ignore[operator]
+                return DatesFound(written, f"all are {width} digits that read so")
+    if -_NUMBERED_MOST <= low <= high <= _NUMBERED_MOST:
+        return DatesFound("integer", f"all are whole numbers, from {low} to {high}")
+    what = f"the dates are whole numbers from {low} to {high}"
+    options = ["excel"] if SERIAL_FROM <= low <= high <= SERIAL_TO else []
+    options += ["epoch"] if high > 1e8 else []
+    options += ["epoch_ms"] if high > 1e11 else []
+    told = "; ".join(f"ds_format {name!r} reads {WORDS[name]}" for name in (*options, "integer"))
+    return DatesFound(None, f"{what}: state what they are ({told})", is_known=False, is_ambiguous=True)
+
+
+def _numbered(distinct: pl.Series) -> DatesFound | None:
+    """Whole numbers of periods behind the same word, as in W0, W1."""
+    found = [re.fullmatch("([A-Za-z]+[ _]?)[0-9]{1,4}", text) for text in distinct.to_list()[:_NUMBERED_MOST]]
+    words = {match[1] for match in found if match}
+    if None in found or len(words) != 1:
+        return None
+    return DatesFound("integer", f"all are whole numbers behind {quoted(words.pop())}")
+
+
+def _unknown(distinct: pl.Series) -> DatesFound:
+    examples = ", ".join(map(quoted, distinct.head(3)))
+    message = (
+        f"no way to write dates is known that reads most of the column, such as {examples}; by default "
+        f"{ISO_8601}: state ds_format, a pattern such as '%d/%m/%Y' or one of {', '.join(WORDS)}"
+    )
+    return DatesFound(None, message, is_known=False)

@@ -1,0 +1,329 @@
+"""Small files, each with one fault or one way to write dates, and the report that it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ccmtl_core.inspection import Policies, inspect
+
+TODAY = date(2025, 6, 30)
+DAYS = [f"2024-03-{day:02d}" for day in range(1, 31)]
+
+
+@dataclass(frozen=True)
+class File:
+    """A file and its report: the count of each code, and what else is said of it."""
+
+    text: str
+    counts: Mapping[str, int]
+    policies: Mapping[str, str] = field(default_factory=dict)
+    stated: Mapping[str, Any] = field(default_factory=dict)
+    traits: Mapping[str, str | None] = field(default_factory=dict)
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    values: tuple[float, ...] | None = None
+    rows: tuple[int, ...] | None = None
+    """Rows that the first finding names."""
+    is_usable: bool = True
+
+
+def rows_of(*series: tuple[str, list[str], list[float]]) -> str:
+    lines = [
+        f"{one},{day},{y:g}" for one, days, values in series for day, y in zip(days, values, strict=True)
+    ]
+    return "unique_id,ds,y\n" + "\n".join(lines) + "\n"
+
+
+def daily(**series: list[float]) -> str:
+    return rows_of(*((name, DAYS[: len(values)], values) for name, values in series.items()))
+
+
+def dated(dates: list[str]) -> str:
+    return rows_of(("a", dates, [float(i % 5 + 1) for i in range(len(dates))]))
+
+
+UP = [float(i % 6 + 1) for i in range(30)]
+SHORT = {"short_series": 1}
+BAD = {"faulty_rows": 1}
+WORKDAYS = np.busday_offset("2024-04-01", np.arange(40)).astype(str).tolist()
+
+FILES = {
+    "nothing": File(daily(a=UP), {}),
+    # rows
+    "two rows of a period": File(
+        daily(a=UP) + "a,2024-03-02,5\n",
+        {"duplicate_period": 1, "unsorted_rows": 1},
+        dropped={"duplicate_period": 1},
+        rows=(31,),
+        is_usable=False,
+    ),
+    "two rows of a period, added": File(
+        daily(a=UP[:7]) + "a,2024-03-07,5\n",
+        {"duplicate_period": 1, **SHORT},
+        {"duplicates": "sum"},
+        values=(*UP[:6], UP[6] + 5),
+    ),
+    "two rows of a period, averaged": File(
+        daily(a=UP[:7]) + "a,2024-03-07,5\n",
+        {"duplicate_period": 1, **SHORT},
+        {"duplicates": "mean"},
+        values=(*UP[:6], (UP[6] + 5) / 2),
+    ),
+    "two rows of a period, the last": File(
+        daily(a=UP[:7]) + "a,2024-03-07,5\n",
+        {"duplicate_period": 1, **SHORT},
+        {"duplicates": "last"},
+        values=(*UP[:6], 5.0),
+    ),
+    "a gap": File(
+        rows_of(("a", [DAYS[0], *DAYS[3:13]], UP[:11])),
+        {"absent_periods": 2},
+        stated={"frequency": "D"},
+    ),
+    "a gap of zeros": File(
+        rows_of(("a", [DAYS[0], *DAYS[3:10]], UP[:8])),
+        {},
+        {"fill": "zero"},
+        {"frequency": "D"},
+        values=(UP[0], 0.0, 0.0, *UP[1:8]),
+    ),
+    "a gap that repeats the value before": File(
+        rows_of(("a", [DAYS[0], *DAYS[3:10]], UP[:8])),
+        {},
+        {"fill": "forward"},
+        {"frequency": "D"},
+        values=(UP[0], UP[0], UP[0], *UP[1:8]),
+    ),
+    "rows out of order": File(
+        rows_of(("a", DAYS[9::-1], UP[:10])), {"unsorted_rows": 9}, rows=(2, 3, 4, 5, 6)
+    ),
+    "returns": File(daily(a=[*UP[:9], -2.0]), {"negative_values": 1}, rows=(10,)),
+    "returns as zero": File(
+        daily(a=[*UP[:7], -2.0]), {"negative_values": 1}, {"negatives": "clip"}, values=(*UP[:7], 0.0)
+    ),
+    "returns refused": File(
+        daily(a=[*UP[:9], -2.0]), {"negative_values": 1}, {"negatives": "error"}, is_usable=False
+    ),
+    "not sold yet": File(daily(a=[0.0, 0.0, *UP[:8]], b=UP[:10]), {"leading_zeros": 2}, rows=(1, 2)),
+    "not sold yet, dropped": File(
+        daily(a=[0.0, 0.0, *UP[:8]]),
+        {"leading_zeros": 2},
+        {"leading_zeros": "drop"},
+        dropped={"leading_zeros": 2},
+        values=tuple(UP[:8]),
+    ),
+    "no value": File(
+        daily(a=UP[:9]) + "a,2024-03-10,\n",
+        {"empty_number": 1},
+        dropped={"faulty_rows": 1},
+        rows=(10,),
+        is_usable=False,
+    ),
+    "no value, absent": File(
+        daily(a=UP[:9]) + "a,2024-03-10,\n",
+        {"empty_number": 1},
+        {"missing": "absent"},
+        dropped={"empty_number": 1},
+        values=tuple(UP[:9]),
+    ),
+    "more fields than names": File(
+        daily(a=UP[:9]) + "a,2024-03-10,5,7\n",
+        {"csv_field_count": 1},
+        dropped={"faulty_rows": 1},
+        rows=(10,),
+        is_usable=False,
+    ),
+    "no number": File(
+        daily(a=UP[:9]) + "a,2024-03-10,many\n",
+        {"unparseable_number": 1},
+        dropped=BAD,
+        rows=(10,),
+        is_usable=False,
+    ),
+    "after today": File(
+        rows_of(("a", [f"2025-07-{day:02d}" for day in range(1, 11)], UP[:10])), {"future_dates": 10}
+    ),
+    "a mistyped year": File(
+        rows_of(("a", [*DAYS[:9], "2042-03-10"], UP[:10])),
+        {"isolated_period": 1, "future_dates": 1, "absent_periods": 6574},
+        stated={"frequency": "D"},
+    ),
+    "no id": File(
+        daily(a=UP[:9]) + ",2024-03-10,5\n", {"empty_id": 1}, dropped=BAD, rows=(10,), is_usable=False
+    ),
+    # series
+    "ended": File(
+        rows_of(("a", DAYS, UP), ("b", DAYS[:10], UP[:10])), {"series_ended": 1}, stated={"frequency": "D"}
+    ),
+    "constant": File(daily(a=UP, b=[4.0] * 30), {"constant_series": 1}),
+    "zeros": File(daily(a=UP, b=[0.0] * 30), {"all_zero": 1}),
+    "short": File(rows_of(("a", DAYS, UP), ("b", DAYS[-3:], [1.0, 2.0, 3.0])), {"short_series": 1}),
+    "an outlier": File(daily(a=[*UP[:29], 4000.0]), {"outliers": 1}, rows=(30,)),
+    "mixed frequencies": File(
+        rows_of(("a", DAYS, UP), ("b", DAYS[1::4], UP[:8])), {"mixed_frequencies": 1, "absent_periods": 21}
+    ),
+    # ids
+    "ids that differ by zeros": File(daily(**{"001": UP, "1": UP}), {"similar_ids": 2}),
+    "ids that differ by case and space": File(
+        daily(**{"Tea": UP, "tea ": UP, "cup": UP}), {"similar_ids": 2}
+    ),
+    "ids of a spreadsheet": File(daily(**{"4.00638E+12": UP, "b": UP}), {"spreadsheet_ids": 1}),
+    # dates
+    "day first": File(dated([f"{d}/03/2024" for d in range(1, 21)]), {}, traits={"ds_format": "%d/%m/%Y"}),
+    "month first": File(dated([f"3/{d}/2024" for d in range(1, 21)]), {}, traits={"ds_format": "%m/%d/%Y"}),
+    "day or month first": File(
+        dated([f"0{d}/03/2024" for d in range(1, 10)]),
+        {"ambiguous_dates": 1},
+        dropped={"faulty_rows": 9},
+        is_usable=False,
+    ),
+    "day or month first, stated": File(
+        dated([f"0{d}/03/2024" for d in range(1, 10)]), {}, stated={"ds_format": "%d/%m/%Y", "frequency": "D"}
+    ),
+    "with dots": File(dated([f"{d}.3.2024" for d in range(1, 21)]), {}, traits={"ds_format": "%d.%m.%Y"}),
+    "digits": File(dated([f"202403{d:02d}" for d in range(1, 21)]), {}, traits={"ds_format": "%Y%m%d"}),
+    "two-digit years": File(
+        dated([f"{d:02d}/03/24" for d in range(13, 29)]),
+        {"ambiguous_dates": 1},
+        dropped={"faulty_rows": 16},
+        is_usable=False,
+    ),
+    "two-digit years, stated": File(
+        dated([f"{d:02d}/03/24" for d in range(13, 29)]),
+        {"two_digit_years": 16},
+        stated={"ds_format": "%d/%m/%y", "frequency": "D"},
+    ),
+    "a century that cannot be": File(
+        dated([f"{d:02d}/03/69" for d in range(13, 29)]),
+        {"future_century": 16, "two_digit_years": 16},
+        stated={"ds_format": "%d/%m/%y", "frequency": "D"},
+        is_usable=False,
+    ),
+    "ISO weeks": File(
+        dated([f"2024-W{w:02d}" for w in range(1, 21)]), {}, traits={"ds_format": "%G-W%V", "frequency": "W"}
+    ),
+    "quarters": File(
+        dated([f"{y}Q{q}" for y in (2021, 2022, 2023) for q in (1, 2, 3, 4)]),
+        {},
+        traits={"ds_format": "%YQ%q", "frequency": "QS"},
+    ),
+    "months in words": File(
+        dated([f"{m} {y}" for y in (2022, 2023) for m in ("Jan", "Feb", "Mar", "Apr")]),
+        {"absent_periods": 8, **SHORT},
+        traits={"ds_format": "%b %Y", "frequency": "MS"},
+    ),
+    "years": File(
+        dated([str(y) for y in range(2001, 2012)]), {}, traits={"ds_format": "%Y", "frequency": "YS"}
+    ),
+    "Excel serials": File(
+        dated([str(45_292 + d) for d in range(10)]),
+        {"ambiguous_dates": 1},
+        dropped={"faulty_rows": 10},
+        is_usable=False,
+    ),
+    "Excel serials, stated": File(
+        dated([str(45_292 + d) for d in range(10)]),
+        {},
+        stated={"ds_format": "excel"},
+        traits={"frequency": "D"},
+    ),
+    "epoch seconds, stated": File(
+        dated([str(1_704_067_200 + 3600 * h) for h in range(30)]),
+        {},
+        stated={"ds_format": "epoch"},
+        traits={"frequency": "h"},
+    ),
+    "whole numbers": File(dated([str(n) for n in range(10)]), {}, traits={"frequency": "1"}),
+    "numbered weeks": File(dated([f"W{n}" for n in range(10)]), {}, traits={"frequency": "1"}),
+    "an impossible date": File(
+        daily(a=UP[:28]) + "a,2024-02-30,5\n",
+        {"unparseable_date": 1},
+        dropped=BAD,
+        rows=(29,),
+        is_usable=False,
+    ),
+    # frequencies
+    "hours": File(
+        dated([f"2024-03-{d:02d}T{h:02d}:00" for d in (1, 2) for h in range(24)]),
+        {},
+        traits={"frequency": "h"},
+    ),
+    "times with a zone": File(
+        dated([f"2024-03-{d:02d}T10:30:00+01:00" for d in range(1, 21)]),
+        {"moved_to_period_start": 20},
+        traits={"frequency": "D"},
+    ),
+    "weeks to Friday": File(
+        dated(["2024-03-01", "2024-03-08", "2024-03-15"]), {**SHORT}, traits={"frequency": "W-FRI"}
+    ),
+    "business days": File(
+        dated(WORKDAYS),
+        {},
+        traits={"frequency": "B"},
+    ),
+    "closed on Sundays": File(
+        dated([f"2024-04-{d:02d}" for d in range(1, 31) if d % 7]), {}, traits={"frequency": "D-SUN"}
+    ),
+    "month ends": File(
+        dated(["2024-01-31", "2024-02-29", "2024-03-31"]), {**SHORT}, traits={"frequency": "ME"}
+    ),
+    "a date on a closed day": File(
+        dated(["2024-03-01", "2024-03-02", "2024-03-04"]),
+        {"duplicate_period": 1, "closed_day_rows": 1, "moved_to_period_start": 1, **SHORT},
+        stated={"frequency": "B"},
+        dropped={"duplicate_period": 1},
+        is_usable=False,
+    ),
+    "a partial last month": File(
+        dated([f"2024-0{m}-{d:02d}" for m in (1, 2) for d in range(1, 30)] + ["2024-03-01", "2024-03-02"]),
+        {"partial_last": 2, "duplicate_period": 57, **SHORT},
+        {"duplicates": "sum"},
+        {"frequency": "MS"},
+    ),
+    "a partial last month, dropped": File(
+        dated([f"2024-0{m}-{d:02d}" for m in (1, 2) for d in range(1, 30)] + ["2024-03-01", "2024-03-02"]),
+        {"partial_last": 2, "duplicate_period": 56, **SHORT},
+        {"duplicates": "sum", "partial_last": "drop"},
+        {"frequency": "MS"},
+        dropped={"partial_last": 2},
+    ),
+    "a single date": File(
+        rows_of(("a", ["2024-03-01"], [1.0])),
+        {"unknown_frequency": 1},
+        dropped={"unknown_frequency": 1},
+        is_usable=False,
+    ),
+    "no column of values": File(
+        "unique_id,ds,price\na,2024-03-01,5\n",
+        {"unknown_column": 1},
+        dropped={"faulty_rows": 1},
+        is_usable=False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_gets_its_report_and_each_row_is_accounted_for(name: str, tmp_path: Path) -> None:
+    file = FILES[name]
+    path = tmp_path / "file.csv"
+    path.write_text(file.text)
+    report = inspect(path, **file.stated, policies=Policies(**file.policies), today=TODAY)
+    assert report.counts == file.counts
+    assert {trait: report.traits[trait].value for trait in file.traits} == file.traits
+    assert report.accounts.rows_dropped == file.dropped
+    assert (report.panel is not None) == file.is_usable
+    accounts = report.accounts
+    assert accounts.rows_read == file.text.count("\n") - 1
+    assert accounts.rows_read == accounts.rows_used + accounts.rows_merged + sum(
+        accounts.rows_dropped.values()
+    )
+    if file.values is not None:
+        assert report.require_panel().values.tolist() == list(file.values)
+    if file.rows is not None:
+        assert tuple(sample.row for sample in report.findings[0].samples) == file.rows
