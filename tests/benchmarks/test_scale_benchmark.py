@@ -31,6 +31,7 @@ def test_the_slope_is_that_of_the_logarithms() -> None:
     assert many_tasks.slope(rows) == pytest.approx(1.5)
 
 
+@pytest.mark.slow
 def test_streamed_blocks_are_fitted_in_a_process_of_their_own() -> None:
     section = million.measure(n_tasks=1500)
     (rows,) = section.tables.values()

@@ -13,13 +13,6 @@ from tests.support.service import Service, running_service
 StartService = Callable[..., AbstractContextManager[Service]]
 
 
-def quickly_on(kind: str) -> pytest.MarkDecorator:
-    """Let a walk run on this kind of database, and on the other one among the slow tests."""
-    other = {"sqlite": "postgresql", "postgresql": "sqlite"}[kind]
-    kinds = [kind, pytest.param(other, marks=pytest.mark.slow)]
-    return pytest.mark.parametrize("database_kind", kinds, indirect=True, scope="module")
-
-
 @pytest.fixture(scope="module")
 def start_service(
     tmp_path_factory: pytest.TempPathFactory, database_kind: str, request: pytest.FixtureRequest

@@ -65,6 +65,7 @@ def test_the_python_page_runs_as_it_stands() -> None:
     assert "yhat" in outputs
 
 
+@pytest.mark.slow
 def test_the_page_on_scale_runs_as_it_stands_and_again() -> None:
     outputs = "".join(printed("docs/scale.md", "docs/scale.md"))
     assert len(re.findall(r"^tasks +24$", outputs, re.MULTILINE)) == 2

@@ -7,9 +7,9 @@ import signal
 import socket
 from pathlib import Path
 
+from tests.support.database_kinds import quickly_on
 from tests.support.processes import wait_until
 from tests.support.service import Service, create_daily_dataset, sales_csv, upload_csv
-from tests.walk.conftest import quickly_on
 
 pytestmark = quickly_on("sqlite")
 

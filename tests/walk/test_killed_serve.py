@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
+from tests.support.database_kinds import quickly_on
 from tests.support.processes import PATIENCE, is_running, wait_until
 from tests.support.service import (
     queue_long_training,
@@ -13,7 +14,7 @@ from tests.support.service import (
     wait_for_end,
     wait_for_phase,
 )
-from tests.walk.conftest import StartService, quickly_on
+from tests.walk.conftest import StartService
 
 pytestmark = quickly_on("sqlite")
 

@@ -11,6 +11,7 @@ import httpx2
 import psutil
 import pytest
 
+from tests.support.database_kinds import quickly_on
 from tests.support.processes import PATIENCE, is_running, wait_until
 from tests.support.service import (
     Service,
@@ -20,7 +21,6 @@ from tests.support.service import (
     wait_for_end,
     wait_for_phase,
 )
-from tests.walk.conftest import quickly_on
 
 pytestmark = quickly_on("postgresql")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.support.database_kinds import quickly_on
 from tests.support.processes import wait_until
 from tests.support.service import (
     create_daily_dataset,
@@ -10,7 +11,7 @@ from tests.support.service import (
     versions_of,
     wait_for_end,
 )
-from tests.walk.conftest import StartService, quickly_on
+from tests.walk.conftest import StartService
 
 pytestmark = quickly_on("postgresql")
 

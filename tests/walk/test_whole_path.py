@@ -15,6 +15,7 @@ from app.persistence.database import Database
 from app.registry import service as registry
 from app.settings import Settings
 from ccmtl_core import CCMTLModel
+from tests.support.database_kinds import quickly_on
 from tests.support.processes import PATIENCE, is_running, wait_until
 from tests.support.service import (
     Service,
@@ -27,6 +28,8 @@ from tests.support.service import (
     wait_for_phase,
 )
 from tests.walk.conftest import StartService
+
+pytestmark = quickly_on("postgresql")
 
 LAGS = 3
 ODD_IDS = [

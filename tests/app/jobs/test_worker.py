@@ -1,4 +1,4 @@
-"""A real worker process with a stand-in for the fit, on each kind of database."""
+"""A worker process with a stand-in for the fit: mostly on one kind of database, on both in `make test-all`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from app.persistence.database import Database
 from app.persistence.models import JobState
 from app.settings import Settings
 from tests.app.jobs.conftest import AddJob, read_job
+from tests.support.database_kinds import quickly_on
 from tests.support.processes import PATIENCE, is_running, wait_until
 
 LEASE = 3.0
@@ -67,6 +68,7 @@ def test_job_succeeds_and_the_next_one_follows(
         assert (row.attempt, row.times_lost, row.model_version_id) == (1, 0, "mv_of_stand_in")
 
 
+@quickly_on("postgresql")
 def test_killed_workers_child_is_gone_and_another_worker_takes_over(
     database: Database, add_job: AddJob, start_worker: StartWorker, pid_file: str
 ) -> None:
@@ -80,6 +82,7 @@ def test_killed_workers_child_is_gone_and_another_worker_takes_over(
     assert (read_job(database, job_id).attempt, read_job(database, job_id).times_lost) == (2, 1)
 
 
+@quickly_on("sqlite")
 def test_ended_worker_gives_its_job_back_at_once(
     database: Database, add_job: AddJob, start_worker: StartWorker, pid_file: str
 ) -> None:
@@ -93,6 +96,7 @@ def test_ended_worker_gives_its_job_back_at_once(
     assert (row.state, row.attempt, row.times_lost) == (JobState.QUEUED, 1, 0)
 
 
+@quickly_on("sqlite")
 def test_cancelled_jobs_child_is_ended(
     database: Database, add_job: AddJob, start_worker: StartWorker, pid_file: str
 ) -> None:
@@ -108,6 +112,7 @@ def test_cancelled_jobs_child_is_ended(
 @pytest.mark.parametrize(
     ("request_", "reason"), [({"dies_at": [1, 2, 3]}, "SIGKILL"), ({"ends_at": [1, 2, 3]}, "code 7")]
 )
+@quickly_on("sqlite")
 def test_fit_that_dies_every_time_fails_its_job_and_says_how(
     database: Database,
     add_job: AddJob,
@@ -124,6 +129,7 @@ def test_fit_that_dies_every_time_fails_its_job_and_says_how(
     assert row.attempt == 3
 
 
+@quickly_on("postgresql")
 def test_fit_that_dies_once_is_run_again(
     database: Database, add_job: AddJob, start_worker: StartWorker
 ) -> None:
@@ -133,6 +139,7 @@ def test_fit_that_dies_once_is_run_again(
     assert read_job(database, job_id).times_lost == 1
 
 
+@quickly_on("sqlite")
 def test_long_job_keeps_its_lease(
     database: Database, add_job: AddJob, start_worker: StartWorker, pid_file: str
 ) -> None:
@@ -146,6 +153,7 @@ def test_long_job_keeps_its_lease(
     assert read_job(database, job_id).attempt == 1
 
 
+@quickly_on("postgresql")
 def test_worker_suspended_past_its_lease_ends_its_run_when_it_wakes(
     database: Database, add_job: AddJob, start_worker: StartWorker, pid_file: str
 ) -> None:
@@ -162,6 +170,7 @@ def test_worker_suspended_past_its_lease_ends_its_run_when_it_wakes(
     assert is_running(new_child)
 
 
+@quickly_on("sqlite")
 def test_suspended_fit_child_loses_its_lease_and_the_job_is_run_again(
     database: Database, add_job: AddJob, start_worker: StartWorker, pid_file: str
 ) -> None:

@@ -22,12 +22,12 @@ from ccmtl_core.data.synthetic import syn
 from tests.support.processes import PATIENCE
 
 FEATURES = ["x_1", "x_2", "x_3"]
-N_FILES, N_ROWS, N_WORKERS = 24, 60_000, 3
+N_FILES, N_ROWS, N_WORKERS = 24, 30_000, 2
 
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    """A local cluster of three worker processes."""
+    """A local cluster of worker processes."""
     with (
         LocalCluster(
             n_workers=N_WORKERS, threads_per_worker=1, processes=True, host="127.0.0.1",

@@ -82,6 +82,7 @@ def test_ranges_hold_their_share_over_all_and_in_each_decile_of_volume(kind: str
     assert_covered(values, fitted(values[:, :-HORIZON], **rows))
 
 
+@pytest.mark.slow
 @needs(CAR_PARTS)
 def test_ranges_hold_their_share_of_car_parts() -> None:
     wide = pl.read_csv(CAR_PARTS, null_values=["NA", ""], infer_schema_length=None)
@@ -93,6 +94,7 @@ def test_ranges_hold_their_share_of_car_parts() -> None:
     )
 
 
+@pytest.mark.slow
 @needs(WALMART)
 def test_ranges_hold_their_share_of_walmart() -> None:
     with zipfile.ZipFile(WALMART) as outer:
