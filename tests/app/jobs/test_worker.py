@@ -1,4 +1,4 @@
-"""A worker process with a stand-in for the fit: mostly on one kind of database, on both in `make test-all`."""
+"""A worker process with a stand-in for the fit: each test on one kind of database, on both among the slow."""
 
 from __future__ import annotations
 
