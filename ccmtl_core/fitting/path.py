@@ -22,7 +22,7 @@ from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.choices.model_choices import ChoiceKeywords, ModelChoices, SolverInput, chosen
 from ccmtl_core.data.task_dataset import TaskDataset
-from ccmtl_core.fitting.strength import FusionThreshold, fusion_threshold, single_task_cuts, strength_grid
+from ccmtl_core.fitting.strength import FusionBounds, strength_grid
 from ccmtl_core.graph.knn_graph import TaskGraph, check_graph
 from ccmtl_core.model.ccmtl_model import CCMTLModel
 from ccmtl_core.solver.clusters import Clusters
@@ -187,14 +187,13 @@ def walk(
 ) -> Iterator[PathPoint]:
     """Solve at rising strengths, the first from ``start`` (T, P), each other from the weights before it."""
     shared = FusionSolver(statistics.quadratic, graph)
-    least = float(single_task_cuts(statistics, graph).max(initial=0.0))  # below it, not all can be fused
-    fused: FusionThreshold | None = None
+    bounds, fused = FusionBounds(statistics, graph), None
     W = start
     for strength in map(float, strengths):
         began = time.perf_counter()
-        if fused is None and strength >= least and len(graph.edges):
-            fused = fusion_threshold(statistics, graph, enough=strength)
-        if fused is not None and strength >= fused.bracket[1]:
+        if fused is None and len(graph.edges) and bounds.fuses_all(strength):
+            fused = bounds.found()
+        if fused is not None:
             outcome = shared.solve(strength, fused.weights, tolerance=tolerance, flows=fused.flows)
         else:
             outcome = shared.solve(strength, W, tolerance=tolerance, solver=solver, follow=len(strengths) > 1)

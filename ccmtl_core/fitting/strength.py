@@ -16,6 +16,7 @@ along a tree, and a bound on the rounding is added.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -23,8 +24,8 @@ from ccmtl_core.base.arguments import check_kind
 from ccmtl_core.base.arrays import is_real, is_whole
 from ccmtl_core.base.display import counted, shown
 from ccmtl_core.base.exceptions import ParameterError
-from ccmtl_core.base.types import EPS, FloatArray, IntArray
-from ccmtl_core.graph.forest import spanning_forest
+from ccmtl_core.base.types import EPS, BoolArray, FloatArray
+from ccmtl_core.graph.forest import Forest, spanning_forest
 from ccmtl_core.graph.knn_graph import TaskGraph
 from ccmtl_core.kernels.block_products import times
 from ccmtl_core.kernels.grouping import group_sums
@@ -38,6 +39,7 @@ from ccmtl_core.statistics.quadratic import Quadratic
 
 RATIO = 1.1
 _MOST_STEPS = 100
+_CLOSER = 0.999  # of their distance: bounds that are no nearer after 1 / (ratio - 1) steps will stay
 _SOLVE_TOLERANCE = 1e-3
 _LEAST_SHARE = 1e-6  # of the largest load: no edge may become infinitely wide in one step
 _WIDEST = 1e8  # conductance: nor in many steps
@@ -110,9 +112,7 @@ def single_task_cuts(statistics: Statistics, graph: TaskGraph) -> FloatArray:
     return _cuts(problem, -problem.loss_gradient(_fused_weights(problem.quadratic, graph)))
 
 
-def fusion_threshold(
-    statistics: Statistics, graph: TaskGraph, *, ratio: float = RATIO, enough: float = 0.0
-) -> FusionThreshold:
+def fusion_threshold(statistics: Statistics, graph: TaskGraph, *, ratio: float = RATIO) -> FusionThreshold:
     """Bound, from both sides, the strength from which each component of the graph has one model.
 
     Parameters
@@ -122,10 +122,8 @@ def fusion_threshold(
     graph : TaskGraph
         On the same T tasks.
     ratio : float
-        Of upper to lower bound, at which to stop; above 1. Where tasks agree already up to rounding, the
-        bounds stay as they are: lower 0, upper tiny.
-    enough : float
-        An upper bound for all components at which to stop as well.
+        Of upper to lower bound, at which to stop; above 1. Bounds that no longer come closer stay as they
+        are, and so do those of tasks that agree already up to rounding: lower 0, upper tiny.
 
     Returns
     -------
@@ -148,11 +146,9 @@ def fusion_threshold(
     """
     if not is_real(ratio) or not ratio > 1.0:
         raise ParameterError(f"ratio must be above 1, not {ratio!r}")
-    quadratic = _on(graph, statistics)
-    order = graph.locality_order()
-    bounds = _Bounds(FusionProblem(quadratic, graph, 0.0).reordered(order))
-    bounds.tighten(ratio, enough)
-    return bounds.restored(graph, order)
+    bounds = FusionBounds(statistics, graph)
+    bounds.tighten(ratio)
+    return bounds.found()
 
 
 def strength_grid(statistics: Statistics, graph: TaskGraph, n: int = 21) -> FloatArray:
@@ -211,12 +207,21 @@ def _fused_weights(quadratic: Quadratic, graph: TaskGraph) -> FloatArray:
     return fused[graph.component]
 
 
-class _Bounds:
-    """The bounds of one problem, better from step to step."""
+class FusionBounds:
+    """The bounds of :func:`fusion_threshold`, better from step to step.
 
-    def __init__(self, problem: FusionProblem) -> None:
+    Parameters
+    ----------
+    statistics, graph
+        As for :func:`fusion_threshold`.
+    """
+
+    def __init__(self, statistics: Statistics, graph: TaskGraph) -> None:
+        quadratic = _on(graph, statistics)
+        self._graph, self._order = graph, graph.locality_order()
+        self.problem = problem = FusionProblem(quadratic, graph, 0.0).reordered(self._order)
         quadratic, graph = problem.quadratic, problem.graph
-        self.problem, self.component = problem, graph.component
+        self.component = graph.component
         self.edge_component = graph.component[problem.head]
         self.m = graph.multiplicity.astype(np.float64)
         self.weights = _fused_weights(quadratic, graph)
@@ -230,29 +235,59 @@ class _Bounds:
         self.lower = np.where(self.lower > _ROUNDING * self.rounding, self.lower - 2.0 * self.rounding, 0.0)
         self.upper = np.where(np.bincount(self.component) > 1, np.inf, 0.0)
         self.flows = np.zeros((len(self.m), quadratic.n_features))
+        self._rho, self._phi = np.ones(len(self.m)), np.zeros_like(self.g)
+        self._steps = 0
+        self._distance = np.full(graph.n_components, np.inf)  # of the bounds, when they last came closer
+        self._since = np.zeros(graph.n_components, dtype=np.int64)  # steps since then
 
-    def tighten(self, ratio: float, enough: float) -> None:
-        """Take steps until the bounds of each component are within ``ratio``, or none above ``enough``."""
-        problem, forest = self.problem, spanning_forest(self.problem.graph)
+    def fuses_all(self, strength: float) -> bool:
+        """Whether each component is proved to have one model at a strength; takes the steps to decide it."""
+        while np.all(self.lower * self.size <= strength) and np.any(self._is_open(RATIO)):
+            if np.all(self.upper * self.size <= strength):
+                return True
+            self._step()
+        return bool(np.all(self.upper * self.size <= strength))
+
+    def tighten(self, ratio: float) -> None:
+        """Take steps until the bounds of each component are within ``ratio``, or come no closer."""
+        while np.any(self._is_open(ratio)):
+            self._step()
+
+    def _is_open(self, ratio: float) -> BoolArray:
+        """(C,) Whether more steps may bring the bounds of a component within ``ratio``."""
+        is_tight = (self.upper <= ratio * self.lower) | (self.upper <= _ROUNDING * self.rounding)
+        return ~is_tight & (self._since * (ratio - 1.0) < 1.0) & (self._steps < _MOST_STEPS)
+
+    @cached_property
+    def _forest(self) -> Forest:
+        return spanning_forest(self.problem.graph)
+
+    @cached_property
+    def _multigrid(self) -> Multigrid:
+        problem = self.problem
         no_data = np.zeros((problem.quadratic.n_tasks, *[problem.quadratic.n_features] * 2))
         spectrum = PooledSpectrum.of(no_data, self.component, problem.graph.n_components)
-        multigrid = Multigrid(problem.graph.edges, no_data, spectrum)
-        rho, phi = np.ones(len(self.m)), np.zeros_like(self.g)
-        for _ in range(_MOST_STEPS):
-            is_tight = (self.upper <= ratio * self.lower) | (self.upper <= _ROUNDING * self.rounding)
-            if np.all(is_tight) or np.all(self.upper * self.size <= enough):
-                break
-            conductance = self.m * rho
-            multigrid.update(conductance)
-            phi = flexible_cg(
-                multigrid.apply, multigrid.precondition, self.g, x0=phi, rtol=_SOLVE_TOLERANCE
-            ).x
-            D = problem.differences(phi)
-            self._raise_lower(phi, D)
-            U = conductance[:, None] * D
-            edge_kernels.send_to_roots(*forest, self.g - problem.divergence(U), U)
-            share = self._lower_upper(U)
-            rho = np.minimum(rho / np.sqrt(np.maximum(share, _LEAST_SHARE)), _WIDEST)
+        return Multigrid(problem.graph.edges, no_data, spectrum)
+
+    def _step(self) -> None:
+        problem, conductance = self.problem, self.m * self._rho
+        self._multigrid.update(conductance)
+        solve = self._multigrid.apply, self._multigrid.precondition, self.g
+        self._phi = flexible_cg(*solve, x0=self._phi, rtol=_SOLVE_TOLERANCE).x
+        D = problem.differences(self._phi)
+        self._raise_lower(self._phi, D)
+        U = conductance[:, None] * D
+        edge_kernels.send_to_roots(*self._forest, self.g - problem.divergence(U), U)
+        share = self._lower_upper(U)
+        self._rho = np.minimum(self._rho / np.sqrt(np.maximum(share, _LEAST_SHARE)), _WIDEST)
+        self._note_progress()
+
+    def _note_progress(self) -> None:
+        distance = self.upper - self.lower
+        closer = distance < _CLOSER * self._distance
+        self._distance = np.where(closer, distance, self._distance)
+        self._since = np.where(closer, 0, self._since + 1)
+        self._steps += 1
 
     def _raise_lower(self, phi: FloatArray, D: FloatArray) -> None:
         """2 ⟨g, φ⟩ / Σ m ‖D φ‖, less what rounding can have added to the product."""
@@ -287,8 +322,9 @@ class _Bounds:
     def _sum_tasks(self, values: FloatArray) -> FloatArray:
         return group_sums(self.component, values, self.problem.graph.n_components)
 
-    def restored(self, graph: TaskGraph, order: IntArray) -> FusionThreshold:
-        """The bounds in the numbering of the graph before it was reordered."""
+    def found(self) -> FusionThreshold:
+        """The bounds in the numbering of the graph that was given."""
+        graph, order = self._graph, self._order
         component = np.empty(graph.n_components, dtype=np.int64)
         component[graph.component[order]] = self.component
         weights, flows = np.empty_like(self.weights), np.empty_like(self.flows)

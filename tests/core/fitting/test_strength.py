@@ -27,7 +27,7 @@ from ccmtl_core import (
     strength_grid,
 )
 from ccmtl_core.choices.single_task import start_weights
-from ccmtl_core.fitting.strength import RATIO, single_task_cuts
+from ccmtl_core.fitting.strength import RATIO, FusionBounds, single_task_cuts
 from ccmtl_core.solver.objective import FusionProblem, row_norms
 from tests.core.fusion_problems import Instance, disconnected, instances, random_graph, regular
 from tests.core.school_like import school, school_like
@@ -110,6 +110,24 @@ def test_bounds_stay_in_order_on_scales_far_apart(instance: Instance) -> None:
     assert (
         single_task_cuts(instance.statistics, instance.graph).max() <= bounds.bracket[1] * (1 + 1e-9)
     ) or (bounds.bracket[1] <= negligible(instance))
+
+
+def test_no_more_steps_are_taken_than_decide_whether_a_strength_fuses_all() -> None:
+    rng = np.random.default_rng(5)
+    instance = regular(rng, random_graph(rng, 40, 0.1), 3)
+    low, high = fusion_threshold(instance.statistics, instance.graph).bracket
+    bounds = FusionBounds(instance.statistics, instance.graph)
+    assert not bounds.fuses_all(0.1 * low)
+    assert not bounds.found().flows.any()
+    assert bounds.fuses_all(10.0 * high)
+
+
+def test_bounds_that_come_no_closer_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = regular(np.random.default_rng(1), disconnected(14), 2)
+    bounds, taken = FusionBounds(instance.statistics, instance.graph), []
+    monkeypatch.setattr(bounds, "_step", lambda: (taken.append(1), bounds._note_progress()))
+    bounds.tighten(RATIO)
+    assert 10 <= len(taken) <= 11
 
 
 def test_flows_are_balanced_and_within_the_upper_bound() -> None:
