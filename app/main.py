@@ -5,25 +5,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import signal
 import socket
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 from types import FrameType
 
 import uvicorn
-from fastapi import Depends, FastAPI
+from fastapi import FastAPI
+from fastapi.concurrency import run_in_threadpool
+from sqlalchemy.exc import SQLAlchemyError
 
+from app.access import endpoints as access
+from app.access.callers import KnownCallers
+from app.access.keys import secret_of
+from app.access.service import require_keys
 from app.datasets import endpoints as datasets
 from app.datasets.stored.frames import sweep
 from app.http import health
 from app.http.answers import FinishedAnswers
 from app.http.errors import install_error_handlers
 from app.http.openapi import DocumentedAPI
-from app.http.parameters import check_queries
 from app.http.reference import add_reference
 from app.persistence.database import Database
 from app.persistence.schema import prepare
@@ -31,7 +37,7 @@ from app.persistence.storage import Storage
 from app.predictions import endpoints as predictions
 from app.predictions.cache import ModelCache
 from app.processes.lifeline import end_with_standard_input
-from app.processes.listener import listen
+from app.processes.listener import is_loopback, listen
 from app.processes.logs import configure_logging
 from app.protocols import endpoints as protocols
 from app.registry import endpoints as registry
@@ -40,6 +46,8 @@ from app.training import endpoints as training
 
 logger = logging.getLogger("app.main")  # not "__main__", which this module is when it runs
 
+NOTE_SECONDS = 60
+"""How often the last uses of keys are stored."""
 STOP_SECONDS = 5
 """How long unfinished answers (an upload, a stream of events) may take after SIGTERM."""
 
@@ -59,10 +67,14 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.database = Database(settings)
     app.state.storage = Storage(settings.data_dir)
     app.state.models = ModelCache(app.state.database, settings.model_cache_bytes)
+    app.state.key_secret = secret_of(settings)
+    app.state.callers = KnownCallers(
+        app.state.database, app.state.key_secret, open_without_keys=is_loopback(settings.host)
+    )
     install_error_handlers(app)
     # The busiest first, because routes are tried one after the other.
-    for slice_ in (predictions, registry, training, datasets, protocols):
-        app.include_router(slice_.router, dependencies=[Depends(check_queries)])
+    for slice_ in (predictions, registry, training, datasets, protocols, access):
+        app.include_router(slice_.router)
     app.include_router(health.router)  # probes may append what they like
     add_reference(app)
     app.add_middleware(FinishedAnswers)
@@ -73,8 +85,22 @@ def create_app(settings: Settings) -> FastAPI:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     prepare(app.state.database)
     sweep(app.state.database, app.state.storage)
+    noting = asyncio.create_task(_note_uses(app.state.callers))
     yield
+    noting.cancel()
+    with suppress(SQLAlchemyError):
+        app.state.callers.note_uses()
     app.state.database.dispose()
+
+
+async def _note_uses(callers: KnownCallers) -> None:
+    """Store when keys were last used, once a minute."""
+    while True:
+        await asyncio.sleep(NOTE_SECONDS)
+        try:
+            await run_in_threadpool(callers.note_uses)
+        except SQLAlchemyError as error:
+            logger.warning("when keys were used could not be stored: %s", error)
 
 
 class _Server(uvicorn.Server):
@@ -101,6 +127,7 @@ def run_api(settings: Settings, listener: socket.socket | None = None) -> None:
     prepare(app.state.database)  # before the server starts, whose errors are harder to read
     if listener is None:
         listener = listen(settings.host, settings.port)
+    require_keys(app.state.database, settings)
     config = uvicorn.Config(
         app,
         log_config=None,

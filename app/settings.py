@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy import make_url
@@ -34,6 +34,12 @@ class Settings(BaseSettings):
     )
     host: str = Field("127.0.0.1", description="Address the API listens on.")
     port: int = Field(8000, ge=0, le=65535, description="Port the API listens on; 0: a free one.")
+    secret_key: SecretStr | None = Field(
+        None,
+        min_length=32,
+        description="What API keys are hashed with, at least 32 characters, the same for all processes; "
+        "default: random, in the file `secret_key` in data_dir.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="The least severe log line written."
     )
@@ -106,6 +112,8 @@ class Settings(BaseSettings):
     def environment(self) -> dict[str, str]:
         """Return the environment variables that give a child process these same settings."""
         values = self.model_dump(mode="json", exclude_none=True)
+        if self.secret_key is not None:
+            values["secret_key"] = self.secret_key.get_secret_value()
         return {variable(name): str(value) for name, value in values.items()}
 
 
@@ -115,7 +123,11 @@ def explained(fault: ErrorDetails) -> str:
     if fault["type"] == "extra_forbidden":
         near = hint(field.upper(), map(str.upper, Settings.model_fields), PREFIX)
         return f"{variable(field)}: there is no such setting; {near}"
-    given = "" if field == "database_url" or not fault["input"] else f" (given: {fault['input']!r})"
+    given = (
+        ""
+        if field in ("database_url", "secret_key") or not fault["input"]
+        else f" (given: {fault['input']!r})"
+    )
     return f"{variable(field)}: {fault['msg'].removeprefix('Value error, ')}{given}"
 
 

@@ -27,5 +27,5 @@ given = context.config.attributes.get("connection")
 if given is not None:
     run(given)
 else:
-    with Database(Settings()).write() as session:
-        run(session.connection())
+    with Database(Settings()).altering() as connection:
+        run(connection)

@@ -62,6 +62,7 @@ CORE_DOORS = {
     "ccmtl_core.tables.timestamps",
 }
 SLICES_MAY_USE = {
+    "app.access": set(),
     "app.datasets": set(),
     "app.registry": set(),
     "app.predictions": {"app.registry"},
@@ -251,7 +252,7 @@ def test_nothing_uses_the_places_where_processes_begin() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", ["datasets", "training", "registry"])
+@pytest.mark.parametrize("name", ["access", "datasets", "training", "registry"])
 def test_each_slice_has_the_same_rooms(name: str) -> None:
     rooms = {f"app.{name}.{room}" for room in ("endpoints", "schemas", "service", "repository")}
     assert rooms <= TREES.keys()

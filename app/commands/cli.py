@@ -1,7 +1,7 @@
 """The ``ccmtl`` command. It imports only what the subcommand needs, so that help is quick.
 
-``serve``, ``api``, ``worker`` and ``migrate`` are the service; ``fit`` and ``statistics-sql`` need none. The
-libraries behind them take seconds to import, and the help or a wrong setting should not wait for that.
+``serve``, ``api``, ``worker``, ``migrate`` and ``keys`` are about the service; the others need none. Their
+libraries take seconds to import, and the help or a wrong setting should not wait for that.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ COMMANDS = {
     "api": ("service_commands.api", "Run the API alone."),
     "worker": ("service_commands.worker", "Run one worker alone."),
     "migrate": ("service_commands.migrate", "Bring the database's tables up to date."),
+    "keys": ("key_commands.keys", "Make, list and revoke API keys."),
     "fit": (
         "model_commands.fit",
         "Fit one linear model per task from a file, similar tasks pulled together; needs no server.",
@@ -69,6 +70,8 @@ class NamedCommand(TyperCommand):
         """Return the command itself."""
         module, function = COMMANDS[str(self.name)][0].split(".")
         command = getattr(import_module(f"app.commands.{module}"), function)
+        if isinstance(command, typer.Typer):
+            return get_command(command)
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
         alone.command(self.name, cls=Command, context_settings=HELP)(command)
         return get_command(alone)

@@ -23,33 +23,36 @@ Workers = Annotated[int | None, typer.Option(help="Worker processes to keep runn
 
 def serve(host: Host = None, port: Port = None, workers: Workers = None) -> None:
     """Run the API and the workers; restart what ends."""
-    _run("app.processes.supervisor", "supervise", host=host, port=port, workers=workers)
+    run("app.processes.supervisor", "supervise", host=host, port=port, workers=workers)
 
 
 def api(host: Host = None, port: Port = None) -> None:
     """Run the API alone."""
-    _run("app.main", "run_api", host=host, port=port)
+    run("app.main", "run_api", host=host, port=port)
 
 
 def worker() -> None:
     """Run one worker alone."""
-    _run("app.jobs.worker", "run_worker")
+    run("app.jobs.worker", "run_worker")
 
 
 def migrate() -> None:
     """Bring the database's tables up to date."""
-    _run("app.persistence.schema", "run_migrations")
+    run("app.persistence.schema", "run_migrations")
     typer.echo("The database is up to date.")
 
 
-def _run(module: str, function: str, **given: Any) -> None:
-    """Run ``function`` on the settings; what an operator can mend becomes one line and exit code 1."""
+def run(module: str, function: str, *arguments: Any, **given: Any) -> Any:
+    """Call ``function`` with the settings and ``arguments``, and return what it does.
+
+    What an operator can mend becomes one line and exit code 1.
+    """
     try:
         settings = Settings(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
         raise _refused(*map(explained, error.errors())) from None
     try:
-        getattr(import_module(module), function)(settings)
+        return getattr(import_module(module), function)(settings, *arguments)
     except CannotStart as error:
         raise _refused(str(error)) from None
     except DBAPIError as error:

@@ -26,6 +26,7 @@ from app.datasets.schemas import (
 )
 from app.datasets.upload.ingest import Upload
 from app.datasets.upload.upload import add_version
+from app.http.access import Scope, requires
 from app.http.dependencies import DatabaseDep, SettingsDep, StorageDep, read_form
 from app.http.errors import Fault, InvalidContent, UnsupportedMediaType, faults_of, refusals
 from app.http.names import NO_NUL
@@ -33,7 +34,7 @@ from app.http.parameters import Limit, NameCursor, NumberCursor, VersionNumber
 from app.http.request_body import BODY_REFUSALS, documented_body, parse_json_object, refusal_of
 from app.persistence.database import Database
 
-router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
+router = APIRouter(prefix="/v1/datasets", tags=["datasets"], dependencies=[requires(Scope.DATA)])
 
 DatasetName = Annotated[str, Path(max_length=200, pattern=NO_NUL, description="The dataset's name.")]
 

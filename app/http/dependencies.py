@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 from fastapi import Depends, Request
 
@@ -10,6 +10,13 @@ from app.http.request_body import MAX_FORM_BYTES, read_json_body
 from app.persistence.database import Database
 from app.persistence.storage import Storage
 from app.settings import Settings
+
+
+class KeysInMemory(Protocol):
+    """The keys in memory as their endpoints need them."""
+
+    def forget(self) -> None:
+        """Read the keys anew before the next request is answered."""
 
 
 def from_state(name: str) -> Any:
@@ -21,8 +28,24 @@ def from_state(name: str) -> Any:
     return Depends(kept)
 
 
+def of_workspace(name: str) -> Any:
+    """Return the dependency on that part of what ``name`` is which the caller's workspace may use.
+
+    It fails where an endpoint has no ``requires(…)``.
+    """
+
+    async def part(request: Request) -> Any:
+        return getattr(request.app.state, name).of(request.state.workspace)
+
+    return Depends(part)
+
+
 SettingsDep = Annotated[Settings, from_state("settings")]
-DatabaseDep = Annotated[Database, from_state("database")]
+DatabaseDep = Annotated[Database, of_workspace("database")]
+WholeDatabaseDep = Annotated[Database, from_state("database")]
+"""The database of all workspaces, for what is about the process."""
+KeySecretDep = Annotated[bytes, from_state("key_secret")]
+CallersDep = Annotated[KeysInMemory, from_state("callers")]
 StorageDep = Annotated[Storage, from_state("storage")]
 
 

@@ -2,6 +2,8 @@
 
 AppError (500)
 ├── BadRequest (400)
+├── Unauthorized (401)          says in ``WWW-Authenticate`` what is needed
+├── Forbidden (403)
 ├── NotFound (404)              near matches in ``suggestions``
 ├── NotAcceptable (406)
 ├── Conflict (409)
@@ -82,8 +84,10 @@ class AppError(Exception):
         errors: Sequence[Fault] = (),
         error_count: int | None = None,
         suggestions: Sequence[str] = (),
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(detail)
+        self.headers = dict(headers or {})
         self.problem = Problem(
             title=self.title,
             status=self.status,
@@ -99,6 +103,18 @@ class BadRequest(AppError):
     """The request cannot be read."""
 
     status, title = 400, "Bad request"
+
+
+class Unauthorized(AppError):
+    """The request brings no key, or one that is not valid."""
+
+    status, title = 401, "Unauthorized"
+
+
+class Forbidden(AppError):
+    """The key is valid, but does not allow this."""
+
+    status, title = 403, "Forbidden"
 
 
 class NotFound(AppError):
@@ -265,7 +281,7 @@ def install_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(AppError)
     async def _app_error(request: Request, error: AppError) -> Response:
-        return _respond(request, error.problem)
+        return _respond(request, error.problem, error.headers)
 
     @app.exception_handler(RequestValidationError)
     async def _validation_error(request: Request, error: RequestValidationError) -> Response:

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.http.dependencies import DatabaseDep
+from app.http.dependencies import WholeDatabaseDep
 from app.http.errors import Problem, ServiceUnavailable
 from app.persistence.database import Database
 from app.persistence.schema import SchemaOutOfDate, require_current
@@ -27,7 +27,7 @@ def get_liveness() -> Health:
 
 
 @router.get("/readyz", responses={503: {"model": Problem}})
-def get_readiness(database: DatabaseDep) -> Health:
+def get_readiness(database: WholeDatabaseDep) -> Health:
     """Answer 200 when the database is reached and its schema is current, 503 when not."""
     return check_readiness(database)
 

@@ -33,6 +33,7 @@ class ClaimedJob:
     dataset_version_id: str
     model_name: str
     request: dict[str, Any]
+    workspace: str
 
 
 def has_work(session: Session) -> bool:
@@ -217,4 +218,4 @@ def _one(rows: Sequence[TrainingJob]) -> TrainingJob:
 
 
 def _claimed(row: TrainingJob) -> ClaimedJob:
-    return ClaimedJob(row.id, row.attempt, row.dataset_version_id, row.model_name, row.request)
+    return ClaimedJob(row.id, row.attempt, row.dataset_version_id, row.model_name, row.request, row.workspace)

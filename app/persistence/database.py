@@ -1,7 +1,8 @@
-"""Connect to the database; sessions either only read, or write in one transaction."""
+"""Connect to the database; sessions read only, or write in one transaction, and see one workspace or all."""
 
 from __future__ import annotations
 
+import copy
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -11,9 +12,10 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Float, create_engine, event
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import ORMExecuteState, Session, with_loader_criteria
 from sqlalchemy.sql.functions import FunctionElement
 
+from app.persistence.models import Owned
 from app.processes.cannot_start import CannotStart
 from app.settings import Settings, make_folder
 
@@ -59,10 +61,33 @@ class DatabaseUnsuitable(CannotStart, OperationalError):
         return str(self.orig)
 
 
+class _SessionOfWorkspace(Session):
+    """A session that sees, changes and adds only what belongs to the workspace in its ``info``."""
+
+
+@event.listens_for(_SessionOfWorkspace, "do_orm_execute")
+def _see_own_things(execution: ORMExecuteState) -> None:
+    if execution.is_select or execution.is_update or execution.is_delete:
+        workspace = execution.session.info["workspace"]
+        own = with_loader_criteria(Owned, lambda table: table.workspace == workspace, include_aliases=True)
+        execution.statement = execution.statement.options(own)
+
+
+@event.listens_for(_SessionOfWorkspace, "before_flush")
+def _add_own_things(session: Session, context: Any, instances: Any) -> None:
+    for added in session.new:
+        if isinstance(added, Owned):
+            added.workspace = session.info["workspace"]
+
+
 class Database:
-    """The engine; all sessions come from :meth:`read` and :meth:`write`."""
+    """The engine; all sessions come from :meth:`read` and :meth:`write`.
+
+    They see the things of all workspaces, as workers must; those of what :meth:`of` returns see one's.
+    """
 
     def __init__(self, settings: Settings) -> None:
+        self._workspace: str | None = None
         self.is_sqlite = settings.is_sqlite
         if settings.is_sqlite and settings.database_url is None:
             make_folder(settings.data_dir, "data_dir")
@@ -83,17 +108,53 @@ class Database:
             event.listen(self.engine, "connect", _configure_postgresql)
         self._writer = self.engine.execution_options(sqlite_begin="BEGIN IMMEDIATE")
 
+    def of(self, workspace: str | None) -> Database:
+        """Return this database as ``workspace`` sees it, or as it is for None.
+
+        Its sessions find, change and delete nothing of another workspace, and what they add belongs to it.
+        """
+        seen = copy.copy(self)
+        seen._workspace = workspace
+        return seen
+
     @contextmanager
     def read(self) -> Iterator[Session]:
         """Yield a session whose work is always rolled back."""
-        with Session(self.engine, expire_on_commit=False) as session:
+        with self._session(self.engine) as session:
             yield session
 
     @contextmanager
     def write(self) -> Iterator[Session]:
         """Yield a session that commits at the end of the block, and rolls back if the block raises."""
-        with Session(self._writer, expire_on_commit=False) as session, session.begin():
+        with self._session(self._writer) as session, session.begin():
             yield session
+
+    @contextmanager
+    def altering(self) -> Iterator[Connection]:
+        """Yield a connection for changes of tables, in one transaction.
+
+        To change a table, SQLite has to make it anew and drop the old one, which must not delete the rows
+        that refer to it: references are checked at the end instead.
+        """
+        with self._writer.connect() as connection:
+            driver = connection.connection.driver_connection
+            if self.is_sqlite and driver is not None:
+                driver.execute("PRAGMA foreign_keys=OFF").close()
+            try:
+                with connection.begin():
+                    yield connection
+                    if self.is_sqlite and (
+                        lost := connection.exec_driver_sql("PRAGMA foreign_key_check").all()
+                    ):
+                        raise RuntimeError(f"rows would refer to what is not there: {lost[:5]}")
+            finally:
+                if self.is_sqlite and driver is not None:
+                    driver.execute("PRAGMA foreign_keys=ON").close()
+
+    def _session(self, bind: Engine) -> Session:
+        if self._workspace is None:
+            return Session(bind, expire_on_commit=False)
+        return _SessionOfWorkspace(bind, expire_on_commit=False, info={"workspace": self._workspace})
 
     def dispose(self) -> None:
         """Close every pooled connection."""

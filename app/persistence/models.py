@@ -1,4 +1,4 @@
-"""The tables: datasets with their versions, training jobs, models with their versions and matrices."""
+"""The tables: datasets with their versions, training jobs, models with their versions and matrices, keys."""
 
 from __future__ import annotations
 
@@ -76,6 +76,18 @@ def new_id(prefix: str) -> str:
     return f"{prefix}_{secrets.token_hex(12)}"
 
 
+DEFAULT_WORKSPACE = "default"
+"""The one workspace that there is as long as there are no keys."""
+
+
+class Owned:
+    """What belongs to a workspace; a session of :meth:`Database.of` sees and adds only what its own has."""
+
+    workspace: Mapped[str] = mapped_column(
+        String(100), default=DEFAULT_WORKSPACE, server_default=DEFAULT_WORKSPACE
+    )
+
+
 class DatasetVersion(Base):
     """One accepted upload, with its validation report; never changed afterwards."""
 
@@ -92,13 +104,14 @@ class DatasetVersion(Base):
     segments: Mapped[list[Segment]] = relationship(order_by="Segment.position", cascade="all, delete-orphan")
 
 
-class Dataset(Base):
+class Dataset(Owned, Base):
     """A name for uploads of one definition: kind, columns, frequency, and how to aggregate and fill."""
 
     __tablename__ = "dataset"
+    __table_args__ = (UniqueConstraint("workspace", "name"),)
 
     id: Mapped[str] = mapped_column(String(40), primary_key=True, default=lambda: new_id("ds"))
-    name: Mapped[str] = mapped_column(String(200), unique=True)
+    name: Mapped[str] = mapped_column(String(200))
     kind: Mapped[str] = mapped_column(String(20))
     definition: Mapped[dict[str, Any]]
     created_at: Mapped[datetime] = mapped_column(default=utc_now)
@@ -158,14 +171,17 @@ class JobState(StrEnum):
     CANCELLED = "cancelled"
 
 
-class TrainingJob(Base):
+class TrainingJob(Owned, Base):
     """``attempt`` counts the runs; whoever writes must know the current one.
 
     ``times_lost`` counts the runs that ended without an outcome (a killed worker, a fit out of memory).
     """
 
     __tablename__ = "training_job"
-    __table_args__ = (Index("ix_training_job_queue", "state", "created_at"),)
+    __table_args__ = (
+        Index("ix_training_job_queue", "state", "created_at"),
+        UniqueConstraint("workspace", "idempotency_key"),
+    )
 
     id: Mapped[str] = mapped_column(String(40), primary_key=True, default=lambda: new_id("job"))
     dataset_version_id: Mapped[str] = mapped_column(
@@ -173,7 +189,7 @@ class TrainingJob(Base):
     )
     model_name: Mapped[str] = mapped_column(String(200))
     request: Mapped[dict[str, Any]]
-    idempotency_key: Mapped[str | None] = mapped_column(String(200), unique=True)
+    idempotency_key: Mapped[str | None] = mapped_column(String(200))
 
     state: Mapped[str] = mapped_column(String(20), default=JobState.QUEUED)
     attempt: Mapped[int] = mapped_column(default=0)
@@ -219,7 +235,7 @@ class ModelVersion(Base):
     )
 
 
-class Model(Base):
+class Model(Owned, Base):
     """The name under which versions are published; it stays when they are deleted.
 
     ``last_number`` is the last number that was given. A number is never given again, so that a name and a
@@ -227,9 +243,10 @@ class Model(Base):
     """
 
     __tablename__ = "model"
+    __table_args__ = (UniqueConstraint("workspace", "name"),)
 
     id: Mapped[str] = mapped_column(String(40), primary_key=True, default=lambda: new_id("mdl"))
-    name: Mapped[str] = mapped_column(String(200), unique=True)
+    name: Mapped[str] = mapped_column(String(200))
     last_number: Mapped[int] = mapped_column(default=0, server_default="0")
     created_at: Mapped[datetime] = mapped_column(default=utc_now)
     n_versions: Mapped[int] = column_property(
@@ -298,3 +315,23 @@ class TaskRow(Base):
     )
     unique_id: Mapped[str] = mapped_column(String(512), primary_key=True)
     row: Mapped[int]
+
+
+class ApiKey(Owned, Base):
+    """Who may do what; the key itself is known to its holder alone, here is its keyed hash.
+
+    ``id`` stands in the key, so that it is found. A revoked key stays: once there was a key, every request
+    needs one.
+    """
+
+    __tablename__ = "api_key"
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    name: Mapped[str] = mapped_column(String(100))
+    digest: Mapped[str] = mapped_column(String(64))
+    scopes: Mapped[list[str]]
+    requests_per_minute: Mapped[int | None]
+    created_at: Mapped[datetime] = mapped_column(default=utc_now)
+    expires_at: Mapped[datetime | None]
+    revoked_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]

@@ -35,11 +35,11 @@ def migration_config() -> Config:
 
 def upgrade(database: Database) -> None:
     """Apply every missing migration in one transaction; processes that start together wait for each other."""
-    with database.write() as session:
-        if not database.is_sqlite:  # there a write session holds the file's lock already
-            session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
+    with database.altering() as connection:
+        if not database.is_sqlite:  # there it holds the file's lock already
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
         config = migration_config()
-        config.attributes["connection"] = session.connection()
+        config.attributes["connection"] = connection
         command.upgrade(config, "head")
 
 

@@ -9,6 +9,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
@@ -27,7 +28,8 @@ REFRESH_SECONDS = 0.2
 
 async def loaded(request: Request, model: str) -> StoredModel:
     """Return the version that the request's path means by ``model``; a thread loads what is not in memory."""
-    models: ModelCache = request.app.state.models
+    cache: ModelCache = request.app.state.models
+    models = cache.of(request.state.workspace)
     name, version = split_version(model)
     found = models.peek(name, version)
     return await run_in_threadpool(models.get, name, version) if found is None else found
@@ -55,104 +57,128 @@ class ModelCache:
         self._max_bytes = max_bytes
         self._refresh_seconds = refresh_seconds
         self._clock = clock
-        # (name, version asked for) → its number, and when that was looked up
-        self._known: dict[tuple[str, int | None], tuple[int, float]] = {}  # of name@alias too
-        self._served: OrderedDict[tuple[str, int], StoredModel] = OrderedDict()
+        # (workspace, name, version asked for) → its number, and when that was looked up
+        self._known: dict[tuple[str, str, int | None], tuple[int, float]] = {}  # of name@alias too
+        self._served: OrderedDict[tuple[str, str, int], StoredModel] = OrderedDict()
         self._n_forgotten = 0  # rises with each deletion; what was read before may be gone
         self._loading = threading.Lock()
         self._changing = threading.Lock()
 
-    def peek(self, name: str, version: int | None) -> StoredModel | None:
+    def of(self, workspace: str) -> ModelsOfWorkspace:
+        """Return the models of one workspace alone."""
+        return ModelsOfWorkspace(self, workspace)
+
+    def peek(self, workspace: str, name: str, version: int | None) -> StoredModel | None:
         """Return the version if that is possible without asking the database, else None."""
-        number, looked_up = self._known.get((name, version), (None, 0.0))
+        number, looked_up = self._known.get((workspace, name, version), (None, 0.0))
         if number is None or self._clock() - looked_up > self._refresh_seconds:
             return None
-        return self._in_memory(name, number)
+        return self._in_memory(workspace, name, number)
 
-    def get(self, name: str, version: int | None) -> StoredModel:
+    def get(self, workspace: str, name: str, version: int | None) -> StoredModel:
         """Return a version, the newest if ``version`` is None, loading what is not in memory."""
-        number = self._look_up(name, version)
+        number = self._look_up(workspace, name, version)
         try:
-            return self._of_number(name, number)
+            return self._of_number(workspace, name, number)
         except NotFound:
             if version is not None:
                 raise
-            self.forget(name, number)  # another process has deleted what was the newest
-            return self._of_number(name, self._look_up(name, None))
+            self.forget(workspace, name, number)  # another process has deleted what was the newest
+            return self._of_number(workspace, name, self._look_up(workspace, name, None))
 
-    def forget(self, name: str, version: int | None = None) -> None:
+    def forget(self, workspace: str, name: str, version: int | None = None) -> None:
         """Drop a version that was deleted, or all versions of the model; of an alias what it names."""
         with self._changing:
             self._n_forgotten += 1
-            for asked in [a for a, (n, _) in self._known.items() if a[0] == name and version in (None, n)]:
+            own = (workspace, name)
+            for asked in [a for a, (n, _) in self._known.items() if a[:2] == own and version in (None, n)]:
                 del self._known[asked]
-            for key in [k for k in self._served if k[0] == name and version in (None, k[1])]:
+            for key in [k for k in self._served if k[:2] == own and version in (None, k[2])]:
                 del self._served[key]
 
-    def _look_up(self, name: str, version: int | None) -> int:
+    def _look_up(self, workspace: str, name: str, version: int | None) -> int:
         """Look up the number of the version (None: the newest), unless it was asked just now."""
-        known, looked_up = self._known.get((name, version), (None, 0.0))
+        known, looked_up = self._known.get((workspace, name, version), (None, 0.0))
         if known is not None and self._clock() - looked_up <= self._refresh_seconds:
             return known
         n_forgotten = self._n_forgotten
         try:
-            with self._looking(name, version), self._database.read() as session:
+            with self._looking(workspace, name, version), self._database.of(workspace).read() as session:
                 number = registry.require_version(session, name, version)
         except OperationalError:
             stays = version if known is None else known
-            if stays is None or self._in_memory(name, stays) is None:
+            if stays is None or self._in_memory(workspace, name, stays) is None:
                 raise
             logger.warning("the database does not answer: %s stays at version %d", name, stays)
             number = stays
         except NotFound:
             if known is not None:
-                self.forget(name, version)
+                self.forget(workspace, name, version)
             raise
         with self._changing:
             if self._n_forgotten == n_forgotten:
-                self._known[name, version] = (number, self._clock())
+                self._known[workspace, name, version] = (number, self._clock())
         return number
 
     @contextmanager
-    def _looking(self, name: str, version: int | None) -> Iterator[None]:
+    def _looking(self, workspace: str, name: str, version: int | None) -> Iterator[None]:
         """Let other requests use the known number while one asks the database, however long that takes."""
-        self._date(name, version, math.inf)
+        self._date(workspace, name, version, math.inf)
         try:
             yield
         finally:
-            self._date(name, version, self._clock())
+            self._date(workspace, name, version, self._clock())
 
-    def _date(self, name: str, version: int | None, looked_up: float) -> None:
+    def _date(self, workspace: str, name: str, version: int | None, looked_up: float) -> None:
         with self._changing:
-            if (name, version) in self._known:
-                self._known[name, version] = (self._known[name, version][0], looked_up)
+            if (workspace, name, version) in self._known:
+                self._known[workspace, name, version] = (self._known[workspace, name, version][0], looked_up)
 
-    def _of_number(self, name: str, number: int) -> StoredModel:
-        served = self._in_memory(name, number)
+    def _of_number(self, workspace: str, name: str, number: int) -> StoredModel:
+        served = self._in_memory(workspace, name, number)
         if served is not None:
             return served
         with self._loading:
-            served = self._in_memory(name, number)
-            return self._load(name, number) if served is None else served
+            served = self._in_memory(workspace, name, number)
+            return self._load(workspace, name, number) if served is None else served
 
-    def _in_memory(self, name: str, number: int) -> StoredModel | None:
+    def _in_memory(self, workspace: str, name: str, number: int) -> StoredModel | None:
         with self._changing:
-            key = split_alias(name)[0], number
+            key = workspace, split_alias(name)[0], number
             served = self._served.get(key)
             if served is not None:
                 self._served.move_to_end(key)
             return served
 
-    def _load(self, name: str, number: int) -> StoredModel:
+    def _load(self, workspace: str, name: str, number: int) -> StoredModel:
         n_forgotten = self._n_forgotten
-        with self._database.read() as session:
+        with self._database.of(workspace).read() as session:
             served = registry.load(session, split_alias(name)[0], number)
         with self._changing:
             if self._n_forgotten != n_forgotten:
                 return served
-            self._served[served.name, number] = served
+            self._served[workspace, served.name, number] = served
             total = sum(model.n_bytes for model in self._served.values())
             while total > self._max_bytes and len(self._served) > 1:
                 _, dropped = self._served.popitem(last=False)
                 total -= dropped.n_bytes
         return served
+
+
+class ModelsOfWorkspace(NamedTuple):
+    """The part of the cache that a request may use."""
+
+    cache: ModelCache
+    workspace: str
+
+    def peek(self, name: str, version: int | None) -> StoredModel | None:
+        """As :meth:`ModelCache.peek`."""
+        return self.cache.peek(self.workspace, name, version)
+
+    def get(self, name: str, version: int | None) -> StoredModel:
+        """As :meth:`ModelCache.get`."""
+        return self.cache.get(self.workspace, name, version)
+
+    def forget(self, name: str, version: int | None = None) -> None:
+        """As :meth:`ModelCache.forget`."""
+        self.cache.forget(self.workspace, name, version)

@@ -15,6 +15,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
+from app.http.access import Scope, requires
 from app.http.errors import refusals
 from app.http.names import ARROW_STREAM
 from app.http.parameters import PLAIN_DIGITS, ModelPath
@@ -36,7 +37,9 @@ from app.predictions.wire import (
 )
 from app.registry.service import StoredModel
 
-router = APIRouter(prefix="/v1/models/{model:model}", tags=["predictions"])
+router = APIRouter(
+    prefix="/v1/models/{model:model}", tags=["predictions"], dependencies=[requires(Scope.PREDICT)]
+)
 
 SMALL_BODY_BYTES = 16 * 1024
 

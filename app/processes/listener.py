@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import ipaddress
 import socket
 
 from app.processes.cannot_start import CannotStart
@@ -19,6 +20,15 @@ _REMEDIES = {
 
 class CannotListen(CannotStart):
     """The API cannot listen on this address."""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches ``host``; of a name, whether all its addresses are such."""
+    try:
+        addresses = {str(found[4][0]) for found in socket.getaddrinfo(host, None)}
+    except OSError:  # `listen` says why
+        return False
+    return all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in addresses)
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from app.access.service import require_keys
 from app.persistence.database import Database
 from app.persistence.schema import prepare
 from app.processes.lifeline import Signals, kill, spawn_module
@@ -65,9 +66,10 @@ def supervise(settings: Settings) -> None:
     configure_logging("supervisor", settings.log_level)
     database = Database(settings)
     prepare(database)
-    database.dispose()
     signals = Signals()
     with listen(settings.host, settings.port) as listener:
+        require_keys(database, settings)
+        database.dispose()
         fileno, environment = listener.fileno(), settings.environment()
         api = Child(
             "api", lambda: spawn_module("app.main", str(fileno), environment=environment, pass_fds=[fileno])

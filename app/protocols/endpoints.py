@@ -10,7 +10,8 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
-from app.http.dependencies import DatabaseDep
+from app.http.access import Scope, requires
+from app.http.dependencies import WholeDatabaseDep
 from app.http.errors import UnsupportedMediaType, refusals
 from app.http.health import Health, check_readiness
 from app.http.names import NO_NUL
@@ -26,6 +27,7 @@ from app.protocols.tensors import FEATURES, InferRequest, InferResponse, read_re
 from app.registry.service import StoredModel
 
 router = APIRouter()
+PREDICTING = [requires(Scope.PREDICT)]
 OPEN_INFERENCE, MLFLOW = "open inference protocol", "mlflow"
 BINARY_LENGTH = "Inference-Header-Content-Length"
 REFUSED = refusals({404: "No such model, version or alias.", 422: "The request has faults."})
@@ -109,7 +111,7 @@ async def infer_server_live() -> ServerLive:
 
 
 @router.get("/v2/health/ready", tags=[OPEN_INFERENCE], responses=refusals({503: "It cannot serve requests."}))
-def infer_server_ready(database: DatabaseDep) -> Health:
+def infer_server_ready(database: WholeDatabaseDep) -> Health:
     """Answer 200 when requests can be served, 503 when not; as `/readyz`."""
     return check_readiness(database)
 
@@ -120,7 +122,7 @@ async def infer_server_metadata() -> ServerMetadata:
     return ServerMetadata(name="ccmtl", version=version("ccmtl"), extensions=["binary_tensor_data"])
 
 
-@router.get("/v2/models/{model:model}", tags=[OPEN_INFERENCE], responses=REFUSED)
+@router.get("/v2/models/{model:model}", tags=[OPEN_INFERENCE], responses=REFUSED, dependencies=PREDICTING)
 async def infer_model_metadata(model: ModelPath, request: Request) -> ModelMetadata:
     """Describe the inputs and outputs of a model."""
     found = await loaded(request, model)
@@ -142,7 +144,9 @@ async def infer_model_metadata(model: ModelPath, request: Request) -> ModelMetad
     )
 
 
-@router.get("/v2/models/{model:model}/ready", tags=[OPEN_INFERENCE], responses=REFUSED)
+@router.get(
+    "/v2/models/{model:model}/ready", tags=[OPEN_INFERENCE], responses=REFUSED, dependencies=PREDICTING
+)
 async def infer_model_ready(model: ModelPath, request: Request) -> ModelReady:
     """Load the model, unless it is in memory, and say that it can answer."""
     found = await loaded(request, model)
@@ -152,6 +156,7 @@ async def infer_model_ready(model: ModelPath, request: Request) -> ModelReady:
 @router.post(
     "/v2/models/{model:model}/infer",
     tags=[OPEN_INFERENCE],
+    dependencies=PREDICTING,
     responses={200: {"model": form_of(InferResponse)}, **REFUSED, **BODY_REFUSALS},
     openapi_extra=documented_body(form_of(InferRequest), examples=INFER_EXAMPLES),
 )
@@ -174,6 +179,7 @@ async def infer(
 @router.post(
     "/v1/models/{model:model}/invocations",
     tags=[MLFLOW],
+    dependencies=PREDICTING,
     responses={200: {"model": Invoked}, **REFUSED, **BODY_REFUSALS},
     openapi_extra=documented_body(InvocationsRequest, examples=INVOCATIONS_EXAMPLES),
 )
@@ -185,6 +191,7 @@ async def invoke_model(model: ModelPath, request: Request) -> Response:
 @router.post(
     "/invocations",
     tags=[MLFLOW],
+    dependencies=PREDICTING,
     responses={200: {"model": Invoked}, **REFUSED, **BODY_REFUSALS},
     openapi_extra=documented_body(InvocationsRequest, examples=INVOCATIONS_EXAMPLES),
 )

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Protocol
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from app.http.dependencies import DatabaseDep, from_state, read_form
+from app.http.access import Scope, requires
+from app.http.dependencies import DatabaseDep, of_workspace, read_form
 from app.http.errors import NotAcceptable, refusals
 from app.http.names import ARROW_STREAM, PARQUET
 from app.http.parameters import (
@@ -51,7 +52,7 @@ class ModelsInMemory(Protocol):
         """Drop this version, all versions of the model, or what an alias names."""
 
 
-ModelsDep = Annotated[ModelsInMemory, from_state("models")]
+ModelsDep = Annotated[ModelsInMemory, of_workspace("models")]
 UniqueId = Annotated[str, Query(min_length=1, description="The product or task, exactly as it was uploaded.")]
 ClusterNumber = Annotated[
     int | None,
@@ -59,6 +60,8 @@ ClusterNumber = Annotated[
     Query(ge=0, le=2**31 - 1, description="Only those of this group of `/clusters`."),
 ]
 
+READING = [requires(Scope.PREDICT)]
+CHANGING = [requires(Scope.TRAIN)]
 UNKNOWN = refusals({404: "No such model, version or alias; near matches are suggested."})
 SERVED = refusals({409: "An alias names it, or an unfinished job trains it."})
 EXAMPLES: dict[str, Any] = {"Serve version 1": {"version": 1}}
@@ -86,14 +89,14 @@ def loaded(model: ModelPath, models: ModelsDep) -> StoredModel:
 LoadedDep = Annotated[StoredModel, Depends(loaded)]
 
 
-@router.get("")
+@router.get("", dependencies=READING)
 def list_models(database: DatabaseDep, limit: Limit = 50, cursor: NameCursor = None) -> ModelPage:
     """List the models by name."""
     with database.read() as session:
         return service.list_models(session, limit, cursor)
 
 
-@router.get("/{model:model}", responses=UNKNOWN)
+@router.get("/{model:model}", responses=UNKNOWN, dependencies=READING)
 def read_model(model: ModelPath, database: DatabaseDep) -> ModelDetail | ModelVersionDetail:
     """Read a model and its newest version, or one version.
 
@@ -104,7 +107,7 @@ def read_model(model: ModelPath, database: DatabaseDep) -> ModelDetail | ModelVe
         return service.read_selected(session, *split_version(model))
 
 
-@router.delete("/{name}", status_code=204, responses=UNKNOWN | SERVED)
+@router.delete("/{name}", status_code=204, responses=UNKNOWN | SERVED, dependencies=CHANGING)
 def delete_model(name: ModelName, database: DatabaseDep, models: ModelsDep) -> None:
     """Delete a model with all its versions; later versions of the name count on from the last."""
     with database.write() as session:
@@ -112,7 +115,7 @@ def delete_model(name: ModelName, database: DatabaseDep, models: ModelsDep) -> N
     models.forget(name)
 
 
-@router.get("/{name}/versions", responses=UNKNOWN)
+@router.get("/{name}/versions", responses=UNKNOWN, dependencies=READING)
 def list_model_versions(
     name: ModelName, database: DatabaseDep, limit: Limit = 50, cursor: NumberCursor = None
 ) -> ModelVersionPage:
@@ -121,7 +124,9 @@ def list_model_versions(
         return service.list_versions(session, name, limit, cursor)
 
 
-@router.delete("/{name}/versions/{version}", status_code=204, responses=UNKNOWN | SERVED)
+@router.delete(
+    "/{name}/versions/{version}", status_code=204, responses=UNKNOWN | SERVED, dependencies=CHANGING
+)
 def delete_model_version(
     name: ModelName, version: VersionNumber, database: DatabaseDep, models: ModelsDep
 ) -> None:
@@ -131,7 +136,7 @@ def delete_model_version(
     models.forget(name, version)
 
 
-@router.get("/{model:model}/products", responses=UNKNOWN)
+@router.get("/{model:model}/products", responses=UNKNOWN, dependencies=READING)
 def list_products(
     model: ModelPath,
     database: DatabaseDep,
@@ -148,20 +153,20 @@ def list_products(
         return service.list_products(session, name, version, limit, cursor)
 
 
-@router.get("/{model:model}/clusters", responses=UNKNOWN)
+@router.get("/{model:model}/clusters", responses=UNKNOWN, dependencies=READING)
 def list_clusters(model: LoadedDep, limit: Limit = 50, cursor: NumberCursor = None) -> ClusterPage:
     """List the groups of tasks that share their weights exactly, the largest first."""
     return tasks.list_clusters(model, limit, cursor)
 
 
-@router.get("/{model:model}/tasks", responses=UNKNOWN)
+@router.get("/{model:model}/tasks", responses=UNKNOWN, dependencies=READING)
 def read_task(model: LoadedDep, database: DatabaseDep, unique_id: UniqueId) -> TaskDetail:
     """Read one task: its weights, its group, the tasks that it was drawn to, the samples that it had."""
     with database.read() as session:
         return tasks.read_task(session, model, unique_id)
 
 
-@router.get("/{model:model}/weights", **WEIGHTS)
+@router.get("/{model:model}/weights", dependencies=READING, **WEIGHTS)
 def export_weights(model: LoadedDep, request: Request) -> Response:
     """Export the weights of all tasks as Parquet, or as an Arrow stream if `Accept` asks for that."""
     location = request.url_for("export_weights", model=f"{model.name}/versions/{model.version}").path
@@ -174,14 +179,14 @@ def export_weights(model: LoadedDep, request: Request) -> Response:
     return StreamingResponse(pieces(parquet_file(model)), media_type=PARQUET, headers=headers)
 
 
-@router.get("/{name}/aliases", responses=UNKNOWN)
+@router.get("/{name}/aliases", responses=UNKNOWN, dependencies=READING)
 def list_aliases(name: ModelName, database: DatabaseDep) -> AliasList:
     """List the aliases of a model and the versions that they name."""
     with database.read() as session:
         return aliases.list_aliases(session, name)
 
 
-@router.get("/{name}/aliases/{alias}", responses=UNKNOWN)
+@router.get("/{name}/aliases/{alias}", responses=UNKNOWN, dependencies=READING)
 def read_alias(name: ModelName, alias: AliasName, database: DatabaseDep) -> AliasDetail:
     """Read which version an alias names, and which it named before."""
     with database.read() as session:
@@ -192,6 +197,7 @@ def read_alias(name: ModelName, alias: AliasName, database: DatabaseDep) -> Alia
     "/{name}/aliases/{alias}",
     responses=UNKNOWN | BODY_REFUSALS,
     openapi_extra=documented_body(AliasRequest, examples=EXAMPLES),
+    dependencies=CHANGING,
 )
 def set_alias(
     name: ModelName,
@@ -211,6 +217,7 @@ def set_alias(
 @router.post(
     "/{name}/aliases/{alias}/rollback",
     responses=UNKNOWN | refusals({409: "There is no version to go back to."}),
+    dependencies=CHANGING,
 )
 def roll_back_alias(
     name: ModelName, alias: AliasName, database: DatabaseDep, models: ModelsDep
@@ -222,7 +229,7 @@ def roll_back_alias(
     return detail
 
 
-@router.delete("/{name}/aliases/{alias}", status_code=204, responses=UNKNOWN)
+@router.delete("/{name}/aliases/{alias}", status_code=204, responses=UNKNOWN, dependencies=CHANGING)
 def delete_alias(name: ModelName, alias: AliasName, database: DatabaseDep, models: ModelsDep) -> None:
     """Delete an alias; the version that it names stays."""
     with database.write() as session:

@@ -11,6 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import EventSourceResponse
 from pydantic import StringConstraints
 
+from app.http.access import Scope, requires
 from app.http.dependencies import DatabaseDep, read_form
 from app.http.errors import refusals
 from app.http.names import NO_NUL
@@ -27,7 +28,7 @@ from app.training.schemas import (
     TrainingJobStatus,
 )
 
-router = APIRouter(prefix="/v1/training-jobs", tags=["training"])
+router = APIRouter(prefix="/v1/training-jobs", tags=["training"], dependencies=[requires(Scope.TRAIN)])
 
 EVENT_SECONDS = 0.25
 

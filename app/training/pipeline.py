@@ -41,6 +41,7 @@ def run(database: Database, storage: Storage, job: ClaimedJob, on_progress: Send
     Nothing is published if this raises: StaleAttempt when the attempt lost the job or it was cancelled,
     AppError when the stored data cannot be read, CCMTLError when the data or the solver is at fault.
     """
+    database = database.of(job.workspace)
     request = TrainingJobRequest.model_validate(job.request)
     log = ProgressLog(on_progress)
     with log.phase("read"):

@@ -22,15 +22,16 @@ class JobRow(NamedTuple):
 
 _OTHER = aliased(TrainingJob)
 _AHEAD = (
-    select(func.count())
+    select(func.count(_OTHER.id))
     .where(
+        _OTHER.workspace == TrainingJob.workspace,
         or_(
             _OTHER.state == JobState.RUNNING,
             and_(
                 _OTHER.state == JobState.QUEUED,
                 tuple_(_OTHER.created_at, _OTHER.id) < tuple_(TrainingJob.created_at, TrainingJob.id),
             ),
-        )
+        ),
     )
     .correlate(TrainingJob)
     .scalar_subquery()

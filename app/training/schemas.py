@@ -263,7 +263,8 @@ class TrainingJobStatus(BaseModel):
     cancel_requested: bool
     attempt: int = Field(description="Runs started so far; a run whose worker died is started again.")
     jobs_ahead: int | None = Field(
-        description="Of a queued job: jobs that run or were queued before it; null of any other."
+        description="Of a queued job: jobs of its workspace that run or were queued before it; null of "
+        "any other."
     )
     progress: JobProgress | None
     error: JobError | None

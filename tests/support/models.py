@@ -87,14 +87,16 @@ def trained(
     )
 
 
-def add_version(database: Database, model: TrainedModel, name: str = "sales") -> int:
+def add_version(
+    database: Database, model: TrainedModel, name: str = "sales", *, dataset: str = "sales"
+) -> int:
     """Publish ``model`` as the next version of ``name``; return its number."""
-    dataset_version_id = add_dataset_version(database, kind=model.configuration["kind"])
+    dataset_version_id = add_dataset_version(database, dataset, model.configuration["kind"])
     with database.write() as session:
         job = TrainingJob(
             dataset_version_id=dataset_version_id,
             model_name=name,
-            request={},
+            request={"dataset": dataset, "model": name, "fusion_strength": 1.0},
             state=JobState.SUCCEEDED,
             model_version_id=new_id("mv"),
         )

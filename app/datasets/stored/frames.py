@@ -122,5 +122,5 @@ def discard(database: Database, storage: Storage, *digests: str) -> None:
 
 
 def _referenced(database: Database) -> set[str]:
-    with database.read() as session:
+    with database.of(None).read() as session:  # equal files of several workspaces are one
         return set(repository.all_digests(session))

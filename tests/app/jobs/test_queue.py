@@ -65,7 +65,7 @@ def test_claim_takes_the_job_for_a_lease(
     job_id = add_job({"lags": 5})
     before = time.time()
     job = claim(database, "w1")
-    assert job == ClaimedJob(job_id, 1, dataset_version_id, "m", {"lags": 5})
+    assert job == ClaimedJob(job_id, 1, dataset_version_id, "m", {"lags": 5}, "default")
     row = read_job(database, job_id)
     assert (row.state, row.worker, row.attempt, row.times_lost) == (JobState.RUNNING, "w1", 1, 0)
     assert row.lease_expires_at == pytest.approx(before + LEASE, abs=2)

@@ -59,9 +59,9 @@ def test_constraint_names_equal_the_models(empty_database: Database) -> None:
 
 def test_downgrade_leaves_no_table_behind(empty_database: Database) -> None:
     upgrade(empty_database)
-    with empty_database.write() as session:
+    with empty_database.altering() as connection:
         config = migration_config()
-        config.attributes["connection"] = session.connection()
+        config.attributes["connection"] = connection
         command.downgrade(config, "base")
     assert inspect(empty_database.engine).get_table_names() == ["alembic_version"]
 

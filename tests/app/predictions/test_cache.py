@@ -11,7 +11,8 @@ from sqlalchemy.exc import OperationalError
 
 from app.http.errors import NotFound
 from app.persistence.database import Database
-from app.predictions.cache import REFRESH_SECONDS, ModelCache
+from app.persistence.models import DEFAULT_WORKSPACE as HOME
+from app.predictions.cache import REFRESH_SECONDS, ModelCache, ModelsOfWorkspace
 from app.registry import service as registry
 from app.registry.publication import History
 from ccmtl_core.forecasting import Frequency
@@ -26,8 +27,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def cache(database: Database, clock: Clock) -> ModelCache:
-    return ModelCache(database, 10**9, clock=clock)
+def cache(database: Database, clock: Clock) -> ModelsOfWorkspace:
+    return ModelCache(database, 10**9, clock=clock).of(HOME)
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     return seen
 
 
-def test_a_version_is_served_as_it_was_published(database: Database, cache: ModelCache) -> None:
+def test_a_version_is_served_as_it_was_published(database: Database, cache: ModelsOfWorkspace) -> None:
     history = History(np.array([[1.0, 2.0]]), np.array([7]))
     add_version(database, trained([[3.0, 4.0]], ["0001"], history=history, frequency="W"))
     model = cache.get("sales", None)
@@ -58,7 +59,7 @@ def test_a_version_is_served_as_it_was_published(database: Database, cache: Mode
 
 
 def test_a_version_is_loaded_once(
-    database: Database, cache: ModelCache, loads: list[tuple[str, int]]
+    database: Database, cache: ModelsOfWorkspace, loads: list[tuple[str, int]]
 ) -> None:
     add_version(database, trained([[1.0]], ["a"]))
     assert cache.peek("sales", None) is None
@@ -68,7 +69,7 @@ def test_a_version_is_loaded_once(
 
 
 def test_many_who_ask_at_once_share_one_load(
-    database: Database, cache: ModelCache, loads: list[tuple[str, int]]
+    database: Database, cache: ModelsOfWorkspace, loads: list[tuple[str, int]]
 ) -> None:
     add_version(database, trained(np.ones((1000, 5)), [str(t) for t in range(1000)]))
     together = threading.Barrier(8)
@@ -86,7 +87,7 @@ def test_many_who_ask_at_once_share_one_load(
 
 
 def test_a_new_version_answers_after_the_refresh_interval(
-    database: Database, cache: ModelCache, clock: Clock
+    database: Database, cache: ModelsOfWorkspace, clock: Clock
 ) -> None:
     add_version(database, trained([[1.0]], ["a"]))
     assert cache.get("sales", None).version == 1
@@ -102,7 +103,7 @@ def test_a_new_version_answers_after_the_refresh_interval(
 
 
 def test_whether_a_named_version_is_still_there_is_looked_up_again(
-    database: Database, cache: ModelCache, clock: Clock, loads: list[tuple[str, int]]
+    database: Database, cache: ModelsOfWorkspace, clock: Clock, loads: list[tuple[str, int]]
 ) -> None:
     add_version(database, trained([[1.0]], ["a"]))
     cache.get("sales", 1)
@@ -123,7 +124,7 @@ def test_whether_a_named_version_is_still_there_is_looked_up_again(
 
 @pytest.mark.parametrize("version", [None, 2])
 def test_what_is_forgotten_is_not_in_memory_and_the_rest_is(
-    database: Database, cache: ModelCache, version: int | None
+    database: Database, cache: ModelsOfWorkspace, version: int | None
 ) -> None:
     for name in ("sales", "sales", "other"):
         add_version(database, trained([[1.0]], ["a"]), name)
@@ -140,9 +141,9 @@ def test_the_least_used_is_dropped_when_memory_is_full(
 ) -> None:
     for name in "abc":
         add_version(database, trained(np.ones((100, 5)), [str(t) for t in range(100)]), name)
-    size = ModelCache(database, 1).get("a", 1).n_bytes
+    size = ModelCache(database, 1).of(HOME).get("a", 1).n_bytes
     loads.clear()
-    cache = ModelCache(database, 2 * size, clock=clock)
+    cache = ModelCache(database, 2 * size, clock=clock).of(HOME)
     for name in "abacab":
         cache.get(name, 1)
     assert loads == [("a", 1), ("b", 1), ("c", 1), ("b", 1)]
@@ -151,11 +152,11 @@ def test_the_least_used_is_dropped_when_memory_is_full(
 
 def test_a_model_larger_than_the_bound_still_answers(database: Database) -> None:
     add_version(database, trained([[1.0]], ["a"]))
-    cache = ModelCache(database, 1)
+    cache = ModelCache(database, 1).of(HOME)
     assert cache.get("sales", None) is cache.peek("sales", None)
 
 
-def test_an_unknown_model_is_looked_up_again_each_time(database: Database, cache: ModelCache) -> None:
+def test_an_unknown_model_is_looked_up_again_each_time(database: Database, cache: ModelsOfWorkspace) -> None:
     for unknown in (None, 1):
         with pytest.raises(NotFound):
             cache.get("sales", unknown)
@@ -167,7 +168,7 @@ def test_an_unknown_model_is_looked_up_again_each_time(database: Database, cache
 
 def test_memory_answers_while_the_database_does_not(
     database: Database,
-    cache: ModelCache,
+    cache: ModelsOfWorkspace,
     clock: Clock,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -187,7 +188,7 @@ def test_memory_answers_while_the_database_does_not(
 
 
 def test_no_one_waits_for_a_look_that_another_takes(
-    database: Database, cache: ModelCache, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    database: Database, cache: ModelsOfWorkspace, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_version(database, trained([[1.0]], ["a"]))
     served = cache.get("sales", None)
@@ -214,7 +215,7 @@ def test_no_one_waits_for_a_look_that_another_takes(
 
 
 def test_a_look_that_fails_is_taken_again(
-    database: Database, cache: ModelCache, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    database: Database, cache: ModelsOfWorkspace, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_version(database, trained([[1.0]], ["a"]))
     cache.get("sales", None)
@@ -244,7 +245,7 @@ def test_who_asks_for_the_newest_gets_one_after_another_process_deleted_it(
 ) -> None:
     for name in ("sales", "sales", "other"):
         add_version(database, trained([[1.0]], ["a"]), name)
-    cache = ModelCache(database, 1, clock=clock)
+    cache = ModelCache(database, 1, clock=clock).of(HOME)
     assert cache.get("sales", None).version == 2
     cache.get("other", None)  # there is room for one: version 2 leaves
     _delete(database, 2)
@@ -260,7 +261,11 @@ def test_who_asks_for_the_newest_gets_one_after_another_process_deleted_it(
 @pytest.mark.parametrize("step", ["require_version", "load"])
 @pytest.mark.parametrize("asked", [None, 2])
 def test_what_is_deleted_while_it_is_read_is_not_kept(
-    database: Database, cache: ModelCache, monkeypatch: pytest.MonkeyPatch, step: str, asked: int | None
+    database: Database,
+    cache: ModelsOfWorkspace,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    asked: int | None,
 ) -> None:
     for _ in range(2):
         add_version(database, trained([[1.0]], ["a"]))

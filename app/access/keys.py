@@ -1,0 +1,82 @@
+"""API keys as text: how one is made, taken apart, and turned into the keyed hash that is stored."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import re
+import secrets
+from pathlib import Path
+from typing import NamedTuple
+
+from app.settings import Settings, make_folder
+
+ID_BYTES = 6
+SECRET_BYTES = 32
+_KEY = re.compile(r"ccmtl_([0-9a-f]{12})_[A-Za-z0-9_-]{43}", re.ASCII)
+_SECRET_FILE = "secret_key"
+
+
+class NewKey(NamedTuple):
+    """A key that was just made: its id, which is no secret, and all of it, which is never stored."""
+
+    id: str
+    text: str
+
+
+def new_key() -> NewKey:
+    """Return a key with 256 random bits.
+
+    Returns
+    -------
+    NewKey
+        The id, and the text that callers send.
+
+    Examples
+    --------
+    >>> key = new_key()
+    >>> id_of(key.text) == key.id
+    True
+    """
+    key_id = secrets.token_hex(ID_BYTES)
+    return NewKey(key_id, f"ccmtl_{key_id}_{secrets.token_urlsafe(SECRET_BYTES)}")
+
+
+def id_of(text: str) -> str | None:
+    """Return the id that stands in a key, None if ``text`` is not of a key's form."""
+    found = _KEY.fullmatch(text)
+    return None if found is None else found[1]
+
+
+def digest_of(text: str, secret: bytes) -> str:
+    """Return the keyed hash (HMAC-SHA-256) of a key, in hexadecimal.
+
+    Whoever reads the database alone can neither use a key nor find out whether a guess is one.
+    """
+    return hmac.digest(secret, text.encode(), "sha256").hex()
+
+
+def secret_of(settings: Settings) -> bytes:
+    """Return what keys are hashed with: the setting, or the secret of the data folder, made if need be."""
+    if settings.secret_key is not None:
+        return settings.secret_key.get_secret_value().encode()
+    make_folder(settings.data_dir, "data_dir")
+    path = settings.data_dir / _SECRET_FILE
+    if not path.exists():
+        _make(path)
+    return path.read_bytes()
+
+
+def _make(path: Path) -> None:
+    """Write a random secret, whole or not at all; that of another process that is quicker stays."""
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+        file.write(secrets.token_hex(SECRET_BYTES).encode())
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        path.hardlink_to(draft)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()

@@ -1,0 +1,117 @@
+"""Who sends a request, and whether the key that it brings has the scope that an endpoint asks for.
+
+Every endpoint names its scope by ``dependencies=[requires(Scope.…)]``, on its router or its own. From then on
+``request.state.workspace`` is the caller's, and :data:`app.http.dependencies.DatabaseDep` sees nothing else.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import cache
+from typing import Any, NamedTuple, Protocol
+
+from fastapi import Request, Security
+from fastapi.concurrency import run_in_threadpool
+from fastapi.openapi.models import HTTPBearer
+from fastapi.openapi.models import SecurityBase as SecurityModel
+from fastapi.security.base import SecurityBase
+from starlette.datastructures import Headers
+
+from app.http.errors import Forbidden, Unauthorized
+from app.http.parameters import check_queries
+
+CHALLENGE = {"WWW-Authenticate": "Bearer"}
+_FORWARDED = {"forwarded", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-real-ip"}
+
+
+class Scope(StrEnum):
+    """What a key allows."""
+
+    DATA = "data"
+    TRAIN = "train"
+    PREDICT = "predict"
+    ADMIN = "admin"
+
+
+class Caller(NamedTuple):
+    """Who sends a request: the workspace, the scopes, and the id of the key, None where there are no keys."""
+
+    workspace: str
+    scopes: frozenset[str]
+    key_id: str | None
+
+
+class Callers(Protocol):
+    """What knows the keys."""
+
+    def peek(self, authorization: str | None) -> Caller | None:
+        """Return who sends this header, or None where the database has to be asked; raise Unauthorized."""
+
+    def find(self, authorization: str | None) -> Caller:
+        """Return who sends this header, or raise Unauthorized; may ask the database."""
+
+
+class _Requirement(SecurityBase):
+    """The dependency of an endpoint on a scope."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.scheme_name = "key"
+        self.model: SecurityModel = HTTPBearer(
+            bearerFormat="ccmtl_…",
+            description="A key that `ccmtl keys create` printed. None is needed while there are no keys.",
+        )
+
+    async def __call__(self, request: Request) -> None:
+        """Note the caller's workspace, or refuse the request."""
+        callers: Callers = request.app.state.callers
+        authorization = request.headers.get("authorization")
+        caller = callers.peek(authorization)
+        if caller is None:
+            caller = await run_in_threadpool(callers.find, authorization)
+        if caller.key_id is None and _is_from_elsewhere(request.headers):
+            raise Unauthorized(
+                "key_missing",
+                "The service has no API keys, and answers its own machine alone: not what a proxy forwards "
+                "nor pages of other sites. `ccmtl keys create NAME` makes a key.",
+                headers=CHALLENGE,
+            )
+        if self.scope not in caller.scopes:
+            raise Forbidden(
+                "scope_missing",
+                f"This needs a key with the scope {self.scope.value!r}; yours has {_listed(caller.scopes)}.",
+            )
+        request.state.workspace = caller.workspace
+        await check_queries(request)
+
+
+@cache
+def requires(scope: Scope) -> Any:
+    """Return the dependency that lets an endpoint answer only callers whose key has ``scope``.
+
+    It also refuses query parameters that the endpoint does not have.
+
+    Parameters
+    ----------
+    scope
+        The scope; the OpenAPI document names it too.
+
+    Returns
+    -------
+    Any
+        What stands in ``dependencies`` of a router or an endpoint, once for each endpoint.
+
+    Examples
+    --------
+    >>> from fastapi import APIRouter
+    >>> router = APIRouter(prefix="/v1/shops", dependencies=[requires(Scope.DATA)])
+    """
+    return Security(_Requirement(scope), scopes=[scope.value])
+
+
+def _is_from_elsewhere(headers: Headers) -> bool:
+    return not _FORWARDED.isdisjoint(headers) or headers.get("sec-fetch-site") == "cross-site"
+
+
+def _listed(scopes: frozenset[str]) -> str:
+    return ", ".join(map(repr, sorted(scopes))) or "none"

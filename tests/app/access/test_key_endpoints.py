@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.main import create_app
+from app.settings import Settings
+from tests.support.access import key_header
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    app = create_app(Settings(data_dir=tmp_path_factory.mktemp("keys")))
+    with TestClient(app, raise_server_exceptions=False) as client:
+        client.headers.update(key_header(app))
+        yield client
+
+
+def test_a_key_is_shown_once_used_and_revoked(client: TestClient) -> None:
+    answer = client.post("/v1/keys", json={"name": "till", "scopes": ["predict"]})
+    made = answer.json()
+    assert (answer.status_code, answer.headers["location"]) == (201, f"/v1/keys/{made['id']}")
+    assert answer.headers["cache-control"] == "no-store"
+    header = {"Authorization": f"Bearer {made.pop('key')}"}
+    assert client.get("/v1/models", headers=header).status_code == 200
+    assert client.get("/v1/datasets", headers=header).status_code == 403
+    assert client.get(f"/v1/keys/{made['id']}").json() == made
+    assert client.delete(f"/v1/keys/{made['id']}").status_code == 204
+    assert client.get("/v1/models", headers=header).json()["code"] == "key_invalid"
+    assert client.get(f"/v1/keys/{made['id']}").json()["revoked_at"] is not None
+    assert client.delete(f"/v1/keys/{made['id']}").status_code == 204
+
+
+def test_keys_come_in_pages(client: TestClient) -> None:
+    for n in range(3):
+        client.post("/v1/keys", json={"name": f"k{n}", "scopes": ["data"]})
+    whole = [key["id"] for key in client.get("/v1/keys").json()["items"]]
+    paged, cursor = [], None
+    while True:
+        page = client.get("/v1/keys", params={"limit": 2, **({"cursor": cursor} if cursor else {})}).json()
+        paged += [key["id"] for key in page["items"]]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+    assert paged == whole == sorted(whole)
+
+
+def test_all_faults_of_a_key_are_told(client: TestClient) -> None:
+    body = {"name": "", "scopes": ["all"], "expires_at": "2001-01-01T00:00:00Z", "x": 1}
+    body |= {"requests_per_minute": 0}
+    answer = client.post("/v1/keys", json=body)
+    assert answer.status_code == 422
+    assert {fault["location"] for fault in answer.json()["errors"]} == {
+        "body.name", "body.scopes.0", "body.expires_at", "body.requests_per_minute", "body.x",
+    }  # fmt: skip
+
+
+def test_neither_key_nor_secret_is_stored(client: TestClient, tmp_path: Path) -> None:
+    made = client.post("/v1/keys", json={"name": "till", "scopes": ["predict"]}).json()
+    folder = client.app.state.settings.data_dir  # type: ignore[attr-defined]
+    secret_part = made["key"].rpartition("_")[2].encode()
+    assert not [file for file in folder.rglob("*") if file.is_file() and secret_part in file.read_bytes()]
+
+
+@pytest.mark.parametrize(
+    "headers", [{"X-Forwarded-For": "192.0.2.1"}, {"Forwarded": "for=x"}, {"Sec-Fetch-Site": "cross-site"}]
+)
+def test_without_keys_nothing_from_elsewhere_is_answered(tmp_path: Path, headers: dict[str, str]) -> None:
+    app = create_app(Settings(data_dir=tmp_path))
+    with TestClient(app) as client:
+        assert client.get("/v1/models", headers={"Sec-Fetch-Site": "same-origin"}).status_code == 200
+        refused = client.get("/v1/models", headers=headers)
+        assert (refused.status_code, refused.json()["code"]) == (401, "key_missing")
+        assert client.get("/v1/models", headers={**headers, **key_header(app)}).status_code == 200
