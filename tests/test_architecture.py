@@ -16,11 +16,11 @@ CORE_MAY_USE = {
     "charset_normalizer", "joblib", "llvmlite", "numba", "numpy", "polars", "pyamg", "python_calamine",
     "scipy", "threadpoolctl", "zstandard",
 }  # fmt: skip
-OPTIONAL = {"ccmtl_core.methods": {"sklearn"}}
+OPTIONAL = {"ccmtl_core.methods": {"sklearn"}, "ccmtl_core.reproduce": {"sklearn", "matplotlib"}}
 """What single folders may use besides, which the extra "reproduce" brings."""
 CORE_FOLDERS = (
     "base", "kernels", "model", "data", "graph", "statistics",
-    "tables", "choices", "solver", "series", "inspection", "fitting", "methods", "forecasting",
+    "tables", "choices", "solver", "series", "inspection", "fitting", "methods", "reproduce", "forecasting",
 )  # fmt: skip
 """From the ground up: each uses only those before it."""
 COMPILE_TOO = {"ccmtl_core.graph.leaf_order", "ccmtl_core.graph.leaf_search"}
@@ -40,6 +40,7 @@ CORE_DOORS = {
     "ccmtl_core.series.runs",
     "ccmtl_core.tables.dates.column_format",
     "ccmtl_core.model.ccmtl_model",
+    "ccmtl_core.reproduce",
     "ccmtl_core.base.near_matches",
     "ccmtl_core.base.system_errors",
     "ccmtl_core.tables.cell_hints",

@@ -39,6 +39,10 @@ COMMANDS = {
         "inspect_command.inspect",
         "Say how a file of series is understood, what is wrong with it, and what became of each row.",
     ),
+    "reproduce": (
+        "reproduce_command.reproduce",
+        "Run an experiment of the paper: CCMTL beside its rivals, with tests, times and a figure.",
+    ),
     "statistics-sql": (
         "model_commands.statistics_sql",
         "Write the query that computes statistics for training in your own database.",

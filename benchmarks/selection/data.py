@@ -17,18 +17,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.io import loadmat
 
 from benchmarks.ta_feng import lagged_panel, transactions
 from ccmtl_core import SufficientStatistics, TaskDataset, period_factors
+from ccmtl_core.reproduce.readers import N_DROPPED, read_sales, read_school
 
 N_FOLDS = 3
 SALES_FOLDS = 5  # 21 rows of each product are for training: more of them in each fold's training part
 SALES = Path("sales_weekly") / "Sales_Transactions_Dataset_Weekly.csv"
 WALMART = Path("walmart_store_sales") / "walmart-recruiting-store-sales-forecasting.zip"
 SCHOOL = Path("school") / "school.mat"
-N_LAGS = 5
-N_DROPPED = 10
 WALMART_LAGS = (1, 2, 3, 4, 51, 52, 53)
 WALMART_TEST = 8
 
@@ -68,12 +66,8 @@ class Split:
 
 def sales(folder: Path, seed: int) -> Split:
     """811 products, lags 1 to 5 in raw quantities, a random half of the last 42 weeks of each product."""
-    table = pl.read_csv(folder / SALES)
-    y = table.select([f"W{week}" for week in range(52)]).to_numpy().astype(np.float64)
-    n = y.shape[1] - N_DROPPED
-    X = np.stack([y[:, N_DROPPED - lag : y.shape[1] - lag] for lag in range(1, N_LAGS + 1)], axis=2)
-    names = [f"lag_{lag}" for lag in range(1, N_LAGS + 1)]
-    rows = _dataset(X, y[:, N_DROPPED:], table["Product_Code"].to_list(), names)
+    rows = read_sales(folder)
+    n = int(rows.n_samples[0])
     return _random_half(rows, n, SALES_FOLDS, np.random.default_rng(seed))
 
 
@@ -124,9 +118,7 @@ def walmart(folder: Path) -> Split:
 
 def school(folder: Path, share: float, seed: int) -> Split:
     """139 schools, a random share of the pupils of each for training."""
-    content = loadmat(folder / SCHOOL)
-    X, y = ([np.asarray(block, dtype=np.float64) for block in content[name].ravel()] for name in ("X", "Y"))
-    data = TaskDataset.from_arrays(X, [block.ravel() for block in y])
+    data = read_school(folder)
     rng = np.random.default_rng(seed)
     fold = np.full(len(data.y), N_FOLDS)
     for first, last in zip(data.offsets[:-1], data.offsets[1:], strict=True):

@@ -71,6 +71,52 @@ def syn(
     return SyntheticTasks(TaskDataset(X, y, offsets, task_ids, names), weights, cluster)
 
 
+def grouped_syn(
+    rng: np.random.Generator,
+    *,
+    n_groups: int = 3,
+    tasks_per_group: int = 10,
+    n_samples: int = 100,
+    group_spread: float = 1.5,
+    task_spread: float = 0.15,
+    noise: float = 1.0,
+) -> SyntheticTasks:
+    """Generate tasks in groups, of which each has five features of its own: the set Syn of the tables.
+
+    Group g weighs the features 5g to 5g + 4 by N(0, group_spread²), the same in all its tasks; to this each
+    task adds N(0, task_spread²) on all features. x ~ N(0, 1) and y = x · w_t + N(0, noise²).
+
+    Returns
+    -------
+    SyntheticTasks
+        By default 30 tasks of 15 features and 100 rows.
+
+    Examples
+    --------
+    >>> tasks = grouped_syn(np.random.default_rng(0), tasks_per_group=2, n_samples=4)
+    >>> tasks.dataset.X.shape, tasks.cluster
+    ((24, 15), array([0, 1, 2, 0, 1, 2]))
+    """
+    check_integer(n_groups, "n_groups", least=1)
+    n_features, n_tasks = 5 * n_groups, n_groups * tasks_per_group
+    drawn = syn(
+        rng,
+        n_tasks=n_tasks,
+        n_features=n_features,
+        n_samples=n_samples,
+        n_clusters=n_groups,
+        center_spread=0.0,
+        task_spread=task_spread,
+        noise=noise,
+    )
+    own = np.arange(n_features)[None] // 5 == drawn.cluster[:, None]
+    centers = group_spread * rng.standard_normal(n_features) * own
+    data = drawn.dataset
+    y = data.y + np.einsum("np,np->n", data.X, centers[data.task_index])
+    dataset = TaskDataset(data.X, y, data.offsets, data.task_ids, data.feature_names)
+    return SyntheticTasks(dataset, drawn.weights + centers, drawn.cluster)
+
+
 def scale_syn(
     rng: np.random.Generator,
     n_tasks: int,

@@ -1,0 +1,226 @@
+"""Run an experiment cell by cell (setting × repeat × method), each kept in a file as soon as it is done.
+
+A run that is killed goes on where it was: the file has a line of JSON per cell, and a line that was cut off
+is run again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from ccmtl_core.base.types import FloatArray
+from ccmtl_core.methods import TaskRegressor
+from ccmtl_core.reproduce.experiments import Experiment
+from ccmtl_core.reproduce.readers import Split
+from ccmtl_core.reproduce.rivals import Rival
+from ccmtl_core.statistics.folds import training_statistics
+from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
+
+_QUICK = 0.1
+"""Seconds: a fit that takes less is repeated for so long, as the clock is coarse."""
+
+
+class Stopped(Exception):
+    """A method took longer than it was given."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one method made of one split.
+
+    Parameters
+    ----------
+    setting, repeat, method
+        Which cell it is.
+    value : float or None
+        Error or objective; None where the method was stopped.
+    seconds, search_seconds : float
+        Processor time of the final fit, and of the search over parameters.
+    parameters : mapping
+        Those that the search chose, or that were given.
+    converged : bool
+        Whether the final fit met its tolerance.
+    """
+
+    setting: str
+    repeat: int
+    method: str
+    value: float | None
+    seconds: float
+    search_seconds: float
+    parameters: Mapping[str, float]
+    converged: bool
+
+    @property
+    def key(self) -> tuple[str, int, str]:
+        """Which cell it is."""
+        return self.setting, self.repeat, self.method
+
+
+def run_cells(
+    experiment: Experiment,
+    file: Path,
+    *,
+    folder: Path,
+    methods: Sequence[str],
+    settings: Sequence[str],
+    repeats: int,
+    quick: bool,
+    limit: float,
+    on_cell: Callable[[int, int, Cell | None], None],
+) -> list[Cell]:
+    """Run the cells that the file does not have yet, and return all.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What to run.
+    file : Path
+        Where cells are kept. Cells of other arguments (quick, limit) are not mixed: name another file.
+    folder : Path
+        Where the data are.
+    methods, settings : sequences of str
+        Which of the experiment's.
+    repeats : int
+        How often, with seeds from 0.
+    quick : bool
+        Search over every second value alone.
+    limit : float
+        Processor seconds for a cell. A method that takes longer is stopped, and not run again in that
+        setting; with ``measure`` "seconds", neither in the settings after it, which are larger.
+    on_cell : callable
+        Called with the number of cells done, that of all, and the last one.
+
+    Returns
+    -------
+    list of Cell
+    """
+    known = {cell.key: cell for cell in read_cells(file)}
+    wanted = [
+        (setting, repeat, method)
+        for setting in settings
+        for repeat in range(1 if setting in experiment.repeats_once else repeats)
+        for method in methods
+    ]
+    at, split = ("", -1), None
+    on_cell(0, len(wanted), None)
+    for number, key in enumerate(wanted, 1):
+        if key not in known:
+            setting, repeat, method = key
+            cell = Cell(setting, repeat, method, None, limit, 0.0, {}, False)
+            if not _is_hopeless(experiment, known.values(), setting, method):
+                if at != (setting, repeat) or split is None:
+                    at, split = (setting, repeat), None  # the one before goes first: it may be large
+                    split = experiment.split(folder, setting, repeat)
+                cell = _run(experiment, split, cell, quick, limit)
+            known[key] = cell
+            _append(file, cell)
+        on_cell(number, len(wanted), known[key])
+    return [known[key] for key in wanted]
+
+
+def _is_hopeless(experiment: Experiment, cells: Any, setting: str, method: str) -> bool:
+    stopped = {cell.setting for cell in cells if cell.method == method and cell.value is None}
+    return bool(stopped) if experiment.measure == "seconds" else setting in stopped
+
+
+def _run(experiment: Experiment, split: Split, cell: Cell, quick: bool, limit: float) -> Cell:
+    rival = experiment.rivals[cell.method]
+    parameters: Mapping[str, float] = experiment.fixed(cell.setting)
+    began = time.process_time()
+    try:
+        with within(limit):
+            if experiment.measure == "error":
+                parameters = _searched(experiment, rival, split, quick)
+            searched = time.process_time()
+            model = clone(rival.model).set_params(**parameters).fit_statistics(split.training)
+            ended = time.process_time()
+    except (Stopped, MemoryError):
+        return cell
+    value = model.objective_
+    if experiment.measure == "error":
+        value = experiment.score(squared_errors(model, split.held_out), split.held_out.n_samples)
+    seconds = ended - searched
+    seconds = seconds if seconds > _QUICK else _seconds(model, split.training)
+    times = {"seconds": seconds, "search_seconds": searched - began}
+    done = {"value": value, "parameters": parameters, "converged": model.converged_, **times}
+    return Cell(cell.setting, cell.repeat, cell.method, **done)
+
+
+def _seconds(model: TaskRegressor, training: SufficientStatistics) -> float:
+    """Fit a quick model anew for a while; return the processor seconds of a fit, without compiling."""
+    began, fits = time.process_time(), 0
+    while time.process_time() - began < _QUICK:
+        clone(model).fit_statistics(replace(training))  # which has forgotten its least squares
+        fits += 1
+    return (time.process_time() - began) / fits
+
+
+def _searched(experiment: Experiment, rival: Rival, split: Split, quick: bool) -> Mapping[str, float]:
+    """The parameters of least mean error over the folds; of equal ones the first, which shrinks most."""
+    grid = rival.grid(quick=quick)
+    errors = np.zeros(len(grid))
+    for training, held_out in zip(training_statistics(split.folds), split.folds, strict=True):
+        start: FloatArray | None = None
+        for number, parameters in enumerate(grid):
+            model = clone(rival.model).set_params(**parameters).fit_statistics(training, start)
+            start = model.coef_ if rival.starts_warm else None
+            errors[number] += experiment.score(squared_errors(model, held_out), held_out.n_samples)
+    return grid[int(np.argmin(errors))]
+
+
+def squared_errors(model: TaskRegressor, held_out: SufficientStatistics) -> FloatArray:
+    """Return the squared errors (T,) of a fitted model on held-out rows, from their statistics."""
+    intercept = model.intercept_ if model.intercept_.any() else None
+    return held_out.squared_error(model.coef_, intercept)
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Raise :class:`Stopped` in the block once it has taken so much processor time."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise Stopped
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def read_cells(file: Path) -> list[Cell]:
+    """Return the cells of a file, leaving out lines that a kill has cut off."""
+    cells = []
+    for line in file.read_text().splitlines() if file.exists() else []:
+        try:
+            cells.append(Cell(**json.loads(line)))
+        except (json.JSONDecodeError, TypeError):
+            continue
+    return cells
+
+
+def _append(file: Path, cell: Cell) -> None:
+    """Add a line that is on the disk when this returns; it begins anew where the last one was cut off."""
+    with file.open("a+b") as stream:
+        if stream.tell():
+            stream.seek(-1, os.SEEK_END)
+            if stream.read(1) != b"\n":
+                stream.write(b"\n")
+        stream.write(json.dumps(asdict(cell)).encode() + b"\n")
+        stream.flush()
+        os.fsync(stream.fileno())

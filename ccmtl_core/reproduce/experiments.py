@@ -1,0 +1,154 @@
+"""The paper's experiments: their data, settings, and the figures that the paper prints.
+
+The figures are those of He, Alesiani & Shaker, AAAI 2019, as far as this project's notes have them; where
+there is none, a table shows none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from ccmtl_core.data.synthetic import grouped_syn, scale_syn
+from ccmtl_core.data.task_dataset import TaskDataset
+from ccmtl_core.fitting.scoring import Score, mean_of_task_rmse, rmse_over_rows
+from ccmtl_core.reproduce.readers import (
+    Split,
+    random_split,
+    read_counts,
+    read_sales,
+    read_school,
+    read_ta_feng,
+)
+from ccmtl_core.reproduce.rivals import RIVALS, SAME_OBJECTIVE, Rival
+
+N_FOLDS = 5
+SIZES = (50, 150, 500, 1_500, 5_000, 15_000, 50_000, 160_000)
+_SCHOOL_STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)
+_ADMM_SCHOOL = {  # strength: objective of CCMTL, of ADMM
+    0.01: ("664642", "664653"),
+    0.1: ("665572", "665611"),
+    1.0: ("674229", "674374"),
+    10.0: ("725027", "726016"),
+    100.0: ("764844", "776236"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """One experiment: settings (such as shares of rows for training) × repeats × methods.
+
+    Parameters
+    ----------
+    title : str
+        For tables and figures.
+    settings : tuple of str
+        Columns of the table.
+    split : callable
+        From folder, setting and number of the repeat to the data.
+    measure : str
+        "error" after a search over each method's parameters, "objective" or "seconds" at given ones.
+    score : callable
+        Of held-out squared errors.
+    rivals : mapping
+        The methods by name.
+    paper : mapping
+        What the paper prints, by setting and method.
+    repeats_once : tuple of str
+        Settings in which nothing is random.
+    """
+
+    title: str
+    settings: tuple[str, ...]
+    split: Callable[[Path, str, int], Split]
+    measure: str = "error"
+    score: Score = rmse_over_rows
+    rivals: Mapping[str, Rival] = field(default_factory=lambda: RIVALS)
+    paper: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    repeats_once: tuple[str, ...] = ()
+
+    def fixed(self, setting: str) -> dict[str, float]:
+        """Parameters that the setting gives, where none are searched."""
+        return {"fusion_strength": float(setting.rpartition(" ")[2])} if self.measure == "objective" else {}
+
+
+def _share(setting: str) -> float:
+    return float(setting.rstrip("% ")) / 100.0
+
+
+def _of_file(read: Callable[[Path], TaskDataset]) -> Callable[[Path, str, int], Split]:
+    known: dict[Path, TaskDataset] = {}
+
+    def split(folder: Path, setting: str, repeat: int) -> Split:
+        if folder not in known:
+            known[folder] = read(folder)
+        return random_split(known[folder], _share(setting), N_FOLDS, np.random.default_rng(repeat))
+
+    return split
+
+
+def _syn(folder: Path, setting: str, repeat: int) -> Split:
+    rng = np.random.default_rng(repeat)
+    return random_split(grouped_syn(rng).dataset, _share(setting), N_FOLDS, rng)
+
+
+def _scale_syn(folder: Path, setting: str, repeat: int) -> Split:
+    rng = np.random.default_rng(repeat)
+    tasks = scale_syn(rng, int(setting.replace(",", "")), tasks_per_cluster=10)
+    return random_split(tasks.dataset, 1.0, 1, rng)
+
+
+def _same_objective(folder: Path, setting: str, repeat: int) -> Split:
+    rng = np.random.default_rng(repeat)
+    data = read_school(folder) if setting.startswith("School") else grouped_syn(rng).dataset
+    return random_split(data, 1.0, 1, rng)
+
+
+_SHARES = ("20 %", "30 %", "40 %")
+EXPERIMENTS: dict[str, Experiment] = {
+    "syn": Experiment("Syn", _SHARES, _syn),
+    "school": Experiment(
+        "School",
+        _SHARES,
+        _of_file(read_school),
+        paper={(s, "CCMTL"): v for s, v in zip(_SHARES, ("10.170", "10.036", "10.020"), strict=True)},
+    ),
+    "sales": Experiment(
+        "Sales",
+        ("50 %",),
+        _of_file(read_sales),
+        score=mean_of_task_rmse,
+        paper={("50 %", "STL"): "2.861", ("50 %", "CCMTL"): "0.976 of STL"},
+    ),
+    "ta-feng": Experiment(
+        "Ta-Feng",
+        ("50 %",),
+        _of_file(read_ta_feng),
+        score=mean_of_task_rmse,
+        paper={("50 %", "STL"): "0.791", ("50 %", "CCMTL"): "0.970 of STL"},
+    ),
+    "scalesyn": Experiment("ScaleSyn", tuple(f"{size:,}" for size in SIZES), _scale_syn, measure="seconds"),
+    "admm": Experiment(
+        "CCMTL and ADMM on one objective",
+        tuple(f"{name} {strength:g}" for name in ("School", "Syn") for strength in _SCHOOL_STRENGTHS),
+        _same_objective,
+        measure="objective",
+        rivals=SAME_OBJECTIVE,
+        paper={
+            (f"School {strength:g}", method): value
+            for strength, values in _ADMM_SCHOOL.items()
+            for method, value in zip(SAME_OBJECTIVE, values, strict=True)
+        },
+        repeats_once=tuple(f"School {strength:g}" for strength in _SCHOOL_STRENGTHS),
+    ),
+}
+
+
+def table_experiment(task: str, time: str, value: str) -> Experiment:
+    """Return the experiment of Sales on a long CSV table of the user's, such as boardings of bus stops."""
+    read = partial(read_counts, task=task, time=time, value=value)
+    return Experiment("Table", ("50 %",), _of_file(read), score=mean_of_task_rmse)

