@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from email.message import Message
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
@@ -11,6 +10,7 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import ValidationError
 
 from app.datasets import repository, service
+from app.datasets.reading.options import reading_options
 from app.datasets.receive import decoder_for, receive
 from app.datasets.schemas import (
     DatasetDetail,
@@ -28,11 +28,12 @@ from app.datasets.upload.ingest import Upload
 from app.datasets.upload.upload import add_version
 from app.http.access import Scope, requires
 from app.http.dependencies import DatabaseDep, SettingsDep, StorageDep, read_form
-from app.http.errors import Fault, InvalidContent, UnsupportedMediaType, faults_of, refusals
+from app.http.errors import Fault, InvalidContent, faults_of, refusals
 from app.http.names import NO_NUL
 from app.http.parameters import Limit, NameCursor, NumberCursor, VersionNumber
 from app.http.request_body import BODY_REFUSALS, documented_body, parse_json_object, refusal_of
 from app.persistence.database import Database
+from ccmtl_core.tables import ReadOptions
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], dependencies=[requires(Scope.DATA)])
 
@@ -76,7 +77,8 @@ _BINARY = {"schema": {"type": "string", "format": "binary"}}
 UPLOAD_BODY = {
     "requestBody": {
         "required": True,
-        "description": "CSV as in RFC 4180: UTF-8, commas, a header, LF or CRLF; or Parquet.",
+        "description": "A table with a header: text of any delimiter and encoding, Parquet, Arrow, lines of "
+        "JSON, or a workbook; also in gzip, zstd or zip. What it is, its content tells.",
         "content": {file_type.value: _BINARY for file_type in FileType},
     }
 }
@@ -150,6 +152,7 @@ async def upload_dataset_version(
     database: DatabaseDep,
     storage: StorageDep,
     settings: SettingsDep,
+    options: Annotated[ReadOptions, Depends(reading_options)],
     mode: Annotated[
         UploadMode,
         Query(description="`full`: the version is this file; `append`: the newest one and this file."),
@@ -166,13 +169,12 @@ async def upload_dataset_version(
     content_encoding: Annotated[str | None, Header(description="`gzip`, `zstd` or `identity`.")] = None,
 ) -> UploadOutcome:
     """Upload a file as the next version; its faults are reported all at once, and then nothing is stored."""
-    file_type = _file_type(request.headers.get("content-type", ""))
     decoder = decoder_for(content_encoding)
     await run_in_threadpool(_require, database, name)
     max_bytes = settings.max_upload_bytes
     with storage.incoming() as path:
         await receive(request.stream(), request.headers.get("content-length"), path, decoder, max_bytes)
-        upload = Upload(path, file_type, mode, overlap, dry_run)
+        upload = Upload(path, options, mode, overlap, dry_run)
         outcome = await run_in_threadpool(add_version, database, storage, name, upload, max_bytes)
     if outcome.version is None:
         response.status_code = 200
@@ -200,20 +202,3 @@ def read_dataset_version(name: DatasetName, version: VersionNumber, database: Da
 def _require(database: Database, name: str) -> None:
     with database.read() as session:
         repository.find_dataset(session, name)
-
-
-def _file_type(content_type: str) -> FileType:
-    header = Message()
-    header["Content-Type"] = content_type
-    media_type = content_type.partition(";")[0].strip().lower()
-    if media_type not in list(FileType):
-        what = f"is {media_type[:100]!r}" if media_type else "names no type"
-        raise UnsupportedMediaType(
-            "unsupported_media_type",
-            f"The body {what}; send CSV with `-H 'Content-Type: {FileType.CSV}'`, or Parquet with "
-            f"`-H 'Content-Type: {FileType.PARQUET}'`.",
-        )
-    charset = header.get_content_charset("utf-8")
-    if charset not in {"utf-8", "utf8", "us-ascii"}:
-        raise UnsupportedMediaType("unsupported_charset", f"The charset is {charset[:100]!r}; send UTF-8.")
-    return FileType(media_type)

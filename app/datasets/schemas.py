@@ -27,10 +27,22 @@ ColumnName = Annotated[str, Field(min_length=1, max_length=255, pattern=NO_NUL)]
 
 
 class FileType(StrEnum):
-    """Media types of uploads."""
+    """Media types of uploads. What a file is, its content tells."""
 
     CSV = "text/csv"
     PARQUET = "application/vnd.apache.parquet"
+    ANY = "application/octet-stream"
+    TSV = "text/tab-separated-values"
+    JSON_LINES = "application/x-ndjson"
+    ARROW = "application/vnd.apache.arrow.file"
+    ARROW_STREAM = "application/vnd.apache.arrow.stream"
+    XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+    XLS = "application/vnd.ms-excel"
+    XLSB = "application/vnd.ms-excel.sheet.binary.macroenabled.12"
+    ODS = "application/vnd.oasis.opendocument.spreadsheet"
+    ZIP = "application/zip"
+    GZIP = "application/gzip"
+    ZSTD = "application/zstd"
 
 
 class UploadMode(StrEnum):
@@ -215,6 +227,14 @@ class Totals(BaseModel):
     last: str | None = Field(description="Start of the last period.", examples=["2001-02-28"])
 
 
+class TraitFound(BaseModel):
+    """One thing that is known of how a file is written."""
+
+    value: str | int
+    origin: Literal["stated", "guessed"]
+    evidence: str = Field(description="What in the file says so.")
+
+
 class UploadReport(BaseModel):
     """What was found in an upload, and what it makes of the dataset."""
 
@@ -245,6 +265,11 @@ class UploadReport(BaseModel):
     )
     ignored_columns: list[str] = Field(description="Columns of the file that the definition does not name.")
     warnings: list[Warned]
+    dialect: dict[str, TraitFound] = Field(
+        {},
+        description="How the file is written, by name: format, encoding, delimiter, decimal sign, … What was "
+        "guessed can be stated by the parameter of the same name. Empty for uploads before it was told.",
+    )
     version: Totals = Field(description="The whole version: with `append`, the data before it included.")
 
 

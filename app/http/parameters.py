@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
-from typing import Annotated, Generic, Self, TypeVar, get_origin
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, Generic, Self, TypeVar, get_origin
 
 from fastapi import Path, Query, Request
+from fastapi.dependencies.models import Dependant
 from pydantic import BaseModel, BeforeValidator, Field
 from starlette.convertors import Convertor, register_url_convertor
 
@@ -92,6 +93,13 @@ def name_before(cursor: str | None) -> str | None:
     return None if cursor is None else cursor.removeprefix(AFTER)
 
 
+def _parameters(dependant: Dependant) -> Iterator[Any]:
+    """The query parameters of an endpoint, and of what it depends on."""
+    yield from dependant.query_params
+    for other in dependant.dependencies:
+        yield from _parameters(other)
+
+
 async def check_queries(request: Request) -> None:
     """Refuse query parameters that the endpoint does not have, those given twice, and very long queries.
 
@@ -101,7 +109,7 @@ async def check_queries(request: Request) -> None:
         return
     if n_bytes > MAX_QUERY_BYTES:
         raise BadRequest("query_too_long", f"The query is over the limit of {MAX_QUERY_BYTES} bytes.")
-    parameters = request.scope["route"].dependant.query_params
+    parameters = list(_parameters(request.scope["route"].dependant))
     known = [parameter.alias for parameter in parameters]
     lists = [p.alias for p in parameters if get_origin(p.field_info.annotation) is list]
     times = Counter(name for name, _ in request.query_params.multi_items())

@@ -111,7 +111,6 @@ def open_csv(
         n_rows=structure.n_rows,
         unreadable=("not_csv", "the file cannot be read as CSV"),
         malformed_rows=tuple(structure.irregularities[:, 1].tolist()),
-        n_blank_at_end=structure.n_blank_at_end,
         row_of=row_of,
         dialect=dialect,
         options=options,

@@ -6,6 +6,7 @@ import errno
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import polars as pl
 
@@ -43,12 +44,12 @@ class Table:
     """Code and message of the fault when reading fails."""
     malformed_rows: tuple[int, ...] = ()
     """Rows, from 1, that are known to be faulty and whose cells are not judged."""
-    n_blank_at_end: int = 0
-    """Blank lines below the last row."""
     row_of: IntArray | None = None
     """The number in the file of each of the ``rows``, where they are not just counted from 1."""
     dialect: Dialect = NOTHING_KNOWN
     options: ReadOptions = NOTHING_STATED
+    path: Path | None = None
+    """Where the table lies unpacked, of files that are read by columns."""
     styles: Mapping[str, NumberStyle] = field(default_factory=dict)
     """How the numbers of columns are written, where not as programs write them."""
     notes: tuple[Note, ...] = ()

@@ -1,105 +1,119 @@
-"""Open a file of a table, whatever it is: CSV, also compressed, Parquet or Arrow, told apart by content."""
+"""Open a file of a table, whatever it is and whatever it was packed in, told apart by content."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tempfile
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from enum import Enum
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 from polars.exceptions import DuplicateError
 
+from ccmtl_core.tables.containers.formats import Format
+from ccmtl_core.tables.containers.unpack import unpacked
+from ccmtl_core.tables.containers.workbook import sheet_as_csv
 from ccmtl_core.tables.csv_file import open_csv
-from ccmtl_core.tables.decompression import CompressedDataError, GzipDecoder, ZstdDecoder
-from ccmtl_core.tables.dialects.dialect import NOTHING_KNOWN, NOTHING_STATED, ReadOptions
-from ccmtl_core.tables.faults import FaultList
+from ccmtl_core.tables.dialects.dialect import NOTHING_STATED, Dialect, ReadOptions
+from ccmtl_core.tables.faults import FaultList, TableError
 from ccmtl_core.tables.header import refuse_too_many
 from ccmtl_core.tables.table import Table, refusing_unreadable
 
-_READ_BYTES = 1 << 20
-
-
-class Format(Enum):
-    """What a file is, by its first bytes; what has none of these is taken for CSV."""
-
-    PARQUET = b"PAR1"
-    ARROW = b"ARROW1"
-    ARROW_STREAM = b"\xff\xff\xff\xff"
-    GZIP = b"\x1f\x8b"
-    ZSTD = b"\x28\xb5\x2f\xfd"
-    ZIP = b"PK\x03\x04"
-    CSV = b""
-
-
-WORDS = {
-    Format.ARROW_STREAM: "an Arrow stream: save it as Parquet",
-    Format.ZIP: "a zip archive or an Excel workbook: take out the CSV file, or save the sheet as CSV",
-}
-"""Formats that are not read: what each is, and what to do."""
-_DECODERS: dict[Format, Callable[[], GzipDecoder | ZstdDecoder]] = {
-    Format.GZIP: GzipDecoder,
-    Format.ZSTD: ZstdDecoder,
-}
 _SCANS: dict[Format, Callable[..., pl.LazyFrame]] = {
     Format.PARQUET: pl.scan_parquet,
     Format.ARROW: pl.scan_ipc,
 }
 
 
-def format_of(path: Path, faults: FaultList) -> Format:
-    """Return what the file at ``path`` is, CSV where nothing else is known.
-
-    One that is empty, or cannot be read twice, is a `TableError`.
-    """
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        message = "this is a pipe or a device, and a table is read more than once: write it to a file first"
-        raise faults.refusal_for("no_file", message)
-    with path.open("rb") as file:
-        head = file.read(max(len(known.value) for known in Format))
-    if not head:
-        raise faults.refusal_for("empty_file", "the file is empty")
-    return next(known for known in Format if head.startswith(known.value))
-
-
 @contextmanager
 def open_table(
-    path: Path, wanted: Collection[str], faults: FaultList, options: ReadOptions = NOTHING_STATED
+    path: Path,
+    wanted: Collection[str],
+    faults: FaultList,
+    options: ReadOptions = NOTHING_STATED,
+    max_bytes: int | None = None,
 ) -> Iterator[Table]:
     """Open a file that does not change for the length of the block; `ccmtl_core.tables.cells` reads it.
 
-    ``wanted`` are the columns that are asked for; ``faults`` takes the faults of rows. A file that is no
-    table, or was cut off or changed, is a `TableError`.
+    ``wanted`` are the columns that are asked for; ``faults`` takes the faults of rows; ``max_bytes`` limits
+    what is unpacked. A file that is no table, or was cut off or changed, is a `TableError`.
     """
-    dialect = NOTHING_KNOWN
-    found = format_of(path, faults)
-    if found in WORDS:
-        raise faults.refusal_for("not_csv", f"the file is not CSV but {WORDS[found]}")
-    if found in _SCANS:
-        yield _open_typed(path, found, faults)
-    elif found in _DECODERS:
-        with tempfile.TemporaryDirectory() as folder:
-            plain = Path(folder) / "table.csv"
-            _decompress(path, plain, found, faults)
-            inside = format_of(plain, faults)
-            if inside is not Format.CSV:
-                words = WORDS.get(inside, f"{inside.name.lower()}: decompress the file first")
-                message = f"the file is {found.name.lower()}, and in it is not CSV but {words}"
-                raise faults.refusal_for("not_csv", message)
-            yield open_csv(plain, wanted, faults, options, dialect, Path(folder))
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            yield open_csv(path, wanted, faults, options, dialect, Path(folder))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        found = unpacked(path, folder, wanted, options, faults, max_bytes)
+        path, kind, dialect = found.path, found.format, found.dialect
+        if kind in _SCANS:
+            table = replace(_open_typed(path, kind, faults), path=path)
+        elif kind is Format.ARROW_STREAM:
+            table = _open_stream(path, faults)
+        elif kind is Format.JSON_LINES:
+            table = _open_json(path, faults)
+        elif kind is Format.WORKBOOK:
+            path, dialect = sheet_as_csv(path, folder, wanted, options, dialect, faults, max_bytes)
+            as_text = replace(options, delimiter=",", encoding="utf-8", quote=None)
+            table = _as_workbook(open_csv(path, wanted, faults, as_text, dialect, folder), options)
+            dialect = table.dialect
+        else:
+            table = open_csv(path, wanted, faults, options, dialect, folder)
+            dialect = table.dialect
+        yield replace(table, dialect=dialect, options=options)
+
+
+def _as_workbook(table: Table, options: ReadOptions) -> Table:
+    """The table without what the file on the way to it has, and no workbook."""
+    kept = tuple(trait for trait in table.dialect.traits if trait.name not in ("delimiter", "encoding"))
+    return replace(table, dialect=Dialect(kept), options=options)
+
+
+def _open_stream(path: Path, faults: FaultList) -> Table:
+    unreadable = "not_arrow", "the Arrow stream cannot be read: it was cut off, or its bytes were changed"
+    os.environ.setdefault("POLARS_IGNORE_TIMEZONE_PARSE_ERROR", "1")
+    with refusing_unreadable(unreadable, faults):
+        frame = pl.read_ipc_stream(path)
+    refuse_too_many(frame.columns, faults)
+    return replace(Table.of_frame(frame), unreadable=unreadable)
+
+
+def _open_json(path: Path, faults: FaultList) -> Table:
+    """Open lines of JSON objects. Blank lines are no rows."""
+    unreadable = "not_json_lines", "the lines of JSON cannot be read as a table"
+    n_rows = 0
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            n_rows += bool(line.strip())
+            if not line.strip().startswith(b"{") and line.strip():
+                raise _no_object(line, number, faults)
+    try:
+        frame = pl.read_ndjson(path, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                try:
+                    json.loads(line) if line.strip() else None
+                except (ValueError, RecursionError):
+                    raise _no_object(line, number, faults) from None
+        raise faults.refusal_for(*unreadable) from None
+    if frame.height != n_rows:
+        raise faults.refusal_for(*unreadable)
+    refuse_too_many(frame.columns, faults)
+    return replace(Table.of_frame(frame), unreadable=unreadable)
+
+
+def _no_object(line: bytes, number: int, faults: FaultList) -> TableError:
+    found = line[:80].decode("utf-8", "replace").strip()
+    faults.add("not_json_lines", "the line is no JSON object", row=number, value=found)
+    return faults.refusal()
 
 
 def _open_typed(path: Path, found: Format, faults: FaultList) -> Table:
     kind, code = found.name.title(), f"not_{found.name.lower()}"
     with path.open("rb") as file:
-        file.seek(-len(found.value), os.SEEK_END)
-        if file.read() != found.value:  # which stands at both ends
+        file.seek(-len(found.magic), os.SEEK_END)
+        if file.read() != found.magic:  # which stands at both ends
             raise faults.refusal_for(code, f"the {kind} file was cut off: its end is missing")
     # Fixed offsets such as +05:30, as pandas writes them, are no zones to polars: without this it panics over
     # a column that may not even be asked for. `cells` reads them.
@@ -118,16 +132,3 @@ def _open_typed(path: Path, found: Format, faults: FaultList) -> Table:
         n_rows = int(rows.select(pl.len()).collect().item())
     refuse_too_many(names, faults)
     return Table(names, names, rows, n_rows, unreadable)
-
-
-def _decompress(path: Path, plain: Path, found: Format, faults: FaultList) -> None:
-    decoder = _DECODERS[found]()
-    try:
-        with path.open("rb") as file, plain.open("wb") as out:
-            while data := file.read(_READ_BYTES):
-                for piece in decoder.feed(data):
-                    out.write(piece)
-            decoder.finish()
-    except CompressedDataError as error:
-        message = f"the file begins as {found.name.lower()} and cannot be decompressed: {error}"
-        raise faults.refusal_for("undecodable_file", message) from error

@@ -11,9 +11,9 @@ from app.datasets.reading.parquet_probe import survives_decoding
 from app.datasets.receive import too_large
 from app.datasets.schemas import (
     Definition,
-    FileType,
     OverlapPolicy,
     SeriesDefinition,
+    TraitFound,
     UploadMode,
     UploadReport,
     Warned,
@@ -22,31 +22,26 @@ from app.datasets.upload.extent import Base, Extent, regression_extent, series_e
 from app.http.errors import Fault, InvalidContent
 from ccmtl_core.base.display import counted
 from ccmtl_core.forecasting import Frequency
+from ccmtl_core.tables import ReadOptions
 from ccmtl_core.tables.cell_hints import spreadsheet_ids, spreadsheet_warning
 from ccmtl_core.tables.cells import Cells, read_cells
+from ccmtl_core.tables.containers.unpack import TOO_LARGE
 from ccmtl_core.tables.faults import FaultList, TableError
 from ccmtl_core.tables.header import Kind, Role, sample_roles
 from ccmtl_core.tables.table import Table
-from ccmtl_core.tables.table_file import WORDS, Format, format_of, open_table
+from ccmtl_core.tables.table_file import open_table
 from ccmtl_core.tables.timestamps import time_format
 
 logger = logging.getLogger(__name__)
 
 BYTES_PER_CELL = 8
 
-_DECLARE = {
-    Format.PARQUET: f"a Parquet file: send it as `Content-Type: {FileType.PARQUET}`",
-    Format.ARROW: "an Arrow file: send it as CSV or Parquet",
-    Format.GZIP: "gzip: name it in `Content-Encoding: gzip`",
-    Format.ZSTD: "zstd: name it in `Content-Encoding: zstd`",
-}
-
 
 class Upload(NamedTuple):
     """A decoded upload and what its sender wants of it."""
 
     path: Path
-    file_type: FileType
+    options: ReadOptions
     mode: UploadMode
     overlap: OverlapPolicy
     dry_run: bool
@@ -60,16 +55,16 @@ def ingest(
     ``max_bytes`` limits the memory of a table whose file does not show its size; ``base`` is the version that
     the upload is appended to, if any. Raise InvalidContent with every fault of the file.
     """
-    path, file_type, faults = upload.path, upload.file_type, FaultList()
+    path, faults = upload.path, FaultList()
     roles = _roles_of(definition)
     wanted = [role.column for role in roles]
     try:
-        _refuse_undeclared(path, file_type, faults)
-        with open_table(path, wanted, faults) as table:
-            if file_type is FileType.PARQUET:
+        with open_table(path, wanted, faults, upload.options, max_bytes) as table:
+            if table.path is not None:
                 if table.n_rows * len(roles) * BYTES_PER_CELL > max_bytes:
                     raise too_large(max_bytes)
-                if not survives_decoding(path, [name for name in table.names if name in wanted], max_bytes):
+                columns = [name for name in table.names if name in wanted]
+                if not survives_decoding(table.path, columns, max_bytes):
                     raise faults.refusal_for(*table.unreadable)
             if isinstance(definition, SeriesDefinition):
                 in_utc = definition.frequency is Frequency.HOUR
@@ -79,6 +74,8 @@ def ingest(
                 cells = read_cells(table, roles, faults)
                 extent = regression_extent(cells, base, faults)
     except TableError as error:
+        if TOO_LARGE in error.counts:
+            raise too_large(max_bytes) from None
         raise _refusal(error) from None
     return extent, _report(table, roles, cells, extent, upload.mode)
 
@@ -89,9 +86,9 @@ def _report(
     wanted = {role.column for role in roles}
     overlap = extent.overlap
     warnings = [*extent.warnings, *([] if overlap is None else [overlap.warning()])]
-    if table.n_blank_at_end:
-        message = "Blank lines at the end were skipped."
-        warnings.append(Warned(code="blank_lines", message=message, count=table.n_blank_at_end))
+    for note in table.notes:
+        message = f"{note.message[0].upper()}{note.message[1:]}."
+        warnings.append(Warned(code=note.code, message=message, count=note.count))
     ids = spreadsheet_ids(extent.summary.series["unique_id"].unique().sort())
     if ids:
         warnings.append(Warned(code="spreadsheet_ids", message=spreadsheet_warning(ids), count=len(ids)))
@@ -108,18 +105,9 @@ def _report(
         time_zone=cells.time_zone,
         ignored_columns=[name for name in table.columns if name not in wanted],
         warnings=warnings,
+        dialect={name: TraitFound(**trait) for name, trait in cells.dialect.to_dict().items()},
         version=extent.version,
     )
-
-
-def _refuse_undeclared(path: Path, file_type: FileType, faults: FaultList) -> None:
-    """Refuse a file of another type than it was declared to be, and say how to declare what it is."""
-    declared = Format[file_type.name]
-    if (found := format_of(path, faults)) is not declared:
-        words = (WORDS | _DECLARE).get(found)
-        names = {Format.CSV: "CSV", Format.PARQUET: "Parquet"}
-        message = f"the file is not {names[declared]}" + (f" but {words}" if words else "")
-        raise faults.refusal_for(f"not_{file_type.name.lower()}", message)
 
 
 def _roles_of(definition: Definition) -> list[Role]:

@@ -113,6 +113,15 @@ def layout_of(
     ), dialect
 
 
+def has_names(head: bytes, wanted: Collection[str]) -> bool:
+    """Whether a line near the beginning of a file has all these names, whatever parts them."""
+    for encoding in ("utf-8-sig", "utf-16"):
+        text = head.decode(encoding, "ignore")
+        if any(_parted(text, mark, '"', ReadOptions(), wanted).has_wanted for mark in DELIMITERS):
+            return True
+    return False
+
+
 def _delimiter(
     head: str,
     options: ReadOptions,

@@ -85,7 +85,7 @@ def test_a_body_over_the_limit_is_refused_by_its_length_and_by_its_bytes(shop: S
 
 
 @pytest.mark.parametrize(
-    "content_type", ["application/json", "text/plain", "", "text/csvx", "application/zip"]
+    "content_type", ["application/json", "text/plain", "", "text/csvx", "multipart/form-data"]
 )
 def test_another_content_type_is_refused_with_those_that_are_read(shop: Shop, content_type: str) -> None:
     problem = shop.refused(shop.series(), TEXT, content_type, status=415)
@@ -101,8 +101,13 @@ def test_parameters_of_the_content_type_are_understood(shop: Shop, content_type:
 
 
 def test_another_charset_is_refused(shop: Shop) -> None:
-    problem = shop.refused(shop.series(), TEXT, "text/csv; charset=iso-8859-1", status=415)
+    problem = shop.refused(shop.series(), TEXT, "text/csv; charset=no-such", status=415)
     assert problem["code"] == "unsupported_charset"
+
+
+def test_a_charset_is_the_encoding(shop: Shop) -> None:
+    text = "unique_id,ds,y\nCafé,2024-01-01,1\n".encode("windows-1252")
+    assert shop.accepted(shop.series(), text, "text/csv; charset=windows-1252")["rows"] == 1
 
 
 @pytest.mark.parametrize("encoding", ["br", "deflate", "gzip, gzip", "gzip,zstd"])

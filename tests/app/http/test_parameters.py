@@ -12,6 +12,11 @@ from app.http.parameters import MAX_QUERY_BYTES
 
 ROWS = "unique_id,ds,y\na,2024-01-01,1\n"
 
+PARAMETERS = (
+    "mode", "overlap", "dry_run", "delimiter", "encoding", "decimal", "thousands", "quote", "header_row",
+    "comment", "currency", "ragged", "sheet", "member",
+)  # fmt: skip
+
 
 @pytest.fixture
 def database_kind() -> str:
@@ -23,7 +28,7 @@ def database_kind() -> str:
     [
         ("dryrun=true", ["there is no such parameter; did you mean 'dry_run'?"]),
         ("mod=append", ["there is no such parameter; did you mean 'mode'?"]),
-        ("zz=1&dry_run=true&q", ["there is no such parameter; there are: mode, overlap, dry_run"] * 2),
+        ("zz=1&dry_run=true&q", ["there is no such parameter; there are: " + ", ".join(PARAMETERS)] * 2),
     ],
 )
 def test_a_misspelt_parameter_of_an_upload_stores_nothing(

@@ -134,8 +134,7 @@ def test_missing_columns_are_named(shop: Shop) -> None:
     ("content", "code", "hint"),
     [
         (b"", "empty_file", "empty"),
-        (b"unique_id,ds,y\na,2000-01-01,1\n", "not_parquet", "not Parquet"),
-        (b"\x1f\x8b\x08rest", "not_parquet", "gzip"),
+        (b"\x1f\x8b\x08rest", "undecodable_file", "gzip"),
         (b"PAR1", "not_parquet", "cannot be read"),
         (b"PAR1PAR1", "not_parquet", "cannot be read"),
         (GOOD[:-1], "not_parquet", "cut off"),

@@ -1,0 +1,1 @@
+"""What tables come packed in: compressed files, archives and workbooks; told apart by content."""

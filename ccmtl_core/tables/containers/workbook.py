@@ -1,0 +1,82 @@
+"""Read a sheet of a workbook (Excel or LibreOffice) by way of a CSV file, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Collection
+from pathlib import Path
+
+from ccmtl_core.base.display import counted
+from ccmtl_core.tables.containers import sheet_child
+from ccmtl_core.tables.dialects.dialect import Dialect, ReadOptions
+from ccmtl_core.tables.dialects.layout import has_names
+from ccmtl_core.tables.faults import FaultList
+
+USUAL_BYTES, SPARE_BYTES = 1 << 31, 1 << 29
+_HEAD_BYTES = 1 << 16
+
+
+def sheet_as_csv(
+    path: Path,
+    folder: Path,
+    wanted: Collection[str],
+    options: ReadOptions,
+    dialect: Dialect,
+    faults: FaultList,
+    max_bytes: int | None = None,
+) -> tuple[Path, Dialect]:
+    """Return a CSV file of the sheet that is stated or, of several, the only one with the columns ``wanted``.
+
+    Text stays text, whole numbers have no point, and times are ISO 8601. A workbook that cannot be read in
+    memory for ``max_bytes``, or leaves open which sheet is meant, is a `TableError`.
+    """
+    sheets = folder / "sheets"
+    sheets.mkdir()
+    names = _written(path, sheets, options.sheet, 2 * (max_bytes or USUAL_BYTES) + SPARE_BYTES, faults)
+    if not names:
+        raise faults.refusal_for("no_rows", "the workbook has no visible sheet with cells")
+    files = [sheets / f"{i}.csv" for i in range(len(names))]
+    if options.sheet is not None:
+        return files[0], dialect.stated("sheet", options.sheet)
+    if len(names) == 1:
+        return files[0], dialect.guessed("sheet", names[0], "the only visible sheet with cells")
+    fitting = [i for i, file in enumerate(files) if wanted and _has_names(file, wanted)]
+    if len(fitting) == 1:
+        found = fitting[0]
+        evidence = "the only sheet with the columns asked for"
+        return files[found], dialect.guessed("sheet", names[found], evidence)
+    listed = ", ".join(map(repr, names[:12]))
+    message = f"the workbook has {counted(len(names), 'sheet')} with cells: state the sheet, one of {listed}"
+    raise faults.refusal_for("ambiguous_sheet", message)
+
+
+def _has_names(file: Path, wanted: Collection[str]) -> bool:
+    with file.open("rb") as sheet:
+        return has_names(sheet.read(_HEAD_BYTES), wanted)
+
+
+def _written(path: Path, folder: Path, sheet: str | None, max_bytes: int, faults: FaultList) -> list[str]:
+    command = [sys.executable, "-I", str(sheet_child.__file__), str(path), str(folder), str(max_bytes)]
+    try:
+        done = subprocess.run(
+            [*command, *([] if sheet is None else [sheet])],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=sheet_child.MAX_SECONDS,
+        )
+        answer = json.loads(done.stdout)
+    except (subprocess.TimeoutExpired, ValueError):
+        message = (
+            f"the workbook cannot be read: it is damaged, or needs more than {max_bytes:,} bytes of memory"
+        )
+        raise faults.refusal_for("not_workbook", f"{message} or {sheet_child.MAX_SECONDS} seconds") from None
+    if isinstance(answer, list):
+        return answer
+    if "sheets" in answer:
+        listed = ", ".join(map(repr, answer["sheets"][:12]))
+        message = f"the workbook has no sheet {sheet!r}; state one of {listed}"
+        raise faults.refusal_for("no_such_sheet", message)
+    raise faults.refusal_for("not_workbook", f"the workbook cannot be read: {answer['error']}")

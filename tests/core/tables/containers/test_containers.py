@@ -1,0 +1,162 @@
+"""Tables in workbooks, archives and formats of columns are read by what they are, whatever their names."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import zstandard
+
+from ccmtl_core.tables import ReadOptions, read_table
+from ccmtl_core.tables.containers import unpack
+from ccmtl_core.tables.faults import TableError
+from tests.core.tables.containers.workbooks import XLS, Sheets, ods, xlsx
+
+HEADER = ["id", "ds", "y"]
+ROWS = [("001", "2024-01-01", 1234.5), ("1", "2024-01-02", -2.0)]
+TABLE: list[list[Any]] = [HEADER, *map(list, ROWS)]
+PLAIN = b"id,ds,y\n001,2024-01-01,1234.5\n1,2024-01-02,-2\n"
+OTHER = b"shop,town\n1,Oslo\n"
+
+
+def zipped(**members: bytes) -> bytes:
+    """An archive; in the names of its members ``_`` stands for a point and ``__`` for a slash."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("__", "/").replace("_", "."), content)
+    return file.getvalue()
+
+
+def changed(content: bytes, place: int) -> bytes:
+    """The bytes with another one in one place."""
+    return content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :]
+
+
+def saved(write: Callable[[pl.DataFrame, io.BytesIO], object]) -> bytes:
+    file = io.BytesIO()
+    write(pl.DataFrame(ROWS, schema=HEADER, orient="row"), file)
+    return file.getvalue()
+
+
+BOOKS: Sheets = {"Shops": [["shop", "town"], ["1", "Oslo"]], "Sales": TABLE}
+JSON_LINES = (
+    b'{"id": "001", "ds": "2024-01-01", "y": 1234.5}\n\n{"id": 1, "y": -2, "ds": "2024-01-02", "z": null}\n'
+)
+SAME: dict[str, tuple[bytes, dict[str, Any], dict[str, Any]]] = {
+    "gzip": (gzip.compress(PLAIN), {}, {"compression": "gzip"}),
+    "zstd in gzip": (gzip.compress(zstandard.compress(PLAIN)), {}, {"format": "text"}),
+    "a zip": (zipped(sales_csv=PLAIN), {}, {"member": "sales.csv"}),
+    "a zip in a zip": (zipped(d__in_zip=zipped(sales_csv=PLAIN)), {}, {"member": "d/in.zip/sales.csv"}),
+    "a zip with other files": (zipped(a_csv=OTHER, b_csv=PLAIN), {}, {"member": "b.csv"}),
+    "a zip with what a Mac adds": (zipped(__MACOSX__x=b"", s_csv=PLAIN), {}, {"member": "s.csv"}),
+    "a stated member": (zipped(a_csv=PLAIN, b_csv=PLAIN + OTHER), {"member": "a.csv"}, {"member": "a.csv"}),
+    "a stated archive in a zip": (
+        zipped(a_zip=zipped(x_csv=PLAIN), b_zip=zipped(x_csv=PLAIN)),
+        {"member": "b.zip"},
+        {"member": "b.zip/x.csv"},
+    ),
+    "a workbook in a zip": (zipped(s_xlsx=xlsx({"S": TABLE})), {}, {"format": "workbook", "sheet": "S"}),
+    "a workbook": (xlsx({"S": TABLE}), {}, {"format": "workbook", "delimiter": None, "encoding": None}),
+    "one sheet of several": (xlsx(BOOKS), {}, {"sheet": "Sales"}),
+    "a stated sheet": (xlsx({"A": TABLE, "B": TABLE}), {"sheet": "B"}, {"sheet": "B"}),
+    "a sheet beside a hidden one": (xlsx({"A": TABLE, "B": TABLE}, hidden=["A"]), {}, {"sheet": "B"}),
+    "a sheet with a title": (xlsx({"S": [["Sales", None, None], [], *TABLE]}), {}, {"header_row": 3}),
+    "a sheet with blank rows around": (
+        xlsx({"S": [[], [], *TABLE, [None, None, ""]]}),
+        {},
+        {"header_row": 3},
+    ),
+    "a workbook of LibreOffice": (ods(TABLE), {}, {"format": "workbook", "sheet": "Sales"}),
+    "a workbook of Excel 97": (XLS, {}, {"format": "workbook", "header_row": 2}),
+    "Parquet": (saved(pl.DataFrame.write_parquet), {}, {"format": "parquet", "decimal": None}),
+    "Parquet in zstd": (zstandard.compress(saved(pl.DataFrame.write_parquet)), {}, {"format": "parquet"}),
+    "Arrow": (saved(pl.DataFrame.write_ipc), {}, {"format": "arrow"}),
+    "a stream of Arrow": (saved(pl.DataFrame.write_ipc_stream), {}, {"format": "arrow stream"}),
+    "lines of JSON": (JSON_LINES, {}, {"format": "json lines"}),
+}
+
+
+def written(folder: Path, content: bytes) -> Path:
+    path = folder / "sales.csv"
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_the_same_table_is_read_from_every_container(tmp_path: Path, name: str) -> None:
+    content, stated, found = SAME[name]
+    table = read_table(written(tmp_path, content), ReadOptions(**stated), wanted=["id"], numbers=["y"])
+    assert table.frame.select(HEADER).rows() == ROWS
+    assert {key: table.dialect.get(key) for key in found} == found
+    assert table.row_of.tolist() == [1, 2]
+
+
+def test_cells_of_a_workbook_become_the_text_that_they_mean(tmp_path: Path) -> None:
+    rows = [["a", "b", "c"], [4006381333931.0, True, 0.1], ["007", "x,y", 1e22], [None, '"', -0.5]]
+    table = read_table(written(tmp_path, xlsx({"S": rows})))
+    assert table.frame.rows() == [
+        ("4006381333931", "true", "0.1"),
+        ("007", "x,y", "1e+22"),
+        ("", '"', "-0.5"),
+    ]
+
+
+REFUSED: dict[str, tuple[bytes, dict[str, Any], str, str]] = {
+    "two files": (zipped(a_csv=PLAIN, b_csv=PLAIN), {}, "ambiguous_member", "one of a.csv, b.csv"),
+    "no such file": (zipped(a_csv=PLAIN), {"member": "c"}, "no_such_member", "one of a.csv"),
+    "an empty archive": (zipped(), {}, "empty_archive", "no file"),
+    "an archive without its end": (zipped(a_csv=PLAIN)[:-30], {}, "undecodable_file", "zip"),
+    "changed bytes": (changed(zipped(a_csv=PLAIN * 50), 60), {}, "undecodable_file", "zip"),
+    "two sheets": (xlsx({"A": TABLE, "B": TABLE}), {}, "ambiguous_sheet", "one of 'A', 'B'"),
+    "no such sheet": (xlsx({"A": TABLE}), {"sheet": "B"}, "no_such_sheet", "one of 'A'"),
+    "a sheet without cells": (xlsx({"A": []}), {}, "no_rows", "no visible sheet"),
+    "half a workbook": (XLS[:900], {}, "not_workbook", "cannot be read"),
+    "no line of JSON": (JSON_LINES + b"[1]\n", {}, "not_json_lines", "row 4, '[1]'"),
+    "half a line of JSON": (JSON_LINES + b'{"id":\n', {}, "not_json_lines", "row 4"),
+    "half a stream": (saved(pl.DataFrame.write_ipc_stream)[:200], {}, "not_arrow", "cut off"),
+    "packed over and over": (
+        gzip.compress(gzip.compress(gzip.compress(gzip.compress(PLAIN)))), {}, "packed_too_often", "unpack it"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_leaves_open_what_is_meant_is_refused(tmp_path: Path, name: str) -> None:
+    content, stated, code, words = REFUSED[name]
+    with pytest.raises(TableError) as refused:
+        read_table(written(tmp_path, content), ReadOptions(**stated), wanted=["id"], numbers=["y"])
+    assert list(refused.value.counts) == [code]
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress, lambda data: zipped(a_csv=data)])
+def test_what_unpacks_to_more_than_is_meant_is_refused(
+    tmp_path: Path, pack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unpack, "USUAL_BYTES", 1 << 20)
+    monkeypatch.setattr(unpack, "USUAL_RATIO", 1)
+    with pytest.raises(TableError) as refused:
+        read_table(written(tmp_path, pack(PLAIN + b"0" * (1 << 22))))
+    assert list(refused.value.counts) == ["too_large_unpacked"]
+
+
+def test_a_workbook_that_would_take_all_memory_is_refused(tmp_path: Path) -> None:
+    """A cell in the last row and column of a sheet makes the reader allocate all cells before it."""
+    content = xlsx({"S": [["id"]]})
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(file, "w") as new:
+        for name in old.namelist():
+            data = old.read(name).replace(
+                b"</row>", b'</row><row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
+            )
+            new.writestr(name, data)
+    with pytest.raises(TableError) as refused:
+        read_table(written(tmp_path, file.getvalue()))
+    assert list(refused.value.counts) == ["not_workbook"]
