@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from app.commands.model_commands import Output, refuse_swapped, run
-from app.commands.options import EVERY_HELP, Aggregation, Every, Fill, Shown, listed, refuse_twice
+from app.commands.options import EVERY_HELP, Aggregation, Aim, Every, Fill, Shown, listed, refuse_twice
 
 
 def _levels(text: str) -> str:
@@ -81,6 +81,14 @@ Static = Annotated[
     ),
 ]  # fmt: skip
 
+ToBeRight = Annotated[
+    Aim,
+    typer.Option(
+        "--aim",
+        help="What shall be right: each product's forecast or, where those are too low in sum, their totals.",
+    ),
+]
+
 
 def forecast(
     model: Annotated[
@@ -126,6 +134,7 @@ def forecast(
             help="Print sums of forecasts over products that share these of --static, or over all.",
         ),
     ] = None,
+    aim: ToBeRight = "products",
     contributions: Annotated[
         bool,
         typer.Option("--contributions", metavar="", help="Print what each feature adds to each forecast."),
@@ -157,13 +166,19 @@ def forecast(
         beside = _beside(columns, future, past, static)
         shown = Shown(_numbers(level), None if total_by is None else listed(total_by), contributions)
         shown.refuse_contradictions(beside["static"])
-        run("forecast_file.forecast_file", model, columns, beside, fill or "none", horizon, shown, output)
+        run(
+            "forecast_file.forecast_file", model, columns, beside, fill or "none", horizon, aim, shown, output
+        )
         return
     refuse_swapped(model, file)
     of_fit = {"--frequency": frequency, "--level": level, "--ds-format": ds_format}
     of_fit |= {"--aggregation": aggregation, "--fill": fill, "--future": future, "--past": past}
     of_fit |= {"--static": static, "--total-by": total_by}
-    if given := [name for name, value in {**of_fit, "--contributions": contributions}.items() if value]:
+    if given := [
+        name
+        for name, value in {**of_fit, "--contributions": contributions, "--aim": aim != "products"}.items()
+        if value
+    ]:
         raise typer.BadParameter(f"{', '.join(given)}: for forecasts without a model; it has its own")
     run("use_model.forecast", model, file, horizon, columns, output)
 
@@ -191,6 +206,7 @@ def backtest(
     fill: Gaps = None,
     future: Future = "",
     past: Past = "",
+    aim: ToBeRight = "products",
     as_json: Annotated[
         bool, typer.Option("--json", metavar="", help="Print one JSON object instead of tables.")
     ] = False,
@@ -205,7 +221,7 @@ def backtest(
     columns = {"unique_id": task, "ds": time, "y": target, "frequency": frequency}
     columns |= {"ds_format": ds_format, "aggregation": aggregation}
     beside = _beside(columns, future, past, "")
-    asked = horizon, n_origins, _numbers(level)
+    asked = horizon, aim, n_origins, _numbers(level)
     run("forecast_file.backtest_file", file, columns, beside, fill or "none", *asked, as_json)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
-from app.commands.options import Shown
+from app.commands.options import Aim, Shown
 from app.commands.unusable import explaining, print_answer
 from app.commands.use_model import write_table
 from ccmtl_core.base.display import counted
@@ -36,6 +36,7 @@ def forecast_file(
     beside: Mapping[str, Sequence[str]],
     fill: str,
     horizon: int,
+    aim: Aim,
     show: Shown,
     output: Path | None,
 ) -> None:
@@ -43,7 +44,9 @@ def forecast_file(
     messages = Console(stderr=True, highlight=False)
     with explaining(messages), _told(messages) as tell:
         table = _read(file, columns, beside, fill)
-        forecaster = fit_forecaster(table.panel, horizon, columns=table.columns, n_jobs=-1, on_phase=tell)
+        forecaster = fit_forecaster(
+            table.panel, horizon, columns=table.columns, aim=aim, n_jobs=-1, on_phase=tell
+        )
         found = _shown(forecaster, table, show)
     write_table(found, output, messages)
 
@@ -68,6 +71,7 @@ def backtest_file(
     beside: Mapping[str, Sequence[str]],
     fill: str,
     horizon: int,
+    aim: Aim,
     n_origins: int,
     level: Sequence[float],
     as_json: bool,
@@ -77,8 +81,8 @@ def backtest_file(
     with explaining(messages), _told(messages) as tell:
         table = _read(file, columns, beside, fill)
         result = backtest(
-            table.panel, horizon, n_origins=n_origins, level=level, columns=table.columns, n_jobs=-1,
-            on_phase=tell,
+            table.panel, horizon, n_origins=n_origins, level=level, columns=table.columns, aim=aim,
+            n_jobs=-1, on_phase=tell,
         )  # fmt: skip
     if as_json:
         print_answer(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))

@@ -31,6 +31,7 @@ Rule = Literal["best", "one_standard_error"]
 Solver = Literal["auto", "dual", "alternating", "newton"]
 LossScaling = Literal["none", "spread"]
 Metric = Literal["euclidean", "mahalanobis"]
+Aim = Literal["products", "totals"]
 DEFAULT_FOLDS = 5
 
 

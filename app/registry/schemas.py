@@ -149,6 +149,12 @@ class ForecasterReport(Stored):
     n_origins: int = Field(description="Periods that the rows for training start from.")
     error: float | None = Field(None, description="Error of the choice; null where nothing was held out.")
     fold_errors: list[float] = Field([], description="The same by block of time.")
+    level: dict[str, Any] | None = Field(
+        None,
+        description="On rolling origins with either `aim`, `products` or `totals`: `errors` of products, "
+        "`bias` and `errors_of_totals`; the `anchor`, the rival whose sums the forecasts take for totals, "
+        "and the `factor` that does it.",
+    )
     tried: list[TriedChoices] = []
     rows_tried: list[TriedRows] = Field([], description="The best first.")
     seconds: float

@@ -58,6 +58,9 @@ def find_faults(coverage: Coverage, request: TrainingJobRequest, unsound: Set[st
 
 def faults_of_horizon(request: TrainingJobRequest, unsound: Set[str]) -> list[Fault]:
     """Refuse what has no effect beside a horizon."""
+    if request.horizon is None and request.aim != "products" and not unsound & {"horizon", "aim"}:
+        message = "`aim` is what forecasts with a `horizon` aim at: give one, or leave it out"
+        return [Fault(message=message, location="body.aim", value=request.aim)]
     if request.horizon is None or "horizon" in unsound:
         return []
     faults = [

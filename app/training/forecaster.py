@@ -39,6 +39,7 @@ def train_forecaster(loaded: LoadedPanel, request: TrainingJobRequest, log: Prog
         request.horizon,
         choices=request.candidates,
         fusion_strength=request.fusion_strength,
+        aim=request.aim,
         tolerance=request.tolerance,
         n_jobs=-1,
         on_progress=log.selection,
@@ -47,7 +48,7 @@ def train_forecaster(loaded: LoadedPanel, request: TrainingJobRequest, log: Prog
     told = dict(forecaster.report)
     held_out = told.get("held_out")
     definition = loaded.definition.model_dump(mode="json", include={"kind", "aggregation", "fill"})
-    asked = {"fusion_strength": request.fusion_strength, "tolerance": request.tolerance}
+    asked = {"fusion_strength": request.fusion_strength, "tolerance": request.tolerance, "aim": request.aim}
     chosen = told.get("choices", {})
     return TrainedModel(
         weights=forecaster.model.weights,

@@ -150,6 +150,13 @@ class TrainingJobRequest(BaseModel):
     fit_intercept: bool | None = Field(_DEFAULT.fit_intercept, description=_TEXTS["fit_intercept"])
     loss_scaling: LossScaling = Field(_DEFAULT.loss_scaling, description=_TEXTS["loss_scaling"])
     metric: Metric | None = Field(_DEFAULT.metric, description=_TEXTS["metric"])
+    aim: Literal["products", "totals"] = Field(
+        "products",
+        description="With a `horizon`: what shall be right. `products`: each forecast; where most values "
+        "are zero, the least wrong ones are too low in sum. `totals`: then one factor gives all forecasts "
+        "the sum of a simple rival whose sums were not too low. `report.forecaster.level` has the errors of "
+        "both.",
+    )
     lags: int | None = Field(
         None,
         ge=1,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.forecasting.ranges import ranges
 from benchmarks.forecasting.rivals import Attempt, Case, rival
 from benchmarks.forecasting.scores import Scores, score
 from benchmarks.forecasting.sets import FILES, SETS, ForecastSet
@@ -26,7 +27,7 @@ from ccmtl_core.forecasting import (
 )
 from examples.ta_feng import NotToBeHad
 
-OURS = "ccmtl"
+OURS, FOR_TOTALS = "ccmtl", "ccmtl, aim totals"
 MOST_RMSSE = {"walmart": 0.59, "carparts": 0.562, "ta-feng": 0.52}
 SHARE_OF_TREES, SHARE_OF_AUTO_ETS = 0.1, 0.2
 BEYOND_THE_BEST = 1.01
@@ -59,6 +60,8 @@ def compare(name: str, data: ForecastSet, rivals: Sequence[str], candidates: boo
         yhat = forecaster.point_forecasts()
     ours = Attempt(yhat, watch.seconds, _one_fit(data, forecaster))
     attempts, scores = {OURS: ours}, {OURS: score(data, yhat)}
+    for_totals = yhat * forecaster.report.get("level", {}).get("factor", 1.0)
+    attempts[FOR_TOTALS], scores[FOR_TOTALS] = Attempt(for_totals, watch.seconds), score(data, for_totals)
     bars = _bars_of_ours(name, scores[OURS])
     for each in rivals:
         step(f"  {each}")
@@ -75,6 +78,9 @@ def compare(name: str, data: ForecastSet, rivals: Sequence[str], candidates: boo
         ],
         "Chosen": [_chosen(forecaster)],
     }
+    step("  ranges")
+    tables["Ranges"], of_ranges = ranges(data, forecaster)
+    bars += of_ranges
     if candidates:
         tables["Rows that were tried, as one model of all series"] = tried = _tried(data, forecaster)
         best = min(row["RMSSE"] for row in tried)
@@ -170,7 +176,7 @@ def _bars_of_ours(name: str, ours: Scores) -> list[Bar]:
 def _bars_beside_rivals(attempts: dict[str, Attempt], scores: dict[str, Scores]) -> list[Bar]:
     """Errors at most those of the best rival, and seconds at most a share of theirs."""
     ours, seconds = scores[OURS], attempts[OURS].seconds.cpu
-    on_all = [name for name, attempt in attempts.items() if name != OURS and attempt.series is None]
+    on_all = [n for n, attempt in attempts.items() if n not in (OURS, FOR_TOTALS) and attempt.series is None]
     whole = {name: scores[name] for name in on_all}
     trees = [name for name in on_all if name.startswith("lightgbm")]
     bars = [Bar(f"RMSSE, {name}", ours.rmsse, whole[name].rmsse) for name in trees]
@@ -179,6 +185,8 @@ def _bars_beside_rivals(attempts: dict[str, Attempt], scores: dict[str, Scores])
         bars.append(Bar(f"RMSSE, best rival ({best})", ours.rmsse, whole[best].rmsse))
         best = min(whole, key=lambda name: abs(whole[name].bias))
         bars.append(Bar(f"size of bias, best rival ({best})", abs(ours.bias), abs(whole[best].bias)))
+        of_totals = abs(scores[FOR_TOTALS].bias)
+        bars.append(Bar(f"the same with aim totals ({best})", of_totals, abs(whole[best].bias)))
     totals = {name: e.wape_of_totals for name, e in whole.items() if e.wape_of_totals is not None}
     if totals and ours.wape_of_totals is not None:
         best = min(totals, key=lambda name: totals[name])

@@ -15,14 +15,16 @@ from numpy.typing import NDArray
 
 from ccmtl_core.base.arguments import check_callback, check_integer, check_kind
 from ccmtl_core.base.exceptions import ParameterError
-from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
+from ccmtl_core.base.types import BoolArray, IntArray
 from ccmtl_core.choices.model_choices import ModelChoices
 from ccmtl_core.fitting.fit import FitResult, fit
 from ccmtl_core.fitting.fold_paths import SelectionProgress
 from ccmtl_core.fitting.selection import Selection, select
 from ccmtl_core.fitting.strength import strength_grid
 from ccmtl_core.forecasting.calibration.error_ranges import range_table
-from ccmtl_core.forecasting.calibration.residuals import rolling_residuals
+from ccmtl_core.forecasting.calibration.held_out import held_out_errors, rival_features
+from ccmtl_core.forecasting.calibration.level import Aim, check_aim, level_of
+from ccmtl_core.forecasting.calibration.residuals import dense_values, rolling_residuals
 from ccmtl_core.forecasting.calibration.value_ranges import ranges_of
 from ccmtl_core.forecasting.direct_rows import block_statistics, rolling_origins
 from ccmtl_core.forecasting.features import RowFeatures
@@ -48,8 +50,6 @@ MOST_PRODUCTS = 2e10
 """Products of two features that are added up at most: of more origins, those at equal distances are taken."""
 OF_TIME = ModelChoices(metric="mahalanobis")
 """What is fitted unless a caller chooses, with and without an intercept."""
-WINDOW = 8
-"""Values whose mean is the forecast of the rival "window_average"."""
 
 
 def fit_forecaster(
@@ -62,6 +62,7 @@ def fit_forecaster(
     n_blocks: int = 6,
     n_origins: int | None = None,
     columns: SeriesColumns | None = None,
+    aim: Aim = "products",
     tolerance: float = 1e-4,
     n_jobs: int = 1,
     on_progress: Callable[[SelectionProgress], None] | None = None,
@@ -89,6 +90,10 @@ def fit_forecaster(
     columns : SeriesColumns, optional
         What the ``past`` and ``future`` features name; ``forecast`` needs them for the periods ahead. Without
         ``rows``, those that help are among the features.
+    aim : {"products", "totals"}
+        What shall be right: each product's forecast, or their sum. Where most values are zero, the least
+        wrong forecasts of products are too low in sum. With "totals", if sums were too low or too high on
+        rolling origins and those of a simple rival were better, one factor gives all forecasts its sum.
     tolerance : float
         Certified gap of the final fit.
     n_jobs, on_progress
@@ -121,6 +126,7 @@ def fit_forecaster(
     check_integer(n_blocks, "n_blocks", least=2)
     if isinstance(fusion_strength, str) and fusion_strength != "auto":
         raise ParameterError(f'fusion_strength must be a number or "auto", not {fusion_strength!r}')
+    check_aim(aim)
     check_callback(on_progress, "on_progress")
     check_callback(on_phase, "on_phase")
     tell = on_phase or (lambda phase: None)
@@ -142,7 +148,7 @@ def fit_forecaster(
     tell("statistics")
     origins = rolling_origins(panel, rows, horizon, n_origins)
     maker = RowMaker(panel, rows, horizon, origins, scale, constant, n_blocks, columns)
-    graph = None
+    graph, level = None, None
     ranges = range_table(np.empty((panel.n_series, 0, horizon)), scale, np.zeros(panel.n_series))
     report: dict[str, Any] = {
         "rows": rows.to_dict(),
@@ -164,8 +170,15 @@ def fit_forecaster(
         if len(blocks) > 1:
             tell("residuals")
             residuals, first = _residuals(maker, panel, blocks, fitted)
-            rivals = RowMaker(panel, _rivals(panel, first), horizon, origins, scale, constant)
-            report["held_out"] = _held_out(rivals, panel, scale, residuals, first)
+            simple = rival_features(panel, first)
+            rivals = RowMaker(panel, simple, horizon, origins, scale, constant)
+            held_out, sums = held_out_errors(rivals, panel, scale, residuals, first)
+            report["held_out"] = _plain(held_out)
+            level = level_of(sums)
+            corrected = level.corrected(residuals, dense_values(panel, first, residuals.shape[1]), scale)
+            report["level"] = _plain(level.report(sums, residuals, corrected))
+            if aim == "totals":
+                residuals = corrected
             cluster = Clusters.of_equal(graph, model.weights).label
             ranges = ranges_of(panel, scale, residuals, first, cluster)
     if found is not None:
@@ -173,7 +186,8 @@ def fit_forecaster(
     report["seconds"] = round(time.perf_counter() - began, 3)
     newest = latest_tails(panel, rows.reach)
     of_series = scale, never_negative(panel), constant, *newest, ranges
-    return ForecastModel(model, rows, int(horizon), panel.frequency, *of_series, report, graph)
+    forecaster = ForecastModel(model, rows, int(horizon), panel.frequency, *of_series, report, graph)
+    return forecaster if level is None else level.applied(forecaster, panel, aim)
 
 
 class _Fitted(NamedTuple):
@@ -261,64 +275,6 @@ def _residuals(
         return fit(training[block - 1], strength, choices=fitted.choices, tolerance=1e-3).model
 
     return rolling_residuals(maker, panel.n_series, len(blocks), model_before)
-
-
-def _rivals(panel: SeriesPanel, first: int) -> RowFeatures:
-    """Features that are forecasts themselves, as far as the history before ``first`` can tell them."""
-    season = panel.frequency.season
-    seasons = ((season, 1),) if first - int(panel.period.min()) > season else ()
-    return RowFeatures(windows=(WINDOW,), seasons=seasons)
-
-
-def _held_out(
-    maker: RowMaker, panel: SeriesPanel, scale: FloatArray, residuals: NDArray[np.float32], first: int
-) -> dict[str, Any]:
-    """What the report says of errors on rolling origins, of the model and of simple rivals on the same rows.
-
-    Each error is the mean over series of the root mean squared error in units of the series; the bias is what
-    all forecasts together are too large, as a share of what the values are together.
-    """
-    T, _, h = residuals.shape
-    names = ["ccmtl", "zero", "window_average", "seasonal_naive"]
-    squares, n = np.zeros((len(names), T, h)), np.zeros((T, h))
-    excess, size = np.zeros(len(names)), 0.0
-    for piece in maker.pieces(range(T), (first, maker.high)):
-        made = maker.made(piece)
-        step = made.rows.step - 1
-        own = residuals[made.task, made.rows.period - first, step]
-        both = ~np.isnan(own)
-        y, task = made.rows.y[both], made.task[both]
-        errors = [own[both], y, *(y - forecast for forecast in made.rows.X[both].T)]
-        part = slice(piece.start, piece.stop)
-        cell, n_cells = (task - piece.start) * h + step[both], (piece.stop - piece.start) * h
-        n[part] += np.bincount(cell, minlength=n_cells).reshape(-1, h)
-        size += float(np.abs(y) @ scale[task])
-        for r, error in enumerate(errors):
-            squares[r, part] += np.bincount(cell, error**2, n_cells).reshape(-1, h)
-            excess[r] -= error @ scale[task]
-    names = names[: 2 + made.rows.X.shape[1]]
-    overall = _mean_of_roots(squares.sum(axis=2), n.sum(axis=1))
-    by_step = [_mean_of_roots(squares[:, :, k], n[:, k]) for k in range(h)]
-    times = [panel.frequency.text(period, "s") for period in (first, maker.high)]
-    told = {
-        "first": times[0],
-        "last": times[1],
-        "n_rows": int(n.sum()),
-        "n_series": int((n.sum(axis=1) > 0).sum()),
-        "errors": {name: float(overall[r]) for r, name in enumerate(names)},
-        "errors_by_step": {name: [float(e[r]) for e in by_step] for r, name in enumerate(names)},
-        "bias": {name: float(excess[r] / size) if size else None for r, name in enumerate(names)},
-    }
-    return dict(_plain(told))
-
-
-def _mean_of_roots(squares: FloatArray, n: FloatArray) -> FloatArray:
-    """Of sums of squares (R, T) of n (T,) errors: mean over series of the root mean square, (R,)."""
-    some = n > 0
-    if not some.any():
-        return np.full(len(squares), np.nan)
-    mean: FloatArray = np.sqrt(squares[:, some] / n[some]).mean(axis=1)
-    return mean
 
 
 def _plain(value: Any) -> Any:

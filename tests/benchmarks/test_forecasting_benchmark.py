@@ -64,17 +64,22 @@ def test_ours_and_the_rivals_are_scored_and_held_to_bars() -> None:
     values = 5.0 + np.tile([0.0, 3.0, 1.0, 0.0, 2.0, 7.0, 9.0], 12) + rng.normal(size=(20, 84))
     data = split(panel(values), horizon=7, season=7, group=["a", "b"] * 10, in_total=7)
     section = measure.compare("ta-feng", data, ["zero", "seasonal_naive"], candidates=True)
-    errors, (chosen,), tried = section.tables.values()
-    assert [row["forecast"] for row in errors] == ["ccmtl", "zero", "seasonal naive"]
-    assert errors[0]["RMSSE"] < errors[2]["RMSSE"] < errors[1]["RMSSE"]
-    assert errors[1]["bias"] == -1.0
+    errors, (chosen,), of_ranges, tried = section.tables.values()
+    assert [row["forecast"] for row in errors] == ["ccmtl", "ccmtl, aim totals", "zero", "seasonal naive"]
+    assert errors[0]["RMSSE"] < errors[3]["RMSSE"] < errors[2]["RMSSE"]
+    assert [row["ranges"] for row in of_ranges][:2] == ["ccmtl, 80 %", "seasonal naive, 80 %"]
+    assert of_ranges[0]["Winkler"] < of_ranges[1]["Winkler"]
+    assert errors[2]["bias"] == -1.0
     assert chosen["features"] == tried[0]["features"]
     assert tried[0]["validated"] > 0.0
-    assert [bar.what for bar in section.bars] == [
+    bars = [bar.what for bar in section.bars if "% ranges" not in bar.what]
+    assert len(section.bars) - len(bars) == 10
+    assert bars == [
         "RMSSE",
         "RMSSE of chosen rows over the best tried",
         "RMSSE, best rival (seasonal_naive)",
         "size of bias, best rival (seasonal_naive)",
+        "the same with aim totals (seasonal_naive)",
         "WAPE of totals, best rival (seasonal_naive)",
     ]
 

@@ -17,6 +17,7 @@ from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.choices.model_choices import ModelChoices
 from ccmtl_core.forecasting.backtesting.scores import Scores, verdict_on
 from ccmtl_core.forecasting.backtesting.windows import OURS, RIVALS, Window, until
+from ccmtl_core.forecasting.calibration.level import Aim
 from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.forecasting.fitted.forecast_request import range_columns
 from ccmtl_core.forecasting.forecaster import fit_forecaster
@@ -49,7 +50,8 @@ class Backtest:
         Who wins, in plain words.
     report : dict
         ``horizon``, ``origins`` (the last period before each window), ``level``, ``rows``, and for each
-        window the ``choices`` and the ``fusion_strength``; ``n_without`` series, which had no value before
+        window the ``choices``, the ``fusion_strength`` and the ``level`` (errors on earlier
+        origins for either aim); ``n_without`` series, which had no value before
         any window, are not scored.
     """
 
@@ -84,6 +86,7 @@ def backtest(
     rows: RowFeatures | None = None,
     choices: ModelChoices | None = None,
     fusion_strength: float | str = "auto",
+    aim: Aim = "products",
     columns: SeriesColumns | None = None,
     n_jobs: int = 1,
     on_phase: Callable[[str], None] | None = None,
@@ -104,7 +107,7 @@ def backtest(
         Of the ranges, from 1 to 99.
     rivals : sequence of str
         Some of ``RIVALS``.
-    rows, choices, fusion_strength, n_jobs
+    rows, choices, fusion_strength, aim, n_jobs
         As in :func:`fit_forecaster`.
     columns : SeriesColumns, optional
         As in :func:`fit_forecaster`; a window is forecast with what those known ahead say of its periods.
@@ -157,11 +160,11 @@ def backtest(
 
         began = time.perf_counter()
         forecaster = fit_forecaster(
-            before, horizon, rows=rows, choices=choices, fusion_strength=fusion_strength,
+            before, horizon, rows=rows, choices=choices, fusion_strength=fusion_strength, aim=aim,
             columns=columns, n_jobs=n_jobs, on_phase=of_window,
         )  # fmt: skip
         rows = forecaster.features
-        told = {name: forecaster.report.get(name) for name in ("choices", "fusion_strength")}
+        told = {name: forecaster.report.get(name) for name in ("choices", "fusion_strength", "level")}
         report.append({**told, "seconds": round(time.perf_counter() - began, 3)})
         of_window("rivals")
         windows.append(Window(panel, before, origin, forecaster, names, wanted, columns))

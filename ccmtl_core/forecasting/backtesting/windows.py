@@ -11,13 +11,13 @@ from ccmtl_core.base.types import FloatArray
 from ccmtl_core.choices.model_choices import ModelChoices
 from ccmtl_core.fitting.rivals import SAME_CHOICES, rival_models
 from ccmtl_core.forecasting import metrics
+from ccmtl_core.forecasting.calibration.held_out import WINDOW
 from ccmtl_core.forecasting.calibration.residuals import rolling_residuals
 from ccmtl_core.forecasting.calibration.value_ranges import ranges_of
 from ccmtl_core.forecasting.direct_rows import direct_statistics, rolling_origins
 from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
 from ccmtl_core.forecasting.fitted.latest_rows import latest_tails
-from ccmtl_core.forecasting.forecaster import WINDOW
 from ccmtl_core.forecasting.row_maker import RowMaker
 from ccmtl_core.model.ccmtl_model import CCMTLModel
 from ccmtl_core.series.columns import SeriesColumns
@@ -30,7 +30,7 @@ RIVALS = NAIVE + SAME_ROWS
 """Always zero, the value one season before, the mean of the last values; then on the rows of the model one
 model for all series, each series alone, and each shrunk to the one."""
 WITH_RANGES = (OURS, "seasonal_naive")
-_PIT = tuple(i / 200 for i in range(1, 200))
+PIT_QUANTILES = tuple(i / 200 for i in range(1, 200))
 """Quantiles that the PIT is told by: of whole numbers many are alike, and where they part must be told."""
 _NUMBERS = 2**22
 
@@ -85,14 +85,14 @@ class Window:
     def _pit(self, model: ForecastModel, columns: SeriesColumns | None) -> FloatArray:
         """The randomised PIT of the values, (T, h), for some series at a time."""
         T, h = self.y.shape
-        n = max(1, _NUMBERS // (h * len(_PIT)))
+        n = max(1, _NUMBERS // (h * len(PIT_QUANTILES)))
         parts = [
             metrics.randomised_pit(
                 self.y[start : start + n],
                 model.quantile_forecasts(
-                    _PIT, unique_ids=model.unique_ids[start : start + n], columns=columns
+                    PIT_QUANTILES, unique_ids=model.unique_ids[start : start + n], columns=columns
                 ),
-                _PIT,
+                PIT_QUANTILES,
                 seed=start,
             )
             for start in range(0, T, n)
@@ -122,7 +122,7 @@ def _rival_forecasters(
     }
     for name, features in single.items():
         if name in names:
-            rivals[name] = _of_one_feature(before, forecaster, features)
+            rivals[name] = of_one_feature(before, forecaster, features)
     if not set(names) & set(SAME_ROWS):
         return rivals
     report = forecaster.report
@@ -139,8 +139,8 @@ def _rival_forecasters(
     return rivals | {name: replace(forecaster, model=models[name + SAME_CHOICES]) for name in SAME_ROWS}
 
 
-def _of_one_feature(before: SeriesPanel, forecaster: ForecastModel, features: RowFeatures) -> ForecastModel:
-    """A forecaster whose forecast is its only feature, with ranges calibrated as those of all."""
+def of_one_feature(before: SeriesPanel, forecaster: ForecastModel, features: RowFeatures) -> ForecastModel:
+    """Return a forecaster whose forecast is its only feature, with ranges calibrated as those of all."""
     T, h = before.n_series, forecaster.horizon
     model = CCMTLModel(np.ones((T, 1)), before.unique_ids, features.names)
     origins = rolling_origins(before, features, h, forecaster.report["n_origins"])

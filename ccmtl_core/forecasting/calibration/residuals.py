@@ -7,8 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ccmtl_core.base.types import FloatArray
 from ccmtl_core.forecasting.row_maker import RowMaker
 from ccmtl_core.model.ccmtl_model import CCMTLModel, predict_rows
+from ccmtl_core.series.panel import SeriesPanel
 
 MOST_RESIDUALS = 2**25
 """Errors that are kept, those of the newest periods."""
@@ -53,3 +55,11 @@ def rolling_residuals(
             yhat = predict_rows(models[m].weights, task, made.rows.X[own], models[m].intercept)
             residuals[task, period, step] = made.rows.y[own] - yhat
     return residuals, first
+
+
+def dense_values(panel: SeriesPanel, first: int, n_periods: int) -> FloatArray:
+    """Return the values of consecutive periods, (T, N); NaN where there is none."""
+    values = np.full((panel.n_series, n_periods), np.nan)
+    inside = (panel.period >= first) & (panel.period < first + n_periods)
+    values[panel.series_index[inside], panel.period[inside] - first] = panel.values[inside]
+    return values

@@ -18,11 +18,15 @@ from ccmtl_core.forecasting.calibration.error_ranges import (
     range_table,
 )
 from ccmtl_core.forecasting.calibration.range_table import HEIGHTS, PROBABILITIES, RangeTable, place_of
+from ccmtl_core.forecasting.calibration.residuals import dense_values
 from ccmtl_core.kernels.grouping import group_sums
 from ccmtl_core.series.panel import SeriesPanel
 
 OFTEN = 0.1
 """Share of values that are zero from which on a series is told of by its values."""
+NEWEST, MANY = 3, 10_000
+"""One part in three of the periods counts, the newest, if so many errors of a step remain: the models of the
+others had less to learn from, and were further off."""
 _MOST_VALUES = 2**22
 _LARGEST_WHOLE = 2.0**53
 
@@ -95,17 +99,17 @@ def ranges_of(
     -------
     RangeTable
     """
+    T, N, h = residuals.shape
+    newest = max(-(-N // NEWEST), h)
+    if T * newest >= MANY:
+        residuals, first = residuals[:, -newest:], first + max(N - newest, 0)
     table = range_table(residuals, mean_size(panel, scale), cluster)
     size, grid = sparse_series(panel)
     some = np.flatnonzero(~np.isnan(size) & ~np.isnan(residuals).all(axis=(1, 2)))
     if not len(some):
         return table
     drawn = some[:: 1 + residuals[0].size * len(some) // _MOST_VALUES]
-    n_periods = residuals.shape[1]
-    y = np.full((panel.n_series, n_periods), np.nan)
-    inside = (panel.period >= first) & (panel.period < first + n_periods)
-    y[panel.series_index[inside], panel.period[inside] - first] = panel.values[inside]
-    y = y[drawn, :, None]
+    y = dense_values(panel, first, residuals.shape[1])[drawn, :, None]
     yhat = y - residuals[drawn] * scale[drawn, None, None]
     unit = size[drawn, None, None]
     return replace(table, values=_values(yhat / unit, y / unit), size=size, grid=grid)

@@ -213,6 +213,8 @@ def test_a_rival_that_is_better_is_named_in_the_notes(run: Run, client: TestClie
         ({"horizon": "7"}, "body.horizon"),
         ({"horizon": 12}, "body.horizon"),
         ({"n_neighbors": 0}, "body.n_neighbors"),
+        ({"aim": "both"}, "body.aim"),
+        ({"horizon": None, "fusion_strength": 1, "aim": "totals"}, "body.aim"),
     ],
 )
 def test_what_has_no_effect_beside_a_horizon_is_refused_by_name(
