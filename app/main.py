@@ -72,10 +72,10 @@ def create_app(settings: Settings) -> FastAPI:
         app.state.database, app.state.key_secret, open_without_keys=is_loopback(settings.host)
     )
     install_error_handlers(app)
+    app.include_router(health.router)  # probes may append what they like
     # The busiest first, because routes are tried one after the other.
     for slice_ in (predictions, registry, training, datasets, protocols, access):
         app.include_router(slice_.router)
-    app.include_router(health.router)  # probes may append what they like
     add_reference(app)
     app.add_middleware(FinishedAnswers)
     return app

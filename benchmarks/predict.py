@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +48,17 @@ def publish_model(folder: Path) -> None:
 
 
 @contextmanager
-def running_api(folder: Path) -> Iterator[int]:
-    """Run the API on `folder` while the block runs; yield its port."""
+def running_api(folder: Path, cpu: int | None = None) -> Iterator[tuple[int, int]]:
+    """Run the API on `folder`, on one CPU if it is given, while the block runs; yield its port and pid."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port = int(probe.getsockname()[1])
     environment = {"PATH": os.environ["PATH"], "CCMTL_DATA_DIR": str(folder), "CCMTL_PORT": str(port)}
     command = [sys.executable, "-m", "app.commands.cli", "api"]
-    server = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    pinned = None if cpu is None else partial(os.sched_setaffinity, 0, {cpu})
+    server = subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=pinned
+    )
     try:
         while True:
             try:
@@ -64,7 +68,7 @@ def running_api(folder: Path) -> Iterator[int]:
                 if server.poll() is not None:
                     raise SystemExit(f"the API ended with code {server.returncode}") from None
                 time.sleep(0.05)
-        yield port
+        yield port, server.pid
     finally:
         server.terminate()
         server.wait()
@@ -137,7 +141,7 @@ def measure() -> Section:
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         publish_model(Path(folder))
-        with running_api(Path(folder)) as port, ProcessPoolExecutor(N_CLIENTS) as pool:
+        with running_api(Path(folder)) as (port, _), ProcessPoolExecutor(N_CLIENTS) as pool:
             for name, request in requests().items():
                 latencies(port, request, N_WARM_UP)
                 p50, p99 = np.percentile(latencies(port, request, N_REQUESTS), [50, 99])

@@ -26,13 +26,19 @@ logger = logging.getLogger(__name__)
 REFRESH_SECONDS = 0.2
 
 
+def in_memory(request: Request, model: str) -> StoredModel | None:
+    """Return the version that the request's path means by ``model``, None if it is not in memory."""
+    cache: ModelCache = request.app.state.models
+    return cache.of(request.state.workspace).peek(*split_version(model))
+
+
 async def loaded(request: Request, model: str) -> StoredModel:
     """Return the version that the request's path means by ``model``; a thread loads what is not in memory."""
+    found = in_memory(request, model)
+    if found is not None:
+        return found
     cache: ModelCache = request.app.state.models
-    models = cache.of(request.state.workspace)
-    name, version = split_version(model)
-    found = models.peek(name, version)
-    return await run_in_threadpool(models.get, name, version) if found is None else found
+    return await run_in_threadpool(cache.of(request.state.workspace).get, *split_version(model))
 
 
 class ModelCache:

@@ -6,13 +6,14 @@ longer than answering it. Everything that may take longer goes to a thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
+from fastapi.routing import APIRoute
 from pydantic import Field
 
 from app.http.access import Scope, requires
@@ -22,7 +23,7 @@ from app.http.parameters import PLAIN_DIGITS, ModelPath
 from app.http.request_body import BODY_REFUSALS, documented_body, media_type_of, read_body, read_json_body
 from app.http.struct_forms import form_of
 from app.predictions import service
-from app.predictions.cache import loaded
+from app.predictions.cache import in_memory, loaded
 from app.predictions.tables import predict_arrow
 from app.predictions.wire import (
     MAX_HORIZON,
@@ -107,18 +108,38 @@ ALL_FORECASTS: dict[str, Any] = {
 }
 
 
-@router.post("/predict", **PREDICT)
+class QuickRoute(APIRoute):
+    """Answers requests to models in memory by the dependencies and the endpoint alone.
+
+    FastAPI's own handling of parameters takes as long as a prediction. Its dependencies must need the request
+    and nothing else.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what answers a request."""
+        by_parameters = super().get_route_handler()
+        guards: list[Any] = [guard.dependency for guard in self.dependencies]
+
+        async def handle(request: Request) -> Response:
+            for guard in guards:
+                await guard(request)
+            found = in_memory(request, request.path_params["model"])
+            if found is None:
+                return await by_parameters(request)
+            return await _predicted(request, found)
+
+        return handle
+
+
 async def predict(model: ModelPath, request: Request) -> Response:
     """Predict rows of features: JSON, rows or columns, or an Arrow stream with `unique_id` and the features.
 
     An Arrow stream is answered by one with the columns `unique_id`, `yhat` and `status`.
     """
-    if media_type_of(request) != ARROW_STREAM:
-        return await _answer_body(request, model, service.predict, SMALL_BODY_BYTES)
-    body = await read_body(request, request.app.state.settings.max_request_bytes)
-    found = await loaded(request, model)
-    answer = await run_in_threadpool(predict_arrow, found, body)
-    return Response(answer, media_type=ARROW_STREAM)
+    return await _predicted(request, model)
+
+
+router.add_api_route("/predict", predict, methods=["POST"], route_class_override=QuickRoute, **PREDICT)
 
 
 @router.get("/forecast", **FORECAST)
@@ -133,7 +154,9 @@ async def forecast(
 @router.post("/forecast", **FORECAST_BATCH)
 async def forecast_batch(model: ModelPath, request: Request) -> Response:
     """Forecast many products from their stored history."""
-    return await _answer_body(request, model, service.forecast)
+    body = await read_json_body(request, request.app.state.settings.max_request_bytes)
+    found = await loaded(request, model)
+    return await _respond(partial(service.forecast, found, body), small=False)
 
 
 @router.get("/forecasts", **ALL_FORECASTS)
@@ -147,12 +170,14 @@ async def forecast_all(
     return StreamingResponse(lines, media_type=LINES, headers={"Content-Location": path})
 
 
-async def _answer_body(
-    request: Request, model: str, answer: Callable[[StoredModel, bytes], bytes], small_bytes: int = 0
-) -> Response:
-    body = await read_json_body(request, request.app.state.settings.max_request_bytes)
-    found = await loaded(request, model)
-    return await _respond(partial(answer, found, body), small=len(body) <= small_bytes)
+async def _predicted(request: Request, model: str | StoredModel) -> Response:
+    is_arrow = media_type_of(request) == ARROW_STREAM
+    read = read_body if is_arrow else read_json_body
+    body = await read(request, request.app.state.settings.max_request_bytes)
+    found = await loaded(request, model) if isinstance(model, str) else model
+    if is_arrow:
+        return Response(await run_in_threadpool(predict_arrow, found, body), media_type=ARROW_STREAM)
+    return await _respond(partial(service.predict, found, body), small=len(body) <= SMALL_BODY_BYTES)
 
 
 async def _respond(answer: Callable[[], bytes], *, small: bool) -> Response:

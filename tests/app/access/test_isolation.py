@@ -21,6 +21,7 @@ from tests.support.access import key_header
 from tests.support.models import add_version, trained
 
 OPEN = {
+    "ping",
     "get_liveness",
     "get_readiness",
     "infer_server_live",

@@ -12,7 +12,8 @@ from tests.conftest import postgres_database
 
 
 def test_alive_and_ready(client: TestClient) -> None:
-    assert client.get("/healthz").json() == {"status": "ok"}
+    for path in ("/healthz", "/ping"):
+        assert client.get(path).json() == {"status": "ok"}
     assert client.get("/readyz").json() == {"status": "ready"}
 
 

@@ -129,6 +129,17 @@ def test_a_faulty_query_is_refused(client: TestClient, model: CCMTLModel, query:
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_request")
 
 
+def test_a_model_in_memory_is_answered_by_the_same_rules(client: TestClient, model: CCMTLModel) -> None:
+    """It takes a shorter way through the framework, which must leave none of them out."""
+    url, body = "/v1/models/sales/predict", columns(["1"], LAGS[:1])
+    first = client.post(url, json=body)
+    assert (first.status_code, client.post(url, json=body).content) == (200, first.content)
+    assert client.post(f"{url}?dry_run=true", json=body).json()["code"] == "unknown_parameter"
+    assert client.post(url, content=b"{}", headers={"Content-Type": "text/csv"}).status_code == 415
+    assert client.post(url, json={}).status_code == 422
+    assert client.get(url).json()["code"] == "method_not_allowed"
+
+
 def test_only_json_is_read(client: TestClient, model: CCMTLModel) -> None:
     for media_type, status in [("text/csv", 415), ("application/x-www-form-urlencoded", 415)]:
         answer = client.post("/v1/models/sales/predict", content=b"{}", headers={"Content-Type": media_type})
