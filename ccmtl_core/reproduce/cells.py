@@ -52,6 +52,8 @@ class Cell:
         Those that the search chose, or that were given.
     converged : bool
         Whether the final fit met its tolerance.
+    other_value : float or None
+        Of errors, the one that the experiment does not search by: over rows, or the mean over tasks.
     """
 
     setting: str
@@ -62,6 +64,7 @@ class Cell:
     search_seconds: float
     parameters: Mapping[str, float]
     converged: bool
+    other_value: float | None = None
 
     @property
     def key(self) -> tuple[str, int, str]:
@@ -149,13 +152,15 @@ def _run(experiment: Experiment, split: Split, cell: Cell, quick: bool, limit: f
             ended = time.process_time()
     except (Stopped, MemoryError):
         return cell
-    value = model.objective_
+    value, other = model.objective_, None
     if experiment.measure == "error":
-        value = experiment.score(squared_errors(model, split.held_out), split.held_out.n_samples)
+        errors, n_samples = squared_errors(model, split.held_out), split.held_out.n_samples
+        value, other = (score(errors, n_samples) for score in (experiment.score, experiment.other_score))
     seconds = ended - searched
     seconds = seconds if seconds > _QUICK else _seconds(model, split.training)
     times = {"seconds": seconds, "search_seconds": searched - began}
     done = {"value": value, "parameters": parameters, "converged": model.converged_, **times}
+    done["other_value"] = other
     return Cell(cell.setting, cell.repeat, cell.method, **done)
 
 

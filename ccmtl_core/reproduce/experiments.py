@@ -71,6 +71,11 @@ class Experiment:
     paper: Mapping[tuple[str, str], str] = field(default_factory=dict)
     repeats_once: tuple[str, ...] = ()
 
+    @property
+    def other_score(self) -> Score:
+        """The score that is reported besides."""
+        return mean_of_task_rmse if self.score is rmse_over_rows else rmse_over_rows
+
     def fixed(self, setting: str) -> dict[str, float]:
         """Parameters that the setting gives, where none are searched."""
         return {"fusion_strength": float(setting.rpartition(" ")[2])} if self.measure == "objective" else {}

@@ -11,10 +11,12 @@ import numpy as np
 from scipy.stats import ttest_rel
 
 from ccmtl_core.base.types import FloatArray
+from ccmtl_core.fitting.scoring import Score, mean_of_task_rmse, rmse_over_rows
 from ccmtl_core.reproduce.cells import Cell
 from ccmtl_core.reproduce.experiments import Experiment
 
 LEVEL = 0.05
+_TITLES: dict[Score, str] = {rmse_over_rows: "RMSE over all rows", mean_of_task_rmse: "mean RMSE of tasks"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,16 +49,21 @@ class Report:
         cells = [cell for cell in self.cells if (cell.setting, cell.method) == (setting, method)]
         return [] if any(cell.value is None for cell in cells) else cells
 
-    def values(self, setting: str, method: str) -> FloatArray:
-        """Errors or objectives by repeat, or seconds of the fit where these are measured."""
+    def values(self, setting: str, method: str, *, other: bool = False) -> FloatArray:
+        """Errors or objectives by repeat, or seconds of the fit where these are measured.
+
+        With ``other`` the errors of the other score, in the cells that have it.
+        """
         cells = self.of(setting, method)
+        if other:
+            return np.array([v for cell in cells if (v := cell.other_value) is not None])
         if self.experiment.measure == "seconds":
             return np.array([cell.seconds for cell in cells])
         return np.array([cell.value for cell in cells], dtype=np.float64)
 
-    def best(self, setting: str) -> set[str]:
+    def best(self, setting: str, *, other: bool = False) -> set[str]:
         """The method of least mean, and those that a paired t-test at 0.05 does not tell from it."""
-        found = {m: v for m in self.methods if len(v := self.values(setting, m))}
+        found = {m: v for m in self.methods if len(v := self.values(setting, m, other=other))}
         if not found:
             return set()
         least = min(found, key=lambda method: float(found[method].mean()))
@@ -76,14 +83,15 @@ class Report:
         """The tables as text."""
         if self.experiment.measure == "seconds":
             return _table(["", *self.settings, "slope"], [self._times(m) for m in self.methods])
-        errors = [
-            [method, *(self._cell(setting, method) for setting in self.settings)] for method in self.methods
-        ]
         words = "seconds of a fit" + (", of the search" if self.experiment.measure == "error" else "")
         seconds = [[method, *(self._seconds(s, method) for s in self.settings)] for method in self.methods]
-        title = "RMSE" if self.experiment.measure == "error" else "objective"
-        tables = [_table([title, *self.settings], errors), _table([words, *self.settings], seconds)]
-        return "\n\n".join(tables)
+        tables = [self._values("objective")]
+        if self.experiment.measure == "error":
+            scores = self.experiment.score, self.experiment.other_score
+            tables = [
+                self._values(_TITLES[s], other=other) for s, other in zip(scores, (False, True), strict=True)
+            ]
+        return "\n\n".join([*tables, _table([words, *self.settings], seconds)])
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers, for JSON."""
@@ -101,6 +109,7 @@ class Report:
                         "mean": mean,
                         "standard_error": error,
                         "in_best_group": method in best,
+                        "mean_of_other_score": mean_and_error(self.values(setting, method, other=True))[0],
                         "paper": self.experiment.paper.get((setting, method)),
                         "seconds": float(np.mean([c.seconds for c in cells])) if cells else None,
                         "search_seconds": float(np.mean(searches)) if cells else None,
@@ -114,12 +123,20 @@ class Report:
         measure = self.experiment.measure
         return {"title": self.experiment.title, "measure": measure, "rows": rows, "slopes": slopes}
 
-    def _cell(self, setting: str, method: str) -> str:
-        paper = self.experiment.paper.get((setting, method))
-        mean, error = mean_and_error(self.values(setting, method))
+    def _values(self, title: str, *, other: bool = False) -> str:
+        rows = [[m, *(self._cell(s, m, other) for s in self.settings)] for m in self.methods]
+        return _table([title, *self.settings], rows)
+
+    def _cell(self, setting: str, method: str, other: bool) -> str:
+        paper = None if other else self.experiment.paper.get((setting, method))
+        mean, error = mean_and_error(self.values(setting, method, other=other))
         digits = 3 if self.experiment.measure == "error" else 2
         text = "stopped" if mean is None else f"{mean:.{digits}f}"
-        if mean is not None and method in self.best(setting) and self.experiment.measure == "error":
+        if (
+            mean is not None
+            and method in self.best(setting, other=other)
+            and self.experiment.measure == "error"
+        ):
             text = f"**{text}**"
         text += f" ({error:.{digits}f})" if error is not None else ""
         return text + (f"; paper {paper}" if paper else "")

@@ -23,7 +23,8 @@ def run(*arguments: object) -> Result:
 def test_an_experiment_is_printed_kept_and_drawn(tmp_path: Path) -> None:
     done = run("syn", *QUICK, "--output", tmp_path / "out")
     assert done.exit_code == 0, done.stderr
-    assert done.stdout.startswith("| RMSE | 20 % |\n| --- | --- |\n| STL | ")
+    assert done.stdout.startswith("| RMSE over all rows | 20 % |\n| --- | --- |\n| STL | ")
+    assert "| mean RMSE of tasks | 20 % |" in done.stdout
     assert "2/2: ITL, 20 %, repeat 1" in done.stderr
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {f"syn-quick.{ending}" for ending in ("jsonl", "json", "md", "png")}

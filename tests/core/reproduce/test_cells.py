@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ccmtl_core.data.synthetic import grouped_syn
-from ccmtl_core.fitting.scoring import rmse_over_rows
+from ccmtl_core.fitting.scoring import mean_of_task_rmse, rmse_over_rows
 from ccmtl_core.reproduce import EXPERIMENTS, Cell, Experiment, Report, draw, run_cells, table_experiment
 from ccmtl_core.reproduce.cells import Stopped, read_cells, squared_errors, within
 from ccmtl_core.reproduce.readers import Split, random_split
@@ -54,6 +54,8 @@ def test_a_cell_holds_the_error_of_the_chosen_parameters_on_held_out_rows(
         model = RIVALS[cell.method].model.set_params(**cell.parameters).fit_statistics(split.training)
         expected = rmse_over_rows(squared_errors(model, split.held_out), split.held_out.n_samples)
         assert cell.value == pytest.approx(expected, rel=1e-6)
+        by_task = mean_of_task_rmse(squared_errors(model, split.held_out), split.held_out.n_samples)
+        assert cell.other_value == pytest.approx(by_task, rel=1e-6)
         assert cell.converged
         assert cell.seconds > 0
         assert cell.search_seconds > 0
