@@ -23,6 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.access import endpoints as access
 from app.access.callers import KnownCallers
 from app.access.keys import secret_of
+from app.access.rates import Rates
 from app.access.service import require_keys
 from app.datasets import endpoints as datasets
 from app.datasets.stored.frames import sweep
@@ -71,6 +72,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.callers = KnownCallers(
         app.state.database, app.state.key_secret, open_without_keys=is_loopback(settings.host)
     )
+    app.state.rates = Rates(settings.requests_per_minute)
     install_error_handlers(app)
     app.include_router(health.router)  # probes may append what they like
     # The busiest first, because routes are tried one after the other.

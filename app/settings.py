@@ -40,6 +40,11 @@ class Settings(BaseSettings):
         description="What API keys are hashed with, at least 32 characters, the same for all processes; "
         "default: random, in the file `secret_key` in data_dir.",
     )
+    requests_per_minute: int | None = Field(
+        None,
+        ge=1,
+        description="Requests that each API process answers a key in a minute, unless it names a number.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="The least severe log line written."
     )

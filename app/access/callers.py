@@ -18,7 +18,7 @@ from app.access.keys import digest_of, id_of
 from app.http.access import CHALLENGE, Caller, Scope
 from app.http.errors import ServiceUnavailable, Unauthorized
 from app.persistence.database import Database
-from app.persistence.models import DEFAULT_WORKSPACE
+from app.persistence.models import DEFAULT_WORKSPACE, ApiKey
 
 logger = logging.getLogger(__name__)
 
@@ -117,11 +117,7 @@ class KnownCallers:
         self._is_stale = False
         with self._database.read() as session:
             keys = repository.all_keys(session)
-        self._known = {
-            key.id: _Known(Caller(key.workspace, frozenset(key.scopes), key.id), key.digest, key.expires_at)
-            for key in keys
-            if key.revoked_at is None
-        }
+        self._known = {key.id: _known(key) for key in keys if key.revoked_at is None}
         self._is_open = self._open_without_keys and not keys
         self._has_read = True
 
@@ -140,6 +136,11 @@ class KnownCallers:
         assert known.caller.key_id is not None
         self._used[known.caller.key_id] = now
         return known.caller
+
+
+def _known(key: ApiKey) -> _Known:
+    caller = Caller(key.workspace, frozenset(key.scopes), key.id, key.requests_per_minute)
+    return _Known(caller, key.digest, key.expires_at)
 
 
 def _refusal(authorization: str | None) -> Unauthorized:

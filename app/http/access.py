@@ -39,6 +39,7 @@ class Caller(NamedTuple):
     workspace: str
     scopes: frozenset[str]
     key_id: str | None
+    requests_per_minute: int | None = None
 
 
 class Callers(Protocol):
@@ -49,6 +50,13 @@ class Callers(Protocol):
 
     def find(self, authorization: str | None) -> Caller:
         """Return who sends this header, or raise Unauthorized; may ask the database."""
+
+
+class Limits(Protocol):
+    """What counts the requests of keys."""
+
+    def take(self, key_id: str, requests_per_minute: int | None) -> None:
+        """Count a request, or raise TooManyRequests."""
 
 
 class _Requirement(SecurityBase):
@@ -69,7 +77,10 @@ class _Requirement(SecurityBase):
         caller = callers.peek(authorization)
         if caller is None:
             caller = await run_in_threadpool(callers.find, authorization)
-        if caller.key_id is None and _is_from_elsewhere(request.headers):
+        if caller.key_id is not None:
+            limits: Limits = request.app.state.rates
+            limits.take(caller.key_id, caller.requests_per_minute)
+        elif _is_from_elsewhere(request.headers):
             raise Unauthorized(
                 "key_missing",
                 "The service has no API keys, and answers its own machine alone: not what a proxy forwards "

@@ -1,17 +1,24 @@
-"""What happens to every JSON answer on its way out: it ends with a line feed, and a long one is compressed.
+"""What happens to every answer on its way out.
 
-The line feed is for those who look at answers in a terminal. Both are done here once, and not by each
-endpoint, because FastAPI writes most bodies itself. Starlette's ``GZipMiddleware`` would add 25 µs to the
-150 µs that a prediction of one row takes; this adds 8.
+It gets the request's id, which is also in the log, and tells browsers to run nothing in it. JSON ends with a
+line feed, for those who look at it in a terminal; a long answer is compressed; and what is read gets an
+entity tag, so that who has it already is answered 304.
+
+This is done here once, and not by each endpoint, because FastAPI writes most bodies itself. Starlette's
+``GZipMiddleware`` alone would add 25 µs to the 150 µs that a prediction of one row takes.
 """
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import re
+import secrets
 
 from fastapi.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.processes.logs import REQUEST_ID
 
 COMPRESSED_FROM = 2048
 """Bytes. Shorter answers, among them all predictions of a few rows, are sent as they are."""
@@ -24,21 +31,39 @@ _GZIP = re.compile(rb"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))", re.IGNORECASE)
 _JSON = {(b"content-type", b"application/json"), (b"content-type", b"application/problem+json")}
 
 
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
+"""An id that the caller gives; another is replaced, since it goes into the log."""
+NOTHING_RUNS = [
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+]
+
+
 class FinishedAnswers:
-    """Middleware for the whole application; answers that are not JSON pass through as they are."""
+    """Middleware for the whole application; the bodies of answers that are not JSON stay as they are."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer as the application does, but for the last touch to JSON."""
+        """Answer as the application does, but for the last touch."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = _id_of(scope)
+        REQUEST_ID.set(request_id.decode())
         start: Message | None = None
 
         async def send_finished(message: Message) -> None:
             nonlocal start
-            if message["type"] == "http.response.start" and not _JSON.isdisjoint(message["headers"]):
-                start = message
-                return
+            if message["type"] == "http.response.start":
+                present = {name for name, _ in message["headers"]}
+                added = [(b"x-request-id", request_id), *NOTHING_RUNS]
+                headers = [*message["headers"], *(header for header in added if header[0] not in present)]
+                message = {**message, "headers": headers}
+                if not _JSON.isdisjoint(headers):
+                    start = message
+                    return
             if start is not None:
                 if message.get("body") and not message.get("more_body", False):
                     await _finish(start, message, scope)
@@ -49,11 +74,33 @@ class FinishedAnswers:
         await self._app(scope, receive, send_finished)
 
 
+def etag_matches(if_none_match: str | None, etag: str) -> bool:
+    """Whether the header ``If-None-Match`` names the tag, or all; weak and strong tags are not told apart."""
+    if if_none_match is None:
+        return False
+    tags = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
+    return not tags.isdisjoint({"*", etag.removeprefix("W/")})
+
+
+def _id_of(scope: Scope) -> bytes:
+    for name, value in scope["headers"]:
+        if name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
+            return bytes(value)
+    return secrets.token_hex(8).encode()
+
+
 async def _finish(start: Message, message: Message, scope: Scope) -> None:
     body: bytes = message["body"]
     if not body.endswith(b"\n"):
         body += b"\n"
     headers = [header for header in start["headers"] if header[0] != b"content-length"]
+    if scope["method"] == "GET" and start["status"] == 200:
+        etag = f'W/"{hashlib.sha256(body).hexdigest()[:32]}"'
+        headers.append((b"etag", etag.encode()))
+        given = next((value for name, value in scope["headers"] if name == b"if-none-match"), None)
+        if given is not None and etag_matches(given.decode("latin-1"), etag):
+            start["status"], start["headers"], message["body"] = 304, headers, b""
+            return
     if len(body) >= COMPRESSED_FROM:
         headers.append((b"vary", b"Accept-Encoding"))
         if any(name == b"accept-encoding" and _GZIP.search(value) for name, value in scope["headers"]):

@@ -10,6 +10,7 @@ AppError (500)
 ├── PayloadTooLarge (413)
 ├── UnsupportedMediaType (415)
 ├── InvalidContent (422)        every fault of the request in ``errors``
+├── TooManyRequests (429)       says in ``Retry-After`` when to come again
 ├── ServiceUnavailable (503)
 └── InsufficientStorage (507)
 """
@@ -35,6 +36,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from app.http.names import IN_WORDS
+from app.processes.logs import REQUEST_ID
 from ccmtl_core.base.display import counted
 
 logger = logging.getLogger(__name__)
@@ -67,6 +69,7 @@ class Problem(BaseModel):
     errors: list[Fault] = Field(default_factory=list, description=f"Up to {MAX_ERRORS} faults.")
     error_count: int = Field(0, description="All faults, the unlisted ones included.")
     suggestions: list[str] = Field(default_factory=list, description="Near matches of an unknown name.")
+    request_id: str | None = Field(None, description="As in `X-Request-Id` and the service's log.")
     error: str | None = Field(None, description="Under `/v2` the same as `detail`, as that protocol has it.")
 
 
@@ -162,6 +165,12 @@ class InvalidContent(AppError):
     status, title = 422, "Invalid content"
 
 
+class TooManyRequests(AppError):
+    """The key has sent as many requests as it may."""
+
+    status, title = 429, "Too many requests"
+
+
 class ServiceUnavailable(AppError):
     """The service cannot answer now; the same request may work later."""
 
@@ -175,12 +184,15 @@ class InsufficientStorage(AppError):
 
 
 def _respond(request: Request, problem: Problem, headers: dict[str, str] | None = None) -> Response:
-    retry = {"Retry-After": RETRY_SECONDS} if problem.status == ServiceUnavailable.status else {}
+    added = {"Retry-After": RETRY_SECONDS} if problem.status == ServiceUnavailable.status else {}
     if request.url.path.startswith(_INFERENCE):
         problem = problem.model_copy(update={"error": problem.detail})
+    request_id = REQUEST_ID.get()
+    if request_id is not None:
+        problem = problem.model_copy(update={"request_id": request_id})
+        added["X-Request-Id"] = request_id  # an unexpected error does not pass `app.http.answers`
     body = problem.model_dump_json(exclude={"error"} if problem.error is None else None)
-    body += "\n"  # an unexpected error does not pass `app.http.answers`
-    return Response(body, problem.status, {**retry, **(headers or {})}, MEDIA_TYPE)
+    return Response(body + "\n", problem.status, {**added, **(headers or {})}, MEDIA_TYPE)
 
 
 def refusals(descriptions: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:

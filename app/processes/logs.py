@@ -5,8 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from types import TracebackType
+
+REQUEST_ID: ContextVar[str | None] = ContextVar("REQUEST_ID", default=None)
+"""The id of the request that is being answered; it stands at the end of each log line about it."""
 
 
 class OneLine(logging.Formatter):
@@ -14,7 +18,9 @@ class OneLine(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
-        return super().format(record).replace("\r", "").replace("\n", " | ")
+        line = super().format(record).replace("\r", "").replace("\n", " | ")
+        request_id = REQUEST_ID.get()
+        return line if request_id is None else f"{line} [request {request_id}]"
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
         """Return the time in UTC, to the millisecond."""

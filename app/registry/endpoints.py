@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from app.http.access import Scope, requires
+from app.http.answers import etag_matches
 from app.http.dependencies import DatabaseDep, of_workspace, read_form
 from app.http.errors import NotAcceptable, refusals
 from app.http.names import ARROW_STREAM, PARQUET
@@ -170,9 +171,13 @@ def read_task(model: LoadedDep, database: DatabaseDep, unique_id: UniqueId) -> T
 def export_weights(model: LoadedDep, request: Request) -> Response:
     """Export the weights of all tasks as Parquet, or as an Arrow stream if `Accept` asks for that."""
     location = request.url_for("export_weights", model=f"{model.name}/versions/{model.version}").path
-    headers = {"Content-Location": location, "Vary": "Accept"}
     accepted = request.headers.get("accept", "*/*")
-    if ARROW_STREAM in accepted:
+    kind = ARROW_STREAM if ARROW_STREAM in accepted else PARQUET
+    etag = f'W/"{model.name}-{model.version}-{kind.rpartition(".")[2]}"'  # a version never changes
+    headers = {"Content-Location": location, "Vary": "Accept", "ETag": etag}
+    if etag_matches(request.headers.get("if-none-match"), etag):
+        return Response(status_code=304, headers=headers)
+    if kind == ARROW_STREAM:
         return StreamingResponse(arrow_stream(model), media_type=ARROW_STREAM, headers=headers)
     if not any(kind in accepted for kind in (PARQUET, "*/*", "application/*")):
         raise NotAcceptable("not_acceptable", f"There are {PARQUET} and {ARROW_STREAM}; accept one of them.")

@@ -110,6 +110,7 @@ class World:
     def call(self, operation: str, headers: dict[str, str], values: dict[str, str]) -> httpx2.Response:
         _, method, path, _, parameters = self.operations[operation]
         needed = [name for name in parameters if f"{{{name}}}" not in path]
+        headers = {**headers, "X-Request-Id": "same"}
         params = {name: values[name] if name in values else QUERIES[name] for name in needed}
         body = BODIES.get(operation)
         content = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()

@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 from app.http.answers import COMPRESSED_FROM, IN_A_THREAD_FROM, FinishedAnswers
 from app.http.errors import install_error_handlers
 from app.persistence.database import Database
+from app.processes.logs import REQUEST_ID
 from tests.support.models import add_version, trained
 from tests.support.training import add_series, job
 
@@ -96,3 +97,55 @@ def test_events_are_not_compressed(client: TestClient) -> None:
     client.post(f"/v1/training-jobs/{job_id}/cancel")
     answer = client.get(f"/v1/training-jobs/{job_id}/events", headers={"Accept-Encoding": "gzip"})
     assert "content-encoding" not in answer.headers
+
+
+def test_what_is_read_has_a_tag_and_is_not_sent_again(client: TestClient, database: Database) -> None:
+    add_version(database, trained([[1.0]], ["a"]))
+    for path in ("/v1/models/sales/versions/1", "/v1/models/sales/weights", "/v1/models"):
+        first = client.get(path)
+        etag = first.headers["etag"]
+        for given in (etag, etag.removeprefix("W/"), f'"x", {etag}', "*"):
+            again = client.get(path, headers={"If-None-Match": given})
+            assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", etag), given
+        assert client.get(path, headers={"If-None-Match": '"x"'}).content == first.content
+    before = client.get("/v1/models").headers["etag"]
+    add_version(database, trained([[1.0]], ["a"]))
+    assert client.get("/v1/models", headers={"If-None-Match": before}).status_code == 200
+    assert "etag" not in client.get("/v1/models/none").headers
+
+
+@pytest.mark.parametrize("given", ["abc-1.2:3_4", "a" * 128])
+def test_the_id_of_a_request_comes_back(client: TestClient, given: str) -> None:
+    answer = client.get("/v1/models/none", headers={"X-Request-Id": given})
+    assert answer.headers["x-request-id"] == answer.json()["request_id"] == given
+    assert client.get("/docs", headers={"X-Request-Id": given}).headers["x-request-id"] == given
+
+
+@pytest.mark.parametrize("given", ["", "a" * 129, "a b", "é", "<script>", None])
+def test_an_id_that_could_harm_the_log_is_replaced(client: TestClient, given: str | None) -> None:
+    sent = {} if given is None else {"X-Request-Id": given.encode()}
+    ids = {client.get("/v1/models", headers=sent).headers["x-request-id"] for _ in range(2)}
+    assert len(ids) == 2
+    assert given not in ids
+
+
+def test_an_unexpected_error_names_the_request_and_so_does_the_log(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise LookupError("oh")
+
+    monkeypatch.setattr("app.datasets.service.read", fail)
+    ids: list[str | None] = []
+    monkeypatch.setattr("app.http.errors.logger.error", lambda *a, **k: ids.append(REQUEST_ID.get()))
+    answer = client.get("/v1/datasets/x", headers={"X-Request-Id": "mine"})
+    assert (answer.status_code, answer.json()["request_id"]) == (500, "mine")
+    assert answer.headers["x-request-id"] == "mine"
+    assert ids == ["mine"]
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/nowhere", "/healthz"])
+def test_a_browser_runs_nothing_in_an_answer(client: TestClient, path: str) -> None:
+    headers = client.get(path).headers
+    assert headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
+    assert headers["x-content-type-options"] == "nosniff"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 
 import pytest
@@ -56,3 +58,12 @@ def test_a_file_that_is_not_there_is_a_problem_document(client: TestClient) -> N
 
 def test_pages_that_need_the_internet_are_not_there(client: TestClient) -> None:
     assert client.get("/redoc").status_code == 404
+
+
+def test_the_page_runs_its_own_scripts_alone(client: TestClient, page: str) -> None:
+    policy = client.get("/docs").headers["content-security-policy"]
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'self' 'sha256-{digest}';" in policy
+    assert "default-src 'none'" in policy
+    assert "'unsafe-inline'" not in policy.partition("style-src")[0]
