@@ -27,6 +27,7 @@ from app.access.rates import Rates
 from app.access.service import require_keys
 from app.datasets import endpoints as datasets
 from app.datasets.stored.frames import sweep
+from app.datasets.stored.newest import StoredValues
 from app.http import health
 from app.http.answers import FinishedAnswers
 from app.http.errors import install_error_handlers
@@ -36,7 +37,9 @@ from app.persistence.database import Database
 from app.persistence.schema import prepare
 from app.persistence.storage import Storage
 from app.predictions import endpoints as predictions
+from app.predictions import forecast_endpoints as forecasts
 from app.predictions.cache import ModelCache
+from app.predictions.histories import Histories
 from app.processes.lifeline import end_with_standard_input
 from app.processes.listener import is_loopback, listen
 from app.processes.logs import configure_logging
@@ -67,6 +70,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.settings = settings
     app.state.database = Database(settings)
     app.state.storage = Storage(settings.data_dir)
+    app.state.histories = Histories(StoredValues(app.state.database, app.state.storage))
     app.state.models = ModelCache(app.state.database, settings.model_cache_bytes)
     app.state.key_secret = secret_of(settings)
     app.state.callers = KnownCallers(
@@ -76,7 +80,7 @@ def create_app(settings: Settings) -> FastAPI:
     install_error_handlers(app)
     app.include_router(health.router)  # probes may append what they like
     # The busiest first, because routes are tried one after the other.
-    for slice_ in (predictions, registry, training, datasets, protocols, access):
+    for slice_ in (predictions, forecasts, registry, training, datasets, protocols, access):
         app.include_router(slice_.router)
     add_reference(app)
     app.add_middleware(FinishedAnswers)

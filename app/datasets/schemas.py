@@ -10,10 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator,
 
 from app.http.names import NAME, NO_NUL
 from app.http.parameters import Page
-from ccmtl_core.forecasting import Frequency
+from ccmtl_core.forecasting import MOST_ATTRIBUTES, Frequency
 from ccmtl_core.tables.timestamps import time_format
 
 MAX_FEATURES = 1000
+MAX_BESIDE = 100
 
 DatasetName = Annotated[
     str,
@@ -66,7 +67,10 @@ class Aggregation(StrEnum):
     MEAN = "mean"
 
 
-_OF_REGRESSION = "features belong to the kind 'regression'; series are forecast from their own past alone"
+_OF_REGRESSION = (
+    "features belong to the kind 'regression'; of series, `columns` names what is known of periods to come "
+    "in `future`, and what is known up to the present in `past`"
+)
 _OF_SERIES = "belongs to the kind 'series'; rows of a regression have no times"
 
 
@@ -77,20 +81,52 @@ class Wire(BaseModel):
     elsewhere: ClassVar[dict[str, str]] = {}
 
 
+def _refuse_repeated(names: list[str]) -> None:
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"used more than once: {', '.join(map(repr, repeated))}")
+
+
 class SeriesColumns(Wire):
-    """Names of the file's columns that hold the series, the time and the value."""
+    """Names of the file's columns that hold the series, the time, the value and what stands beside it."""
 
     elsewhere = {"features": _OF_REGRESSION}
 
     unique_id: ColumnName = "unique_id"
     ds: ColumnName = "ds"
     y: ColumnName = "y"
+    future: list[ColumnName] = Field(
+        default_factory=list,
+        max_length=MAX_BESIDE,
+        description="Columns of numbers that will be known of periods to come, such as a price. Cells may be "
+        "empty; of several rows in a period they become their mean.",
+    )
+    past: list[ColumnName] = Field(
+        default_factory=list,
+        max_length=MAX_BESIDE,
+        description="Columns of numbers that are known up to the present alone, such as a stock.",
+    )
+    attributes: list[ColumnName] = Field(
+        default_factory=list,
+        max_length=MOST_ATTRIBUTES,
+        description="Columns of text that are the same in all rows of a product, such as a category: "
+        "products with hardly any history are forecast from those that share them.",
+    )
 
     @model_validator(mode="after")
     def _distinct(self) -> SeriesColumns:
         if len({self.unique_id, self.ds, self.y}) < 3:
             raise ValueError("unique_id, ds and y must be three different columns")
+        names = [self.unique_id, self.ds, self.y, *self.future, *self.past, *self.attributes]
+        _refuse_repeated(names)
+        if reserved := {"unique_id", "ds", "y"} & {*self.future, *self.past, *self.attributes}:
+            raise ValueError(f"a column beside the values cannot be called {min(reserved)!r}: rename it")
         return self
+
+    @property
+    def beside(self) -> list[str]:
+        """The columns of numbers beside the values, those of the future first."""
+        return [*self.future, *self.past]
 
 
 class RegressionColumns(Wire):
@@ -104,10 +140,7 @@ class RegressionColumns(Wire):
 
     @model_validator(mode="after")
     def _distinct(self) -> RegressionColumns:
-        names = [self.unique_id, self.y, *self.features]
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        if repeated:
-            raise ValueError(f"used more than once: {', '.join(map(repr, repeated))}")
+        _refuse_repeated([self.unique_id, self.y, *self.features])
         return self
 
 

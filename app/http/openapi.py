@@ -20,6 +20,8 @@ _SUMMARIES = {
     "watch_training_job": "Watch training job (server-sent events)",
     "predict": "Predict from features",
     "forecast": "Forecast one product",
+    "forecast_all_knowing": "Forecast all, with what will be known",
+    "forecast_needs": "List what forecasts need to know",
     "forecast_batch": "Forecast many products",
     "read_model": "Read model and its newest version, or one version",
     "set_alias": "Promote: let an alias name a version",

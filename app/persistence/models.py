@@ -285,6 +285,8 @@ class MatrixName(StrEnum):
     HISTORY = "history"
     SERIES = "series"
     RANGES = "ranges"
+    PAST = "past"
+    ATTRIBUTES = "attributes"
     SAMPLES = "samples"
     GRAPH = "graph"
 

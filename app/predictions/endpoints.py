@@ -1,4 +1,4 @@
-"""Endpoints for predictions and forecasts, which stores call thousands of times a minute.
+"""Endpoints for predictions, which stores call thousands of times a minute.
 
 A small request to a model in memory is answered on the event loop, because handing it to a thread would take
 longer than answering it. Everything that may take longer goes to a thread.
@@ -8,29 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import StreamingResponse
 from fastapi.routing import APIRoute
-from pydantic import Field
 
 from app.http.access import Scope, requires
 from app.http.errors import refusals
 from app.http.names import ARROW_STREAM
-from app.http.parameters import PLAIN_DIGITS, ModelPath
+from app.http.parameters import ModelPath
 from app.http.request_body import BODY_REFUSALS, documented_body, media_type_of, read_body, read_json_body
 from app.http.struct_forms import form_of
 from app.predictions import service
 from app.predictions.cache import in_memory, loaded
 from app.predictions.tables import predict_arrow
 from app.predictions.wire import (
-    MAX_HORIZON,
-    MAX_LEVELS,
-    Forecast,
-    ForecastBatch,
-    Forecasts,
     PredictColumns,
     PredictionColumns,
     Predictions,
@@ -44,21 +37,6 @@ router = APIRouter(
 
 SMALL_BODY_BYTES = 16 * 1024
 
-UniqueId = Annotated[str, Query(min_length=1, description="The product, exactly as it was uploaded.")]
-Horizon = Annotated[
-    int | None,
-    PLAIN_DIGITS,
-    Query(ge=1, le=MAX_HORIZON, description="Periods ahead; by default the model's horizon, 1 of lags."),
-]
-Levels = Annotated[
-    list[Annotated[float, Field(ge=1, le=99)]],
-    Query(
-        max_length=MAX_LEVELS,
-        description="Percentages, each as a parameter of its own: the share of values that each range shall "
-        "hold. Of models with a `horizon`.",
-    ),
-]
-
 REFUSALS = refusals(
     {
         404: "No such model or version, or the one product asked for is unknown; near matches are suggested. "
@@ -66,7 +44,6 @@ REFUSALS = refusals(
         422: "The request has faults; each is listed with its position.",
     }
 )
-NO_FORECAST = refusals({409: "The model, or the one product asked for, has no history to forecast from."})
 _LAGS = {f"lag_{p}": value for p, value in enumerate([3, 0, 1, 0, 2, 1, 4], start=1)}
 PREDICT_EXAMPLES: dict[str, Any] = {
     "Rows, of a model with 7 lags": {"rows": [{"unique_id": "0001", "features": _LAGS}]},
@@ -76,7 +53,6 @@ PREDICT_EXAMPLES: dict[str, Any] = {
     },
     "A row of regression data": {"rows": [{"unique_id": "001", "features": {"price": 5.95, "promotion": 1}}]},
 }
-FORECAST_EXAMPLES: dict[str, Any] = {"A week of two products": {"unique_id": ["0001", "0002"], "h": 7}}
 PREDICT: dict[str, Any] = {
     "responses": {
         200: {"model": form_of(Predictions) | form_of(PredictionColumns)},
@@ -86,25 +62,6 @@ PREDICT: dict[str, Any] = {
     "openapi_extra": documented_body(
         form_of(PredictRows), form_of(PredictColumns), examples=PREDICT_EXAMPLES
     ),
-}
-FORECAST: dict[str, Any] = {"responses": {200: {"model": form_of(Forecasts)}, **REFUSALS, **NO_FORECAST}}
-FORECAST_BATCH: dict[str, Any] = {
-    "responses": {**FORECAST["responses"], **BODY_REFUSALS},
-    "openapi_extra": documented_body(form_of(ForecastBatch), examples=FORECAST_EXAMPLES),
-}
-NO_LEVELS: list[float] = []
-LINES = "application/x-ndjson"
-ALL_FORECASTS: dict[str, Any] = {
-    "response_class": StreamingResponse,
-    "responses": {
-        200: {
-            "description": "Lines of JSON, each the forecast of one product for one period. "
-            "`Content-Location` names the version.",
-            "content": {LINES: {"schema": form_of(Forecast).model_json_schema(mode="serialization")}},
-        },
-        **refusals({404: "No such model or version; near matches are suggested."}),
-        **NO_FORECAST,
-    },
 }
 
 
@@ -142,34 +99,6 @@ async def predict(model: ModelPath, request: Request) -> Response:
 router.add_api_route("/predict", predict, methods=["POST"], route_class_override=QuickRoute, **PREDICT)
 
 
-@router.get("/forecast", **FORECAST)
-async def forecast(
-    model: ModelPath, request: Request, unique_id: UniqueId, h: Horizon = None, level: Levels = NO_LEVELS
-) -> Response:
-    """Forecast one product from its stored history."""
-    found = await loaded(request, model)
-    return await _respond(partial(service.forecast_products, found, [unique_id], h, level), small=True)
-
-
-@router.post("/forecast", **FORECAST_BATCH)
-async def forecast_batch(model: ModelPath, request: Request) -> Response:
-    """Forecast many products from their stored history."""
-    body = await read_json_body(request, request.app.state.settings.max_request_bytes)
-    found = await loaded(request, model)
-    return await _respond(partial(service.forecast, found, body), small=False)
-
-
-@router.get("/forecasts", **ALL_FORECASTS)
-async def forecast_all(
-    model: ModelPath, request: Request, h: Horizon = None, level: Levels = NO_LEVELS
-) -> Response:
-    """Forecast all products from their stored history, as a stream."""
-    found = await loaded(request, model)
-    path = request.app.url_path_for("forecast_all", model=f"{found.name}/versions/{found.version}")
-    lines = service.forecast_all(found, h, level)
-    return StreamingResponse(lines, media_type=LINES, headers={"Content-Location": path})
-
-
 async def _predicted(request: Request, model: str | StoredModel) -> Response:
     is_arrow = media_type_of(request) == ARROW_STREAM
     read = read_body if is_arrow else read_json_body
@@ -177,10 +106,11 @@ async def _predicted(request: Request, model: str | StoredModel) -> Response:
     found = await loaded(request, model) if isinstance(model, str) else model
     if is_arrow:
         return Response(await run_in_threadpool(predict_arrow, found, body), media_type=ARROW_STREAM)
-    return await _respond(partial(service.predict, found, body), small=len(body) <= SMALL_BODY_BYTES)
+    return await respond(partial(service.predict, found, body), small=len(body) <= SMALL_BODY_BYTES)
 
 
-async def _respond(answer: Callable[[], bytes], *, small: bool) -> Response:
+async def respond(answer: Callable[[], bytes], *, small: bool) -> Response:
+    """Answer at once what is small, and all else in a thread."""
     try:
         content = answer() if small else await run_in_threadpool(answer)
     except service.Refused as refused:

@@ -24,9 +24,15 @@ _Yhat = Annotated[float | None, Meta(description="null unless `status` is `ok`."
 
 
 class RowStatus(StrEnum):
-    """Whether a row of a batch has an answer, and why not."""
+    """Whether a row of a batch has an answer, and why not.
+
+    A product with hardly any history is forecast from those that share its attributes (``from_like``), or
+    from all (``from_all``).
+    """
 
     OK = "ok"
+    FROM_LIKE = "from_like"
+    FROM_ALL = "from_all"
     UNKNOWN_UNIQUE_ID = "unknown_unique_id"
     HISTORY_TOO_SHORT = "history_too_short"
     NOT_FINITE = "not_finite"
@@ -68,19 +74,66 @@ class PredictColumns(Struct, forbid_unknown_fields=True):
     ]
 
 
+_H = Annotated[
+    Annotated[int, Meta(ge=1, le=MAX_HORIZON)] | None,
+    Meta(description="Periods ahead; by default the model's horizon, 1 of lags."),
+]
+_LEVEL = Annotated[
+    Annotated[list[Level], Meta(max_length=MAX_LEVELS)] | None,
+    Meta(description="Percentages of values that each range shall hold; for models with a `horizon`."),
+]
+_Cells = dict[str, list[str | float | None]]
+_FUTURE = Annotated[
+    _Cells | None,
+    Meta(
+        description="What will be known of the periods ahead: lists of one length, `ds`, the columns that "
+        "the dataset names in `future`, and `unique_id`, unless a row holds for all products.",
+        examples=[{"unique_id": ["0001"], "ds": ["2025-10-27"], "price": [2.5]}],
+    ),
+]
+
+
+class ForecastAll(Struct, forbid_unknown_fields=True):
+    """How far to forecast, and what will be known."""
+
+    h: _H = None
+    level: _LEVEL = None
+    future: _FUTURE = None
+
+
+class TotalsRequest(Struct, forbid_unknown_fields=True):
+    """How far to forecast, what to add up, and what will be known."""
+
+    h: _H = None
+    by: Annotated[
+        list[str], Meta(max_length=8, description="Attributes whose groups are added up; none: all products.")
+    ] = []
+    future: _FUTURE = None
+
+
 class ForecastBatch(Struct, forbid_unknown_fields=True):
-    """Products to forecast."""
+    """Products to forecast; one that stands twice is answered twice."""
 
     unique_id: Annotated[
         list[str], Meta(min_length=1, description="Products, exactly as they were uploaded.")
     ]
-    h: Annotated[
-        Annotated[int, Meta(ge=1, le=MAX_HORIZON)] | None,
-        Meta(description="Periods ahead; by default the model's horizon, 1 of lags."),
+    h: _H = None
+    level: _LEVEL = None
+    future: _FUTURE = None
+    attributes: Annotated[
+        _Cells | None,
+        Meta(
+            description="Products that the model does not know, with their attributes: lists of one length, "
+            "`unique_id` and those that the dataset names. They are forecast from their like.",
+            examples=[{"unique_id": ["new"], "category": ["tea"]}],
+        ),
     ] = None
-    level: Annotated[
-        Annotated[list[Level], Meta(max_length=MAX_LEVELS)] | None,
-        Meta(description="Percentages of values that each range shall hold; for models with a `horizon`."),
+    history: Annotated[
+        _Cells | None,
+        Meta(
+            description="First values of such products: lists of one length, `unique_id`, `ds` and `y`.",
+            examples=[{"unique_id": ["new"], "ds": ["2025-10-26"], "y": [3]}],
+        ),
     ] = None
 
 
@@ -119,15 +172,78 @@ class Forecast(Struct):
             "(`2001-03-01T05:00:00`); null unless `status` is `ok`."
         ),
     ]
-    yhat: _Yhat
+    yhat: Annotated[float | None, Meta(description="null where `status` says why.")]
     status: RowStatus = RowStatus.OK
+
+
+class DataRef(Struct, frozen=True, forbid_unknown_fields=True):
+    """The dataset version whose values forecasts start from."""
+
+    dataset: str
+    version: int
 
 
 class Forecasts(Struct, forbid_unknown_fields=True):
     """Forecasts in the order asked for; the periods of each product from the nearest on."""
 
     model: ModelRef
+    data: DataRef | None
     forecasts: list[Forecast]
+
+
+class Contribution(Struct, forbid_unknown_fields=True):
+    """What each feature adds to a forecast; with the intercept and the adjustment they add up to ``yhat``."""
+
+    unique_id: str
+    ds: str
+    yhat: float
+    features: dict[str, float]
+    intercept: float
+    adjustment: Annotated[
+        float,
+        Meta(description="What leads from the sum to `yhat` where that ends at zero, or is a constant."),
+    ]
+
+
+class Contributions(Struct, forbid_unknown_fields=True):
+    """What forecasts are made of, in the order asked for."""
+
+    model: ModelRef
+    data: DataRef | None
+    contributions: list[Contribution]
+
+
+class MissingRow(Struct, forbid_unknown_fields=True):
+    """What is not known of a product in a period: at its newest one, or at one that is to be forecast."""
+
+    unique_id: str
+    ds: str
+    columns: list[str]
+
+
+class MissingColumns(Struct, forbid_unknown_fields=True):
+    """What must be known for forecasts, and is not stored."""
+
+    model: ModelRef
+    data: DataRef | None
+    missing: list[MissingRow]
+
+
+class Total(Struct, forbid_unknown_fields=True):
+    """The sum of the forecasts of a group of products for one period; it has no range."""
+
+    attributes: dict[str, str | None]
+    ds: str
+    yhat: float
+    n_products: Annotated[int, Meta(description="Forecasts that were added up.")]
+
+
+class Totals(Struct, forbid_unknown_fields=True):
+    """Sums of forecasts, by attributes and period."""
+
+    model: ModelRef
+    data: DataRef | None
+    totals: list[Total]
 
 
 @lru_cache(maxsize=64)
@@ -154,6 +270,8 @@ _UNKNOWN = "Object contains unknown field"
 _decode_rows = msgspec.json.Decoder(PredictRows).decode
 _decode_columns = msgspec.json.Decoder(PredictColumns).decode
 decode_forecast = msgspec.json.Decoder(ForecastBatch).decode
+decode_totals = msgspec.json.Decoder(TotalsRequest).decode
+decode_forecast_all = msgspec.json.Decoder(ForecastAll).decode
 encode = msgspec.json.Encoder().encode
 encode_lines = msgspec.json.Encoder().encode_lines
 

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import struct
 import tempfile
 from collections.abc import Iterator
-from io import BytesIO
 from typing import IO
 
 import polars as pl
 
+from app.http.arrow import arrow_pieces
 from app.registry.service import StoredModel
 
 ROWS_AT_A_TIME = 2**14
 BYTES_AT_A_TIME = 2**18
-_END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
 def arrow_stream(model: StoredModel) -> Iterator[bytes]:
-    """Yield an Arrow stream of all tasks, some rows in each record batch."""
-    for first in range(0, len(model.rows), ROWS_AT_A_TIME):
-        file = BytesIO()
-        _frame(model, first).write_ipc_stream(file, compat_level=pl.CompatLevel.oldest())
-        written = file.getvalue().removesuffix(_END_OF_STREAM)
-        # Each of them begins with the schema, which the stream has once: a mark, its length, itself.
-        schema_ends = 8 + struct.unpack_from("<i", written, 4)[0]
-        yield written[schema_ends if first else 0 :]
-    yield _END_OF_STREAM
+    """Return an Arrow stream of all tasks, some rows in each record batch."""
+    return arrow_pieces(_frame(model, first) for first in range(0, len(model.rows), ROWS_AT_A_TIME))
 
 
 def parquet_file(model: StoredModel) -> IO[bytes]:

@@ -19,7 +19,7 @@ import app
 import ccmtl_core
 from app.persistence.models import MatrixName, Model, ModelVersion, utc_now
 from app.registry import repository
-from app.registry.forecasters import ranges_matrix, series_matrix
+from app.registry.forecasters import attribute_matrix, ranges_matrix, series_matrix
 from app.registry.groups import graph_matrix
 from app.registry.matrix_store import save_matrix, save_task_ids
 from ccmtl_core import TaskGraph
@@ -52,9 +52,9 @@ class TrainedModel:
     """All that a version keeps; ``weights`` (T, P) and ``intercept`` (T,) are in the order of ``task_ids``.
 
     Forecasts of series start from a ``history`` of lags or are made by a ``forecaster``, whose configuration
-    is among the version's. The intercept is stored only if ``configuration["fit_intercept"]`` is true;
-    otherwise it is all zeros. ``n_samples`` (T,) counts what was known of each task, ``graph`` joins those
-    that were drawn together.
+    is among the version's; ``newest_past`` (T, C) is what its ``past`` features read. The intercept is stored
+    only if ``configuration["fit_intercept"]`` is true; otherwise it is all zeros. ``n_samples`` (T,) counts
+    what was known of each task, ``graph`` joins those that were drawn together.
     """
 
     weights: NDArray[np.float64]
@@ -66,6 +66,7 @@ class TrainedModel:
     metrics: dict[str, Any]
     report: dict[str, Any]
     forecaster: ForecastModel | None = None
+    newest_past: NDArray[np.float64] | None = None
     n_samples: NDArray[np.int64] | None = None
     graph: TaskGraph | None = None
 
@@ -124,6 +125,10 @@ def publish(
     if trained.forecaster is not None:
         save_matrix(session, version_id, MatrixName.SERIES, series_matrix(trained.forecaster))
         save_matrix(session, version_id, MatrixName.RANGES, ranges_matrix(trained.forecaster))
+        if trained.newest_past is not None:
+            save_matrix(session, version_id, MatrixName.PAST, trained.newest_past)
+        if (attributes := attribute_matrix(trained.forecaster)) is not None:
+            save_matrix(session, version_id, MatrixName.ATTRIBUTES, attributes)
     if trained.n_samples is not None:
         save_matrix(session, version_id, MatrixName.SAMPLES, trained.n_samples[:, None].astype(np.float64))
     if trained.graph is not None:

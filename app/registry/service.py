@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
@@ -15,7 +16,7 @@ from app.http.errors import Conflict, NotFound
 from app.http.parameters import cursor_after, name_before
 from app.persistence.models import MatrixName, Model
 from app.registry import repository
-from app.registry.forecasters import restored
+from app.registry.forecasters import nothing_known, restored
 from app.registry.groups import Groups
 from app.registry.matrix_store import CorruptModel, load_matrix, load_task_rows
 from app.registry.publication import History, has_intercept
@@ -33,16 +34,29 @@ from app.registry.schemas import (
     ProductPage,
     Report,
 )
-from ccmtl_core import CCMTLModel
+from ccmtl_core import CCMTLModel, DataError
 from ccmtl_core.base.near_matches import NearMatches
-from ccmtl_core.forecasting import ForecastModel, Frequency
+from ccmtl_core.forecasting import (
+    ForecastModel,
+    Frequency,
+    NewProducts,
+    SeriesColumns,
+    SeriesPanel,
+    new_products,
+)
 
 MAX_ID_BYTES = 512
 
 
 @dataclass(frozen=True)
 class StoredModel:
-    """A version ready to predict: ``weights`` (T, P), ``intercept`` (T,), the row of each ``unique_id``."""
+    """A version ready to predict: ``weights`` (T, P), ``intercept`` (T,), the row of each ``unique_id``.
+
+    ``column_names`` are the columns that stand beside the values of its dataset; ``newest_past`` (T, C) is
+    what ``past`` features of a forecaster read; ``data`` is where the values come from that forecasts start
+    from. ``added`` are values of products that it was not fitted to, with what stands
+    beside them.
+    """
 
     name: str
     version: int
@@ -53,6 +67,12 @@ class StoredModel:
     history: History | None = None
     frequency: Frequency | None = None
     forecaster: ForecastModel | None = None
+    column_names: tuple[str, ...] = ()
+    newest_past: NDArray[np.float64] | None = None
+    data: DataUsed | None = None
+    added: SeriesPanel | None = None
+    added_attributes: pl.DataFrame | None = None
+    added_columns: SeriesColumns | None = None
 
     @property
     def horizon(self) -> int:
@@ -74,6 +94,35 @@ class StoredModel:
     def unique_ids(self) -> tuple[str, ...]:
         """The tasks in the order of their rows."""
         return tuple(self.rows) if self.forecaster is None else self.forecaster.unique_ids
+
+    @cached_property
+    def attribute_table(self) -> pl.DataFrame:
+        """The attributes of all products, with a column ``unique_id``."""
+        stored = {} if self.forecaster is None else self.forecaster.model.metadata.get("attributes", {})
+        types = dict.fromkeys(("unique_id", *stored), pl.String)
+        table = pl.DataFrame({"unique_id": self.unique_ids, **stored}, schema=types)
+        if self.added is None:
+            return table
+        new = pl.DataFrame({"unique_id": self.added.unique_ids}, schema={"unique_id": pl.String})
+        if self.added_attributes is not None:
+            new = new.join(self.added_attributes, on="unique_id", how="left", maintain_order="left")
+        return pl.concat([table, new.select(c for c in new.columns if c in types)], how="diagonal")
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The names of the attributes."""
+        return tuple(name for name in self.attribute_table.columns if name != "unique_id")
+
+    @cached_property
+    def new_products(self) -> NewProducts | None:
+        """Products with hardly any history, which are forecast from their like; None where there are none."""
+        if self.forecaster is None or not (self.attributes or self.added is not None):
+            return None
+        try:
+            columns = self.added_columns or nothing_known(self.forecaster)
+            return new_products(self.forecaster, self.attribute_table, panel=self.added, columns=columns)
+        except DataError:  # no product is new, or none could be like it
+            return None
 
     @cached_property
     def groups(self) -> Groups:
@@ -201,12 +250,19 @@ def _read_matrices(session: Session, detail: ModelVersionDetail) -> StoredModel:
     if has_intercept(detail.configuration):
         intercept = load_matrix(session, detail.id, MatrixName.INTERCEPT, n_tasks, 1)[:, 0]
     rows = load_task_rows(session, detail.id, n_tasks)
-    history = forecaster = None
+    history = forecaster = past = None
     if "horizon" in detail.configuration:
         stored = load_matrix(session, detail.id, MatrixName.SERIES, n_tasks, None)
         model = CCMTLModel(weights, tuple(rows), tuple(detail.feature_names), intercept=intercept)
         ranges = load_matrix(session, detail.id, MatrixName.RANGES, None, None)
-        forecaster = restored(model, stored, ranges, detail.configuration)
+        attributes = None
+        if detail.configuration["rows"].get("past"):
+            past = load_matrix(session, detail.id, MatrixName.PAST, n_tasks, None)
+        if detail.configuration.get("attributes"):
+            attributes = load_matrix(session, detail.id, MatrixName.ATTRIBUTES, n_tasks, None)
+        told = detail.report.forecaster
+        error = None if told is None else told.error
+        forecaster = restored(model, stored, ranges, attributes, detail.configuration, error)
     elif detail.configuration["kind"] == "series":
         stored = load_matrix(session, detail.id, MatrixName.HISTORY, n_tasks, 1 + n_features)
         history = History.from_matrix(stored)
@@ -221,6 +277,9 @@ def _read_matrices(session: Session, detail: ModelVersionDetail) -> StoredModel:
         history=history,
         frequency=None if frequency is None else Frequency(frequency),
         forecaster=forecaster,
+        column_names=tuple(detail.configuration.get("columns", ())),
+        newest_past=past,
+        data=detail.data,
     )
 
 

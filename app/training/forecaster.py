@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from app.datasets.stored.frames import LoadedPanel
-from app.registry.forecasters import as_configuration
+from app.registry.forecasters import as_configuration, newest_past
 from app.registry.publication import TrainedModel
 from app.registry.schemas import ForecasterReport
 from app.reports import ACCURACY, POINTER_TO_NOTES
@@ -15,7 +15,7 @@ from app.training.progress import ProgressLog
 from app.training.schemas import TrainingJobRequest
 from app.training.task_data import not_forecast
 from ccmtl_core import SolveStatus
-from ccmtl_core.forecasting import ForecastModel, fit_forecaster
+from ccmtl_core.forecasting import ForecastModel, fit_forecaster, with_attributes
 
 _NOT_SOLVED: dict[str, Any] = {
     "status": SolveStatus.CONVERGED,
@@ -37,6 +37,7 @@ def train_forecaster(loaded: LoadedPanel, request: TrainingJobRequest, log: Prog
     forecaster = fit_forecaster(
         loaded.panel,
         request.horizon,
+        columns=loaded.columns,
         choices=request.candidates,
         fusion_strength=request.fusion_strength,
         aim=request.aim,
@@ -45,9 +46,12 @@ def train_forecaster(loaded: LoadedPanel, request: TrainingJobRequest, log: Prog
         on_progress=log.selection,
         on_phase=log.enter,
     )
+    if loaded.attributes is not None:
+        forecaster = with_attributes(forecaster, loaded.attributes)
     told = dict(forecaster.report)
     held_out = told.get("held_out")
     definition = loaded.definition.model_dump(mode="json", include={"kind", "aggregation", "fill"})
+    beside = {"columns": loaded.definition.columns.beside}
     asked = {"fusion_strength": request.fusion_strength, "tolerance": request.tolerance, "aim": request.aim}
     chosen = told.get("choices", {})
     return TrainedModel(
@@ -56,10 +60,11 @@ def train_forecaster(loaded: LoadedPanel, request: TrainingJobRequest, log: Prog
         task_ids=forecaster.unique_ids,
         feature_names=forecaster.features.names,
         history=None,
-        configuration={**definition, **as_configuration(forecaster), **asked, **chosen},
+        configuration={**definition, **beside, **as_configuration(forecaster), **asked, **chosen},
         metrics={} if held_out is None else {**held_out, "n_periods_filled": loaded.n_filled},
         report=_report(forecaster, told, request.tolerance),
         forecaster=forecaster,
+        newest_past=newest_past(forecaster, loaded.columns),
         n_samples=np.diff(loaded.panel.offsets),
         graph=forecaster.graph,
     )

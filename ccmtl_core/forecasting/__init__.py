@@ -14,6 +14,7 @@ from ccmtl_core.forecasting.fitted.forecast_request import range_columns
 from ccmtl_core.forecasting.fitted.latest_rows import latest_rows, latest_tails
 from ccmtl_core.forecasting.forecaster import fit_forecaster
 from ccmtl_core.forecasting.new.all_products import forecast_all
+from ccmtl_core.forecasting.new.like_products import MOST_ATTRIBUTES
 from ccmtl_core.forecasting.new.new_products import NewProducts, new_products, with_attributes
 from ccmtl_core.forecasting.row_choice import RowChoice, TriedRows, choose_rows
 from ccmtl_core.forecasting.row_maker import series_scale
@@ -33,6 +34,7 @@ from ccmtl_core.series.series_file import SeriesTable, read_series, read_series_
 
 __all__ = [
     "MAX_DENSE_ROWS",
+    "MOST_ATTRIBUTES",
     "Backtest",
     "DirectRows",
     "ForecastModel",

@@ -154,11 +154,9 @@ class SeriesColumns(FrozenValue):
         frequency: Frequency,
         *,
         ahead: Sequence[str] | None = None,
+        spread: bool = True,
     ) -> SeriesColumns:
         """Build from rows of series, one for each series and period.
-
-        A column that has one value in each period, such as a holiday, holds for all series, also for those
-        that have no row in that period.
 
         Parameters
         ----------
@@ -170,6 +168,9 @@ class SeriesColumns(FrozenValue):
             What a period is.
         ahead : sequence of str, optional
             Columns that will be known of periods to come.
+        spread : bool
+            Whether a column that has one value in each period, such as a holiday, holds for all series, also
+            for those that have no row in that period.
 
         Returns
         -------
@@ -177,10 +178,11 @@ class SeriesColumns(FrozenValue):
         """
         cells = [f"c_{i}" for i in range(len(names))]
         by_period = rows.group_by("period").agg(pl.col(cells).drop_nulls().n_unique()).select(cells)
-        shared = [name for name in cells if rows["unique_id"].n_unique() > 1 and by_period[name].max() == 1]
+        several = spread and rows["unique_id"].n_unique() > 1
+        shared = [name for name in cells if several and by_period[name].max() == 1]
         of_all = rows.group_by("period").agg(pl.col(shared).drop_nulls().first()).sort("period")
         named = None if ahead is None else tuple(ahead)
-        if len(shared) == len(cells):
+        if shared and len(shared) == len(cells):
             zeros = np.zeros(len(of_all), np.int64)
             values = of_all.select(pl.col(cells).fill_null(float("nan"))).to_numpy()
             return cls(tuple(names), (), zeros, of_all["period"].to_numpy(), values, frequency, named)

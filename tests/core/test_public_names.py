@@ -56,6 +56,7 @@ CORE = [
 
 FORECASTING = [
     "MAX_DENSE_ROWS",
+    "MOST_ATTRIBUTES",
     "Backtest",
     "DirectRows",
     "ForecastModel",

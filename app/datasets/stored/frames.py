@@ -18,15 +18,17 @@ from app.persistence.models import Dataset
 from app.persistence.storage import SegmentDamaged, Storage
 from ccmtl_core import TaskDataset
 from ccmtl_core.base.system_errors import naming_system_errors
-from ccmtl_core.forecasting import SeriesPanel
+from ccmtl_core.forecasting import SeriesColumns, SeriesPanel
 
 
 class LoadedPanel(NamedTuple):
-    """The series of a version, filled as its definition says, and how many values that added."""
+    """The series of a version, filled as its definition says, the number of values added, what is beside."""
 
     panel: SeriesPanel
     definition: SeriesDefinition
     n_filled: int
+    columns: SeriesColumns | None = None
+    attributes: pl.DataFrame | None = None
 
 
 def definition_of(dataset: Dataset) -> Definition:
@@ -60,10 +62,18 @@ def _panel(definition: SeriesDefinition, frame: pl.DataFrame) -> LoadedPanel:
     panel = SeriesPanel(
         tuple(values.unique_ids.to_list()), values.offsets, values.period, values.y, definition.frequency
     )
-    if definition.fill is None:
-        return LoadedPanel(panel, definition, 0)
-    filled, n_filled = panel.filled(definition.fill.method, start=definition.fill.start)
-    return LoadedPanel(filled, definition, n_filled)
+    names, attributes, columns = definition.columns.beside, None, None
+    if names:
+        ids = values.unique_ids.gather(values.series).alias("unique_id")
+        rows = pl.DataFrame([ids, pl.Series("period", values.period), *values.columns()])
+        columns = SeriesColumns.of_rows(rows, names, definition.frequency, ahead=definition.columns.future)
+    if definition.columns.attributes:
+        attributes = values.attributes.rename(lambda cell: definition.columns.attributes[int(cell[2:])])
+        attributes = attributes.insert_column(0, values.unique_ids.alias("unique_id"))
+    n_filled = 0
+    if definition.fill is not None:
+        panel, n_filled = panel.filled(definition.fill.method, start=definition.fill.start)
+    return LoadedPanel(panel, definition, n_filled, columns, attributes)
 
 
 def _task_dataset(definition: RegressionDefinition, frame: pl.DataFrame) -> TaskDataset:

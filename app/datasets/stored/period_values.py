@@ -32,6 +32,8 @@ class PeriodValues:
     row: NDArray[np.int64]  # (n,), the first of them
     repeated: NDArray[np.int64]  # (m, 2), without aggregation: a row whose pair an earlier row had, and that
     frequency: Frequency
+    beside: NDArray[np.float64]  # (n, C), columns of numbers, the mean of the rows; NaN where not known
+    attributes: pl.DataFrame  # (T, A), the newest that is known of each series
 
     @property
     def offsets(self) -> NDArray[np.int64]:
@@ -42,7 +44,12 @@ class PeriodValues:
         """Return a segment's columns: ``unique_id``, ``ds`` (the period's start), ``y``, ``n``."""
         ds = pl.Series("ds", self.frequency.to_datetime(self.period))
         ids = self.unique_ids.gather(self.series).alias("unique_id")
-        return pl.DataFrame([ids, ds, pl.Series("y", self.y), pl.Series(COUNT, self.count)])
+        values = [ids, ds, pl.Series("y", self.y), pl.Series(COUNT, self.count)]
+        return pl.DataFrame([*values, *self.columns(), *(s.gather(self.series) for s in self.attributes)])
+
+    def columns(self) -> list[pl.Series]:
+        """Return the columns of numbers, ``c_0``, …; null where not known."""
+        return [pl.Series(f"c_{i}", column).fill_nan(None) for i, column in enumerate(self.beside.T)]
 
     def unique_id(self, i: int) -> str:
         """Return the series of value ``i``."""
@@ -67,7 +74,8 @@ def by_period(frame: pl.DataFrame, frequency: Frequency, aggregation: Aggregatio
     """Bring the rows of ``frame`` (``unique_id``, ``ds``, ``y``; one at least) to one per series and period.
 
     With a column ``n``, y stands for that many rows; with ``row``, rows are numbered so and not by position.
-    Without an aggregation the first of several rows is kept, and the others are listed in ``repeated``.
+    Without an aggregation the first of several rows is kept, and the others are listed in ``repeated``. There
+    may be columns of numbers, ``c_0``, …, and of text, ``s_0``, …, which stand beside the values.
     """
     ids = frame["unique_id"].unique().sort()
     code = frame["unique_id"].cast(pl.Enum(ids)).to_physical().to_numpy().astype(np.int64)
@@ -78,8 +86,13 @@ def by_period(frame: pl.DataFrame, frequency: Frequency, aggregation: Aggregatio
     starts = np.flatnonzero(is_first)
     rows = frame[ROW].to_numpy().astype(np.int64) if ROW in frame.columns else np.arange(len(frame))
     count = frame[COUNT].to_numpy() if COUNT in frame.columns else np.ones(len(frame), dtype=np.int64)
+    rows_behind = count[order]
     y, count = _reduce(frame["y"].to_numpy()[order], count[order], starts, aggregation)
     first_row = rows[order[starts]]
+    beside = [frame[name].fill_null(float("nan")).to_numpy() for name in frame.columns if name[:2] == "c_"]
+    cells = np.array(beside).reshape(len(beside), len(frame)).T
+    texts = [name for name in frame.columns if name[:2] == "s_"]
+    attributes = frame.group_by("unique_id").agg(pl.col(texts).drop_nulls().last()).sort("unique_id")
     repeated = np.empty((0, 2), dtype=np.int64)
     if aggregation is None:
         earlier = np.repeat(first_row, np.diff(starts, append=len(order)))
@@ -93,7 +106,25 @@ def by_period(frame: pl.DataFrame, frequency: Frequency, aggregation: Aggregatio
         row=first_row,
         repeated=repeated,
         frequency=frequency,
+        beside=_means(cells[order], rows_behind, starts, aggregation),
+        attributes=attributes.select(texts),
     )
+
+
+def _means(
+    cells: NDArray[np.float64],
+    count: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    aggregation: Aggregation | None,
+) -> NDArray[np.float64]:
+    """The mean of each column over the rows of a period in which it is known."""
+    if aggregation is None or not cells.shape[1]:
+        return cells[starts]
+    known = ~np.isnan(cells)
+    n = np.add.reduceat(known * count[:, None], starts)
+    total = np.add.reduceat(np.where(known, cells, 0.0) * count[:, None], starts)
+    mean: NDArray[np.float64] = np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0)
+    return mean
 
 
 def _reduce(

@@ -79,6 +79,7 @@ def series_extent(cells: Cells, definition: SeriesDefinition, base: Base | None,
     upload = by_period(cells.frame, definition.frequency, definition.aggregation)
     _check_repetitions(upload, cells.frame, faults)
     _check_finite(upload, faults)
+    _check_attributes(cells.frame, definition, faults)
     sent = whole = upload.runs()
     overlap = None
     if base is not None:
@@ -144,6 +145,28 @@ def _check_finite(values: PeriodValues, faults: FaultList) -> None:
     )
     if len(bad):
         faults.add_all("overflow", len(bad), samples)
+
+
+def _check_attributes(frame: pl.DataFrame, definition: SeriesDefinition, faults: FaultList) -> None:
+    for i, column in enumerate(definition.columns.attributes):
+        cell = pl.col(f"s_{i}")
+        first = cell.drop_nulls().first().over("unique_id")
+        other = frame.with_columns(first=first).filter(cell.is_not_null() & (cell != pl.col("first")))
+        samples = (
+            Fault(
+                code="attribute_changes",
+                message=f"product {unique_id!r} has {before!r} in a row before: an attribute is the same in "
+                "all rows of a product",
+                row=row,
+                column=column,
+                value=value,
+            )
+            for row, unique_id, value, before in other.select(ROW, "unique_id", f"s_{i}", "first")
+            .head(MAX_LISTED)
+            .iter_rows()
+        )
+        if other.height:
+            faults.add_all("attribute_changes", other.height, samples)
 
 
 def _check_zone(base: Base, cells: Cells, definition: SeriesDefinition, faults: FaultList) -> None:

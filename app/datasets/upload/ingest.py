@@ -111,13 +111,16 @@ def _report(
 
 
 def _roles_of(definition: Definition) -> list[Role]:
-    """Return the columns that a file for ``definition`` must have; features become ``x_0``, ``x_1``, …."""
+    """Return the columns that a file for ``definition`` must have; features become ``x_0``, ``x_1``, …,
+    of series columns of numbers ``c_0``, … and attributes ``s_0``, …."""
     if isinstance(definition, SeriesDefinition):
         columns = definition.columns
         return [
             Role("unique_id", columns.unique_id, Kind.ID),
             Role("y", columns.y, Kind.NUMBER),
             Role("ds", columns.ds, Kind.TIME),
+            *(Role(f"c_{i}", name, Kind.OPTIONAL) for i, name in enumerate(columns.beside)),
+            *(Role(f"s_{i}", name, Kind.TEXT) for i, name in enumerate(columns.attributes)),
         ]
     return sample_roles(definition.columns.unique_id, definition.columns.y, definition.columns.features)
 

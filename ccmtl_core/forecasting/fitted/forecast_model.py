@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Unpack
@@ -185,6 +185,33 @@ class ForecastModel(FrozenValue):
         ranges = {name: found[:, :, q].ravel() for q, name in enumerate(wanted)}
         return frame.with_columns(**{name: pl.Series(v) for name, v in ranges.items()}).drop_nans("yhat")
 
+    def with_newest(self, panel: SeriesPanel) -> ForecastModel:
+        """Return the forecaster with newer values to forecast from; nothing is fitted again.
+
+        Parameters
+        ----------
+        panel : SeriesPanel
+            Of some of the series; the others keep the values that they have.
+
+        Returns
+        -------
+        ForecastModel
+
+        Raises
+        ------
+        UnknownTaskError, ParameterError, DataError
+            A series that it was not fitted to, no panel, or one of another frequency.
+        """
+        own, newer, last, constant, nonnegative = self._newest(panel)
+        R = max(newer.shape[1], self.tail.shape[1])
+        tail = np.full((len(self.tail), R), np.nan)
+        tail[:, R - self.tail.shape[1] :] = self.tail
+        tail[own] = np.nan
+        tail[own, R - newer.shape[1] :] = newer
+        ends, constants, signs = self.last_period.copy(), self.constant.copy(), self.nonnegative.copy()
+        ends[own], constants[own], signs[own] = last, constant, nonnegative
+        return replace(self, tail=tail, last_period=ends, constant=constants, nonnegative=signs)
+
     def point_forecasts(self, h: int | None = None, **newest: Unpack[Newest]) -> FloatArray:
         """Return the values of :meth:`forecast` as an array (n, h); NaN for a series without any value."""
         return self._values(self._start(**newest), self._checked_steps(h))
@@ -296,14 +323,7 @@ class ForecastModel(FrozenValue):
             rows = np.arange(len(self.unique_ids)) if rows is None else rows
             newest = self.tail[rows], self.last_period[rows], self.constant[rows], self.nonnegative[rows]
             return Start(rows, *newest, self._ids(rows), columns)
-        if check_panel(panel).frequency is not self.frequency:
-            raise DataError(
-                f"the panel's frequency is {panel.frequency.value!r}, the model's {self.frequency.value!r}"
-            )
-        own = self.model.rows(panel.unique_ids)
-        tail, last = latest_tails(panel, self.features.reach)
-        constant = np.where(constant_values(panel) == self.constant[own], self.constant[own], np.nan)
-        nonnegative = self.nonnegative[own] & never_negative(panel)
+        own, tail, last, constant, nonnegative = self._newest(panel)
         place = np.arange(len(own))
         if rows is not None:
             place_of = np.full(len(self.unique_ids), -1)
@@ -314,6 +334,21 @@ class ForecastModel(FrozenValue):
                 raise DataError(f"the panel does not hold the series {missing!r}")
         newest = tail[place], last[place], constant[place], nonnegative[place]
         return Start(own[place], *newest, self._ids(own[place]), columns)
+
+    def _newest(self, panel: SeriesPanel) -> tuple[IntArray, FloatArray, IntArray, FloatArray, BoolArray]:
+        """Of a panel: rows, newest values, last periods, constants, and which series are never negative."""
+        if check_panel(panel).frequency is not self.frequency:
+            raise DataError(
+                f"the panel's frequency is {panel.frequency.value!r}, the model's {self.frequency.value!r}"
+            )
+        own = self.model.rows(panel.unique_ids)
+        constant = np.where(constant_values(panel) == self.constant[own], self.constant[own], np.nan)
+        return (
+            own,
+            *latest_tails(panel, self.features.reach),
+            constant,
+            self.nonnegative[own] & never_negative(panel),
+        )
 
     def _ids(self, rows: IntArray) -> tuple[str, ...]:
         """The ids of rows of the model."""

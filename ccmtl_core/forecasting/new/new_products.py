@@ -145,7 +145,8 @@ def new_products(
     panel : SeriesPanel, optional
         Values of new products, and perhaps newer ones of others; what it does not hold has no history.
     columns : SeriesColumns, optional
-        What the ``past`` and ``future`` features of the forecaster name.
+        What the ``past`` and ``future`` features of the forecaster name. Where it has no row at all, products
+        have the weights of their like.
 
     Returns
     -------
@@ -265,6 +266,8 @@ def _made(
         constant = np.where(np.isnan(constant), level, constant)
     weights = like.weights.copy()
     moving = np.flatnonzero((n_own > forecaster.horizon) & np.isnan(constant))
+    if columns is not None and not len(columns.period):  # no row can be made
+        moving = moving[:0]
     _move(weights, moving, forecaster, prior, own, filled, scale, level / scale, known.origin, ids, columns)
     short = n_own < forecaster.features.warm_up
     more_error = np.where(n_own == 0, like.level_error / scale, np.where(short, like.move_error, 0.0))

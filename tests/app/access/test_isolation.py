@@ -42,6 +42,9 @@ BODIES: dict[str, Any] = {
     "create_training_job": TRAINING,
     "predict": ROWS,
     "forecast_batch": {"unique_id": ["a"]},
+    "forecast_all_knowing": {"h": 1},
+    "explain_forecasts": {"unique_id": ["a"]},
+    "total_forecasts": {"h": 1},
     "set_alias": {"version": 1},
     "infer": {
         "inputs": [

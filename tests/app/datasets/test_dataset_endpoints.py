@@ -63,7 +63,14 @@ def test_a_dataset_is_created_with_all_defaults_shown(client: TestClient) -> Non
     assert body.pop("created_at").endswith("Z")
     assert body == {
         **SALES,
-        "columns": {"unique_id": "unique_id", "ds": "ds", "y": "y"},
+        "columns": {
+            "unique_id": "unique_id",
+            "ds": "ds",
+            "y": "y",
+            "future": [],
+            "past": [],
+            "attributes": [],
+        },
         "ds_format": None,
         "aggregation": None,
         "fill": None,

@@ -26,6 +26,8 @@ SALES = {"name": "sales", "kind": "series", "frequency": "D"}
         ({"fill": {"method": "zero", "start": "now"}}, ["body.fill.start"]),
         ({"columns": {"unique_id": "y"}}, ["body.columns"]),
         ({"columns": {"ds": ""}}, ["body.columns.ds"]),
+        ({"columns": {"future": ["price"], "past": ["price"]}}, ["body.columns"]),
+        ({"columns": {"y": "sold", "attributes": ["y"]}}, ["body.columns"]),
         ({"ds_format": "%d of %Q"}, ["body.ds_format"]),
         ({"ds_format": "%H:%M"}, ["body.ds_format"]),
         ({"colour": "red"}, ["body.colour"]),

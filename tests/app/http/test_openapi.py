@@ -16,7 +16,8 @@ from app.http.errors import MEDIA_TYPE
 from app.http.openapi import _SUMMARIES, PROBLEM
 from app.main import create_app
 from app.predictions import endpoints as predictions
-from app.predictions.wire import decode_forecast, decode_predict
+from app.predictions import forecast_endpoints as forecasts
+from app.predictions.wire import decode_forecast, decode_forecast_all, decode_predict, decode_totals
 from app.settings import Settings
 from app.training import endpoints as training
 
@@ -103,8 +104,12 @@ def test_the_examples_of_bodies_are_accepted(tmp_path: Any) -> None:
             assert answer.status_code == 202, answer.text
     for body in predictions.PREDICT_EXAMPLES.values():
         decode_predict(json.dumps(body).encode())
-    for body in predictions.FORECAST_EXAMPLES.values():
+    for body in forecasts.EXAMPLES.values():
         decode_forecast(json.dumps(body).encode())
+    for body in forecasts.TOTALS_EXAMPLES.values():
+        decode_totals(json.dumps(body).encode())
+    for body in forecasts.ALL_EXAMPLES.values():
+        decode_forecast_all(json.dumps(body).encode())
 
 
 def test_every_body_that_is_sent_can_be_too_large_or_of_another_type(document: dict[str, Any]) -> None:

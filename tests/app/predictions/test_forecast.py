@@ -10,7 +10,7 @@ import pytest
 
 from app.http.errors import AppError, Conflict, InvalidContent
 from app.http.struct_forms import form_of
-from app.predictions import service
+from app.predictions import forecast_endpoints, forecasts, service
 from app.predictions.wire import MAX_FORECASTS, Forecasts
 from app.registry.publication import History
 from app.registry.service import StoredModel
@@ -32,9 +32,10 @@ def served(
     return StoredModel("m", 1, W, b, rows, names, history, Frequency(frequency))
 
 
-def forecasts(model: StoredModel, ids: list[str], h: int = 1) -> list[tuple[Any, ...]]:
-    answer = service.forecast(model, json.dumps({"unique_id": ids, "h": h}).encode())
-    assert answer == service.forecast_products(model, ids, h)
+def answers(model: StoredModel, ids: list[str], h: int = 1) -> list[tuple[Any, ...]]:
+    answer = forecasts.forecast(model, json.dumps({"unique_id": ids, "h": h}).encode())
+    if len(ids) == 1:
+        assert answer == forecasts.forecast_one(model, ids[0], h)
     read: Any = form_of(Forecasts).model_validate_json(answer)
     return [(f.unique_id, f.ds, f.yhat, f.status) for f in read.forecasts]
 
@@ -45,20 +46,20 @@ def test_one_step_is_the_prediction_of_the_last_values() -> None:
     model = served(W, lags)
     ids = ["日本茶", "0001"]
     expected = CCMTLModel(W, IDS, model.feature_names).predict(lags[[2, 0]], ids)
-    assert [yhat for _, _, yhat, _ in forecasts(model, ids)] == expected.tolist()
-    assert [row[:2] for row in forecasts(model, ids)] == [(i, "2001-03-01") for i in ids]
+    assert [yhat for _, _, yhat, _ in answers(model, ids)] == expected.tolist()
+    assert [row[:2] for row in answers(model, ids)] == [(i, "2001-03-01") for i in ids]
 
 
 def test_an_intercept_enters_at_every_step() -> None:
     model = served([[0.5, 0.0], [1.0, 1.0]], [[4.0, 0.0], [5.0, 3.0]], intercept=[1.0, -8.0])
-    assert [yhat for _, _, yhat, _ in forecasts(model, ["a/b c", "0001"], h=3)] == [0, -3, -11, 3, 2.5, 2.25]
+    assert [yhat for _, _, yhat, _ in answers(model, ["a/b c", "0001"], h=3)] == [0, -3, -11, 3, 2.5, 2.25]
     expected = CCMTLModel(model.weights, IDS[:2], model.feature_names, intercept=model.intercept)
-    assert [yhat for _, _, yhat, _ in forecasts(model, ["0001"])] == expected.predict([[4.0, 0.0]], "0001")
+    assert [yhat for _, _, yhat, _ in answers(model, ["0001"])] == expected.predict([[4.0, 0.0]], "0001")
 
 
 def test_further_steps_feed_on_the_ones_before() -> None:
     model = served([[1.0, 1.0]], [[5.0, 3.0]])
-    assert forecasts(model, ["0001"], h=4) == [
+    assert answers(model, ["0001"], h=4) == [
         ("0001", "2001-03-01", 8.0, "ok"),
         ("0001", "2001-03-02", 13.0, "ok"),
         ("0001", "2001-03-03", 21.0, "ok"),
@@ -77,26 +78,30 @@ def test_further_steps_feed_on_the_ones_before() -> None:
 )
 def test_periods_follow_the_calendar(frequency: str, last: str, expected: list[str]) -> None:
     model = served([[1.0]], [[1.0]], frequency, last)
-    assert [ds for _, ds, _, _ in forecasts(model, ["0001"], h=2)] == expected
+    assert [ds for _, ds, _, _ in answers(model, ["0001"], h=2)] == expected
 
 
 def test_a_stream_has_all_products_in_the_order_of_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     model = served([[1e200], [1.0], [2.0]], [[1e200], [np.nan], [3.0]])
-    monkeypatch.setattr(service, "FORECASTS_AT_A_TIME", 4)
-    parts = list(service.forecast_all(model, 2))
+    monkeypatch.setattr(forecasts, "FORECASTS_AT_A_TIME", 4)
+    asked = forecasts.asked_of(model, 2, (), "query.level")
+    parts = list(forecast_endpoints._lines(model, asked, forecasts.forecast_all(model, asked)))
     assert [part.count(b"\n") for part in parts] == [3, 2]
     lines = [json.loads(line) for part in parts for line in part.splitlines()]
-    assert lines == json.loads(service.forecast_products(model, IDS, 2))["forecasts"]
+    assert (
+        lines
+        == json.loads(forecasts.forecast(model, json.dumps({"unique_id": IDS, "h": 2}).encode()))["forecasts"]
+    )
 
 
 def test_a_model_of_lags_has_no_ranges() -> None:
     with pytest.raises(InvalidContent, match="train it with a `horizon`"):
-        service.forecast_all(served([[1.0]], [[1.0]]), 1, [80.0])
+        forecasts.asked_of(served([[1.0]], [[1.0]]), 1, [80.0], "query.level")
 
 
 def test_each_product_of_a_batch_has_its_own_status() -> None:
     model = served([[1e200], [1.0], [2.0]], [[1e200], [np.nan], [3.0]])
-    assert forecasts(model, ["0001", "x", "a/b c", "日本茶"], h=2) == [
+    assert answers(model, ["0001", "x", "a/b c", "日本茶"], h=2) == [
         ("0001", "2001-03-01", None, "not_finite"),
         ("0001", "2001-03-02", None, "not_finite"),
         ("x", None, None, "unknown_unique_id"),
@@ -108,19 +113,19 @@ def test_each_product_of_a_batch_has_its_own_status() -> None:
 
 def test_a_batch_in_which_nothing_can_be_answered() -> None:
     model = served([[1.0], [1.0]], [[np.nan], [np.nan]])
-    assert [row[3] for row in forecasts(model, ["x", "0001"])] == ["unknown_unique_id", "history_too_short"]
+    assert [row[3] for row in answers(model, ["x", "0001"])] == ["unknown_unique_id", "history_too_short"]
 
 
 def test_a_product_without_any_entry_in_the_data_has_no_history() -> None:
     model = served([[1.0], [1.0]], [[np.nan], [1.0]])
     assert model.history is not None
     model.history.last_period[0] = np.iinfo(np.int64).min
-    assert [row[3] for row in forecasts(model, ["0001", "a/b c"])] == ["history_too_short", "ok"]
+    assert [row[3] for row in answers(model, ["0001", "a/b c"])] == ["history_too_short", "ok"]
 
 
 def refused(model: StoredModel, document: dict[str, Any]) -> Any:
     with pytest.raises((service.Refused, AppError)) as caught:
-        service.forecast(model, json.dumps(document).encode())
+        forecasts.forecast(model, json.dumps(document).encode())
     error = caught.value
     return (error.explain() if isinstance(error, service.Refused) else error).problem  # type: ignore[union-attr]
 
@@ -139,7 +144,7 @@ def test_one_product_alone_that_has_no_answer_is_an_error() -> None:
 def test_a_model_of_regression_data_cannot_forecast() -> None:
     model = StoredModel("m", 1, np.ones((1, 1)), np.zeros(1), {"a": 0}, ("x",))
     with pytest.raises(Conflict, match="send its features to `predict`"):
-        service.forecast_products(model, ["a"], 1)
+        forecasts.forecast_one(model, "a", 1)
 
 
 @pytest.mark.parametrize(
@@ -174,10 +179,10 @@ def test_faults_are_located(document: dict[str, Any], location: str) -> None:
 )
 def test_a_key_that_stands_twice_is_refused(body: bytes) -> None:
     with pytest.raises(InvalidContent, match="stands 2 times in one object"):
-        service.forecast(served([[1.0]], [[1.0]]), body)
+        forecasts.forecast(served([[1.0]], [[1.0]]), body)
 
 
 def test_an_answer_larger_than_the_limit_is_refused() -> None:
     body = json.dumps({"unique_id": ["0001"] * (MAX_FORECASTS // 366 + 1), "h": 366}).encode()
     with pytest.raises(InvalidContent, match="over the limit"):
-        service.forecast(served([[1.0]], [[1.0]]), body)
+        forecasts.forecast(served([[1.0]], [[1.0]]), body)

@@ -7,6 +7,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -128,3 +129,37 @@ def test_a_dataset_deleted_meanwhile_is_not_found_rather_than_damaged(
     with pytest.raises(NotFound, match="was deleted") as refusal:
         load(database, storage, version_id)
     assert refusal.value.problem.code == "dataset_not_found"
+
+
+BESIDE = {"columns": {"future": ["price"], "past": ["stock"], "attributes": ["kind"]}}
+
+
+def test_columns_beside_values_and_attributes_come_back_over_appends(shop: Shop) -> None:
+    name = shop.series(**BESIDE, aggregation="sum")
+    shop.accepted(
+        name,
+        "unique_id,ds,y,price,stock,kind\n"
+        "a/1,2025-01-01,2,1.5,,tea\na/1,2025-01-01,3,2.5,7,tea\na/1,2025-01-02,3,4,7,\nb,2025-01-01,1,,2,\n",
+    )
+    later = "unique_id,ds,y,price,stock,kind\na/1,2025-01-03,5,6,1,\nb,2025-01-02,1,3,9,jam\n"
+    shop.accepted(name, later, mode="append")
+    loaded = panel_of(shop, name)
+    assert loaded.panel.values.tolist() == [5.0, 3.0, 5.0, 1.0, 1.0]
+    columns = loaded.columns
+    assert columns is not None
+    assert (columns.names, columns.ahead) == (("price", "stock"), ("price",))
+    found = columns.at(columns.places(["a/1", "b"])[[0, 0, 0, 1, 1]], loaded.panel.period)
+    assert np.nan_to_num(found, nan=-1.0).tolist() == [[2, 7], [4, 7], [6, 1], [-1, 2], [3, 9]]
+    assert loaded.attributes is not None
+    assert loaded.attributes.rows() == [("a/1", "tea"), ("b", "jam")]
+
+
+def test_an_attribute_that_changes_within_a_product_is_named(shop: Shop) -> None:
+    name = shop.series(**BESIDE)
+    text = "unique_id,ds,y,price,stock,kind\na,2025-01-01,2,1,1,tea\na,2025-01-02,2,x,1,jam\n"
+    problem = shop.refused(name, text)
+    found = [(fault["code"], fault["row"], fault["column"]) for fault in problem["errors"]]
+    assert found == [("unparseable_number", 2, "price")]
+    problem = shop.refused(name, text.replace("x,", "1,"))
+    found = [(fault["code"], fault["row"], fault["column"]) for fault in problem["errors"]]
+    assert found == [("attribute_changes", 2, "kind")]

@@ -1,0 +1,373 @@
+"""Forecast with a model in memory, from the newest values that are stored.
+
+A product is forecast by its own history; one that has hardly any, or that the model was not fitted to, by
+those like it, which its status says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from app.http.errors import MAX_ERRORS, Conflict, Fault, InvalidContent
+from app.predictions import wire
+from app.predictions.request_tables import Cells, attribute_frame, columns_of, future_frame, history_panel
+from app.predictions.service import Matrix, Refused, explained, refuse_repeated_keys
+from app.registry.forecasters import nothing_known
+from app.registry.service import StoredModel, unknown_product
+from ccmtl_core import CCMTLError
+from ccmtl_core.base.display import counted
+from ccmtl_core.forecasting import (
+    ForecastModel,
+    Frequency,
+    NewProducts,
+    SeriesColumns,
+    new_products,
+    range_columns,
+    recursive_forecast,
+)
+
+FORECASTS_AT_A_TIME = 2**14
+"""Of a stream: so many are in memory at once."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How far a request wants to see, which ranges, what it knows of periods to come, and new products."""
+
+    h: int
+    level: tuple[float, ...] = ()
+    future: pl.DataFrame | None = None
+    added: NewProducts | None = None
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Forecasts (n, h, 1 + 2L) of n products of a request: which are answered, and from which period on."""
+
+    values: Matrix
+    last_period: NDArray[np.int64]
+    status: list[wire.RowStatus]
+
+
+def forecast(model: StoredModel, body: bytes) -> bytes:
+    """Answer a batch of forecasts, or raise Refused or AppError."""
+    request, asked = batch(model, body)
+    check_size(len(request.unique_id), asked.h)
+    return _answer(model, request.unique_id, asked)
+
+
+def forecast_one(model: StoredModel, unique_id: str, h: int | None, level: Sequence[float] = ()) -> bytes:
+    """Answer ``h`` periods ahead of one product, or say why that cannot be."""
+    return _answer(model, [unique_id], asked_of(model, h, level, "query.level"))
+
+
+def forecast_all(model: StoredModel, asked: Asked) -> Iterator[tuple[Sequence[str], Numbers]]:
+    """Yield the forecasts of all products, for some at a time; what is missing is said before the first."""
+    unique_ids, n = all_products(model), max(1, FORECASTS_AT_A_TIME // asked.h)
+    refuse_missing(model, np.arange(len(model.rows)), asked)
+    return (
+        (some, _numbers(model, some, asked))
+        for some in (unique_ids[first : first + n] for first in range(0, len(unique_ids), n))
+    )
+
+
+def all_products(model: StoredModel) -> Sequence[str]:
+    """Return the products of a model, and those of newer data that it can forecast from their like."""
+    added = model.new_products
+    new = () if added is None else added.forecaster.unique_ids
+    return tuple(dict.fromkeys([*model.unique_ids, *new]))
+
+
+def asked_of(
+    model: StoredModel, h: int | None, level: Sequence[float] | None, where: str, future: Cells | None = None
+) -> Asked:
+    """Return what a request wants; refuse ranges of a model without, and models that cannot forecast."""
+    if model.frequency is None:
+        raise Conflict(
+            "model_cannot_forecast",
+            f"The model {model.name!r} was trained on regression data, which has no history to forecast "
+            "from; send its features to `predict`.",
+        )
+    if (level or future) and model.forecaster is None:
+        what = "ranges" if level else "columns beside its values"
+        message = f"the model {model.name!r} was trained on lags and has no {what}; train it with a `horizon`"
+        fault = Fault(message=message, location=where if level else "body.future")
+        raise InvalidContent(
+            "model_has_no_ranges" if level else "model_has_no_columns",
+            f"There are no {what}: {message}.",
+            errors=[fault],
+        )
+    return Asked(h or model.horizon, tuple(dict.fromkeys(level or ())), future_frame(model, future))
+
+
+def decoded(body: bytes, form: type[msgspec.Struct], decode: Callable[[bytes], Any]) -> Any:
+    """Read a body of this form; raise Refused for one that has faults."""
+    try:
+        request = decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(partial(explained, body, form, error)) from None
+    given = [value for name in request.__struct_fields__ if (value := getattr(request, name)) is not None]
+    refuse_repeated_keys(body, len(given) + sum(len(value) for value in given if isinstance(value, dict)))
+    return request
+
+
+def about(model: StoredModel) -> tuple[wire.ModelRef, wire.DataRef | None]:
+    """Return which version answers, and from which data."""
+    data = None if model.data is None else wire.DataRef(model.data.dataset, model.data.version)
+    return wire.ModelRef(model.name, model.version), data
+
+
+def batch(model: StoredModel, body: bytes) -> tuple[wire.ForecastBatch, Asked]:
+    """Return a request for some products as it was sent, and what it wants."""
+    request: wire.ForecastBatch = decoded(body, wire.ForecastBatch, wire.decode_forecast)
+    asked = asked_of(model, request.h, request.level, "body.level", request.future)
+    return request, Asked(asked.h, asked.level, asked.future, _added(model, request, asked))
+
+
+def _added(model: StoredModel, request: wire.ForecastBatch, asked: Asked) -> NewProducts | None:
+    """The new products that a request brings with it, ready to be forecast."""
+    if request.attributes is None and request.history is None:
+        return None
+    forecaster = forecaster_of(model)
+    table, panel = pl.DataFrame(schema={"unique_id": pl.String}), None
+    if request.attributes is not None:
+        table = attribute_frame(request.attributes)
+        unknown = [name for name in table.columns if name != "unique_id" and name not in model.attributes]
+        if unknown:
+            faults = [
+                Fault(message="the dataset names no such attribute", location=f"body.attributes.{name}")
+                for name in unknown
+            ]
+            raise InvalidContent(
+                "unknown_attribute", "There are other attributes; see `errors`.", errors=faults
+            )
+    if request.history is not None:
+        panel = history_panel(request.history, forecaster.frequency)
+    known = [
+        name for name in [*table["unique_id"], *(panel.unique_ids if panel else ())] if name in model.rows
+    ]
+    if known:
+        where = "body.attributes" if request.attributes is not None else "body.history"
+        fault = Fault(
+            message=f"the model knows the product {known[0]!r}; its values are stored", location=where
+        )
+        raise InvalidContent(
+            "product_is_known", "Only products that are new can be described.", errors=[fault]
+        )
+    found: NewProducts = refusing(
+        partial(new_products, forecaster, table, panel=panel, columns=nothing_known(forecaster))
+    )
+    return found
+
+
+def _answer(model: StoredModel, unique_ids: Sequence[str], asked: Asked) -> bytes:
+    rows = np.array([model.rows.get(name, -1) for name in unique_ids], dtype=np.int64)
+    refuse_missing(model, rows[rows >= 0], asked)
+    numbers = _numbers(model, unique_ids, asked)
+    if len(unique_ids) == 1 and numbers.status[0] is wire.RowStatus.UNKNOWN_UNIQUE_ID:
+        raise Refused(partial(unknown_product, model, unique_ids[0]))
+    if len(unique_ids) == 1 and numbers.status[0] is wire.RowStatus.HISTORY_TOO_SHORT:
+        raise _history_too_short(model, unique_ids[0])
+    assert model.frequency is not None
+    return wire.encode(wire.Forecasts(*about(model), rows_of(unique_ids, numbers, asked, model.frequency)))
+
+
+def rows_of(unique_ids: Sequence[str], numbers: Numbers, asked: Asked, frequency: Frequency) -> list[Any]:
+    """Return the forecasts of products as they are written, one for each period."""
+    form, nothing = wire.forecast_form(asked.level), [None] * (1 + 2 * len(asked.level))
+    unknown = wire.RowStatus.UNKNOWN_UNIQUE_ID, wire.RowStatus.HISTORY_TOO_SHORT
+    starts, place = np.unique(numbers.last_period, return_inverse=True)
+    ordinals = starts[:, None] + np.arange(1, asked.h + 1)
+    days = np.array(written(pl.Series(frequency.to_datetime(ordinals.ravel())), frequency), dtype=object)
+    dates = days.reshape(len(starts), -1).tolist()
+    finite = np.asarray(np.isfinite(numbers.values).all(axis=(1, 2))).tolist()
+    found: list[Any] = []
+    every = zip(unique_ids, numbers.status, place.tolist(), finite, numbers.values, strict=True)
+    for unique_id, status, start, is_finite, values in every:
+        if status in unknown:
+            found.append(form(unique_id, None, *nothing, status))
+        elif is_finite:
+            own = zip(dates[start], values.tolist(), strict=True)
+            found += [form(unique_id, t, *v, status) for t, v in own]
+        else:
+            found += _periods(form, unique_id, dates[start], values.tolist(), status)
+    return found
+
+
+def written(times: pl.Series, frequency: Frequency) -> list[str]:
+    """Return times as text: a date, for hours with the time."""
+    if frequency is Frequency.INTEGER:
+        return [str(number) for number in times]
+    form = "%Y-%m-%dT%H:%M:%S" if frequency is Frequency.HOUR else "%Y-%m-%d"
+    return times.dt.strftime(form).to_list()
+
+
+def _numbers(model: StoredModel, unique_ids: Sequence[str], asked: Asked) -> Numbers:
+    """Forecasts of products: by their own history, or by their like."""
+    n = len(unique_ids)
+    values = np.full((n, asked.h, 1 + 2 * len(asked.level)), np.nan)
+    last_period, status = np.zeros(n, dtype=np.int64), [wire.RowStatus.UNKNOWN_UNIQUE_ID] * n
+    rows = np.array([model.rows.get(name, -1) for name in unique_ids], dtype=np.int64)
+    for added in (model.new_products, asked.added):
+        if added is None:
+            continue
+        place_of = {name: place for place, name in enumerate(added.forecaster.unique_ids)}
+        if not model.attributes:  # what the model knows of thin products is all that is known
+            place_of = {name: place for name, place in place_of.items() if name not in model.rows}
+        at = [i for i, name in enumerate(unique_ids) if name in place_of]
+        if at:
+            own = np.array([place_of[unique_ids[i]] for i in at], dtype=np.int64)
+            columns = _of_new(model, added.forecaster, own, asked)
+            values[at] = _of_forecaster(added.forecaster, own, asked, columns)
+            last_period[at], rows[at] = added.forecaster.last_period[own], -1
+            for i, place in zip(at, own.tolist(), strict=True):
+                status[i] = wire.RowStatus(added.status[place])
+    known = np.flatnonzero(rows >= 0)
+    has_history, continued, last = _continued(model, rows[known], asked)
+    values[known[has_history]], last_period[known[has_history]] = continued, last
+    for i, has in zip(known.tolist(), has_history.tolist(), strict=True):
+        status[i] = wire.RowStatus.OK if has else wire.RowStatus.HISTORY_TOO_SHORT
+    return Numbers(values, last_period, status)
+
+
+def _continued(
+    model: StoredModel, rows: NDArray[np.int64], asked: Asked
+) -> tuple[NDArray[np.bool_], Matrix, NDArray[np.int64]]:
+    """Which of these rows have a history, their forecasts, and their last periods."""
+    if model.forecaster is not None:
+        has = np.asarray(~np.isnan(model.forecaster.tail[rows]).all(axis=1))
+        columns = columns_of(model.forecaster, model.newest_past, rows[has], asked.future)
+        found = _of_forecaster(model.forecaster, rows[has], asked, columns)
+        return has, found, model.forecaster.last_period[rows[has]]
+    assert model.history is not None
+    lags = model.history.lags[rows]
+    has = ~np.isnan(lags[:, 0])
+    chosen = rows[has]
+    yhat = recursive_forecast(model.weights[chosen], lags[has], asked.h, model.intercept[chosen])
+    return has, yhat[:, :, None], model.history.last_period[chosen]
+
+
+def _of_forecaster(
+    forecaster: ForecastModel, rows: NDArray[np.int64], asked: Asked, columns: SeriesColumns | None
+) -> Matrix:
+    """Forecasts (n, h, 1 + 2L) of some series of a forecaster."""
+    ids = [forecaster.unique_ids[row] for row in rows.tolist()]
+    if not ids:
+        return np.empty((0, asked.h, 1 + 2 * len(asked.level)))
+
+    def found() -> Matrix:
+        yhat = forecaster.point_forecasts(asked.h, unique_ids=ids, columns=columns)[:, :, None]
+        if not asked.level:
+            return yhat
+        quantiles = list(range_columns(asked.level).values())
+        ranges = forecaster.quantile_forecasts(quantiles, asked.h, unique_ids=ids, columns=columns)
+        return np.concatenate([yhat, ranges], axis=2)
+
+    values: Matrix = refusing(found)
+    return values
+
+
+def _of_new(
+    model: StoredModel, forecaster: ForecastModel, rows: NDArray[np.int64], asked: Asked
+) -> SeriesColumns | None:
+    """What is known beside the values of new products: of the past nothing but what was stored with them."""
+    past = None
+    if model.newest_past is not None:
+        # A new product has no past columns of its own: the mean of those of all.
+        past = np.repeat(np.nanmean(model.newest_past, axis=0)[None], len(forecaster.unique_ids), axis=0)
+    return columns_of(forecaster, past, rows, asked.future)
+
+
+def forecaster_of(model: StoredModel) -> ForecastModel:
+    """Return the forecaster of a model; refuse one that was trained on lags."""
+    if model.forecaster is None:
+        raise Conflict(
+            "model_without_horizon",
+            f"The model {model.name!r} was not trained with a `horizon`, which this needs: train it so.",
+        )
+    return model.forecaster
+
+
+def check_size(n: int, h: int) -> None:
+    """Refuse a request whose answer would be too long."""
+    if n * h > wire.MAX_FORECASTS:
+        raise InvalidContent(
+            "too_many_forecasts",
+            f"{n} products times {h} periods is over the limit of {wire.MAX_FORECASTS} forecasts for one "
+            "request.",
+        )
+
+
+def missing(model: StoredModel, rows: NDArray[np.int64], asked: Asked) -> pl.DataFrame | None:
+    """Return what is not known beside the values of these products; None where nothing has to be."""
+    forecaster = model.forecaster
+    if forecaster is None or not (forecaster.features.past or forecaster.features.future):
+        return None
+    rows = rows[~np.isnan(forecaster.tail[rows]).all(axis=1)]
+    ids = [forecaster.unique_ids[row] for row in np.unique(rows).tolist()]
+    columns = columns_of(forecaster, model.newest_past, np.unique(rows), asked.future)
+    return forecaster.missing_columns(asked.h, unique_ids=ids, columns=columns)
+
+
+def refuse_missing(model: StoredModel, rows: NDArray[np.int64], asked: Asked) -> None:
+    """Refuse forecasts for which something must be known, and name the first of it."""
+    unknown = missing(model, rows, asked)
+    if unknown is None or not unknown.height or model.frequency is None:
+        return
+    first = unknown.head(MAX_ERRORS)
+    days = written(first["ds"], model.frequency)
+    raise InvalidContent(
+        "missing_columns",
+        f"{counted(unknown.height, 'number')} must be known for these forecasts; see `errors`. Send them as "
+        "`future` of a POST request; `missing-columns` lists them all.",
+        errors=[
+            Fault(
+                message=f"{name!r} of the product {unique_id!r} is not known at {ds}",
+                location=f"body.future.{name}",
+            )
+            for unique_id, ds, name in zip(first["unique_id"], days, first["column"], strict=True)
+        ],
+        error_count=unknown.height,
+    )
+
+
+def refusing(make: Callable[[], Any]) -> Any:
+    """Return what ``make`` does, and answer what the library refuses as a fault of the request."""
+    try:
+        return make()
+    except CCMTLError as error:
+        raise InvalidContent("cannot_forecast", f"The products cannot be forecast: {error}.") from None
+
+
+def _periods(
+    form: Callable[..., Any],
+    unique_id: str,
+    ds: Sequence[str],
+    numbers: Sequence[Sequence[float]],
+    status: wire.RowStatus,
+) -> Iterator[Any]:
+    for period, values in zip(ds, numbers, strict=True):
+        if all(map(math.isfinite, values)):
+            yield form(unique_id, period, *values, status)
+        else:
+            yield form(unique_id, period, *[None] * len(values), wire.RowStatus.NOT_FINITE)
+
+
+def _history_too_short(model: StoredModel, unique_id: str) -> Conflict:
+    if model.forecaster is not None:
+        return Conflict("history_too_short", f"The product {unique_id!r} has no value to forecast from.")
+    return Conflict(
+        "history_too_short",
+        f"The model needs the last {len(model.feature_names)} consecutive periods of {unique_id!r}, and they "
+        "are not all there. Upload them and train again, or train on a dataset that counts absent periods as "
+        'zero, those before the product\'s first too: `fill` {"method": "zero", "start": "dataset"}.',
+    )
