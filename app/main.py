@@ -45,6 +45,7 @@ from app.processes.listener import is_loopback, listen
 from app.processes.logs import configure_logging
 from app.protocols import endpoints as protocols
 from app.registry import endpoints as registry
+from app.registry.matrix_files import MatrixFiles
 from app.settings import Settings
 from app.training import endpoints as training
 
@@ -71,7 +72,10 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.database = Database(settings)
     app.state.storage = Storage(settings.data_dir)
     app.state.histories = Histories(StoredValues(app.state.database, app.state.storage))
-    app.state.models = ModelCache(app.state.database, settings.model_cache_bytes)
+    app.state.matrix_files = MatrixFiles(settings.data_dir)
+    app.state.models = ModelCache(
+        app.state.database, settings.model_cache_bytes, files=app.state.matrix_files
+    )
     app.state.key_secret = secret_of(settings)
     app.state.callers = KnownCallers(
         app.state.database, app.state.key_secret, open_without_keys=is_loopback(settings.host)
@@ -91,6 +95,7 @@ def create_app(settings: Settings) -> FastAPI:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     prepare(app.state.database)
     sweep(app.state.database, app.state.storage)
+    app.state.matrix_files.sweep()
     noting = asyncio.create_task(_note_uses(app.state.callers))
     yield
     noting.cancel()

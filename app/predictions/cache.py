@@ -18,6 +18,7 @@ from sqlalchemy.exc import OperationalError
 from app.http.errors import NotFound
 from app.persistence.database import Database
 from app.registry import service as registry
+from app.registry.matrix_files import MatrixFiles
 from app.registry.references import split_alias, split_version
 from app.registry.service import StoredModel
 
@@ -58,11 +59,13 @@ class ModelCache:
         max_bytes: int,
         refresh_seconds: float = REFRESH_SECONDS,
         clock: Callable[[], float] = time.monotonic,
+        files: MatrixFiles | None = None,
     ) -> None:
         self._database = database
         self._max_bytes = max_bytes
         self._refresh_seconds = refresh_seconds
         self._clock = clock
+        self._files = files
         # (workspace, name, version asked for) → its number, and when that was looked up
         self._known: dict[tuple[str, str, int | None], tuple[int, float]] = {}  # of name@alias too
         self._served: OrderedDict[tuple[str, str, int], StoredModel] = OrderedDict()
@@ -159,7 +162,7 @@ class ModelCache:
     def _load(self, workspace: str, name: str, number: int) -> StoredModel:
         n_forgotten = self._n_forgotten
         with self._database.of(workspace).read() as session:
-            served = registry.load(session, split_alias(name)[0], number)
+            served = registry.load(session, split_alias(name)[0], number, self._files)
         with self._changing:
             if self._n_forgotten != n_forgotten:
                 return served

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,11 @@ from sqlalchemy.orm import Session
 
 from app.http.errors import AppError
 from app.persistence.models import MatrixChunk, MatrixName, TaskRow
+from app.registry.matrix_files import MAPPED_FROM, MatrixFiles
 
 ROWS_PER_CHUNK = 256
 STORED_DTYPE = np.dtype("<f8")
+CHUNKS_AT_A_TIME = 64
 
 
 class CorruptModel(AppError):
@@ -48,32 +50,47 @@ def save_matrix(
 
 
 def load_matrix(
-    session: Session, model_version_id: str, name: MatrixName, n_rows: int | None, n_columns: int | None
+    session: Session,
+    model_version_id: str,
+    name: MatrixName,
+    n_rows: int | None,
+    n_columns: int | None,
+    files: MatrixFiles | None = None,
 ) -> NDArray[np.float64]:
     """Return the stored matrix (n_rows, n_columns), read-only, after checking shapes and digests.
 
-    None takes as many rows as there are, or as many columns as the first of them have.
+    None takes as many rows as there are, or as many columns as the first of them have. A large matrix is
+    mapped from one of ``files``, if these are given.
     """
-    chunks = session.scalars(
-        select(MatrixChunk)
-        .where(MatrixChunk.model_version_id == model_version_id, MatrixChunk.matrix == name)
-        .order_by(MatrixChunk.first_row)
-    )
-    parts: list[bytes] = []
+    own = MatrixChunk.model_version_id == model_version_id, MatrixChunk.matrix == name
+    form = MatrixChunk.first_row, MatrixChunk.n_rows, MatrixChunk.n_columns, MatrixChunk.sha256
+    parts: list[tuple[int, str]] = []
     next_row = 0
-    for chunk in chunks:
-        n_columns = chunk.n_columns if n_columns is None else n_columns
-        fits = (chunk.first_row, chunk.n_columns) == (next_row, n_columns)
-        if not fits or len(chunk.data) != chunk.n_rows * n_columns * STORED_DTYPE.itemsize:
-            raise _corrupt(model_version_id, name, f"the chunk at row {chunk.first_row} has the wrong shape")
-        if hashlib.sha256(chunk.data).hexdigest() != chunk.sha256:
-            raise _corrupt(model_version_id, name, f"the chunk at row {chunk.first_row} fails its checksum")
-        parts.append(chunk.data)
-        next_row += chunk.n_rows
+    for first_row, n, width, digest in session.execute(select(*form).where(*own).order_by(form[0])):
+        n_columns = width if n_columns is None else n_columns
+        if (first_row, width) != (next_row, n_columns):
+            raise _corrupt(model_version_id, name, f"the chunk at row {first_row} has the wrong shape")
+        parts.append((n * width * STORED_DTYPE.itemsize, digest))
+        next_row += n
     if next_row != n_rows and (n_rows is not None or not next_row):
         raise _corrupt(model_version_id, name, f"{next_row} rows are stored instead of {n_rows}")
-    stored = np.frombuffer(b"".join(parts), dtype=STORED_DTYPE).reshape(next_row, -1)
-    return stored.astype(np.float64, copy=False)
+
+    def read() -> Iterator[bytes]:
+        chunks = select(MatrixChunk.first_row, MatrixChunk.data).where(*own).order_by(MatrixChunk.first_row)
+        stored = session.execute(chunks, execution_options={"yield_per": CHUNKS_AT_A_TIME})
+        for (n_bytes, digest), (first_row, data) in zip(parts, stored, strict=True):
+            if len(data) != n_bytes:
+                raise _corrupt(model_version_id, name, f"the chunk at row {first_row} has the wrong shape")
+            if hashlib.sha256(data).hexdigest() != digest:
+                raise _corrupt(model_version_id, name, f"the chunk at row {first_row} fails its checksum")
+            yield data
+
+    numbers = None
+    if files is not None and sum(n_bytes for n_bytes, _ in parts) >= MAPPED_FROM:
+        numbers = files.mapped(parts, read)
+    if numbers is None:
+        numbers = np.frombuffer(b"".join(read()), dtype=STORED_DTYPE)
+    return numbers.reshape(next_row, -1).astype(np.float64, copy=False)
 
 
 def save_task_ids(session: Session, model_version_id: str, task_ids: Sequence[str]) -> None:

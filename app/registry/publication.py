@@ -44,7 +44,7 @@ class History:
     @classmethod
     def from_matrix(cls, matrix: NDArray[np.float64]) -> History:
         """Undo :meth:`as_matrix`."""
-        return cls(lags=np.ascontiguousarray(matrix[:, 1:]), last_period=matrix[:, 0].astype(np.int64))
+        return cls(lags=matrix[:, 1:], last_period=matrix[:, 0].astype(np.int64))
 
 
 @dataclass(frozen=True)

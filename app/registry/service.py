@@ -18,6 +18,7 @@ from app.persistence.models import MatrixName, Model
 from app.registry import repository
 from app.registry.forecasters import nothing_known, restored
 from app.registry.groups import Groups
+from app.registry.matrix_files import MatrixFiles
 from app.registry.matrix_store import CorruptModel, load_matrix, load_task_rows
 from app.registry.publication import History, has_intercept
 from app.registry.references import split_alias
@@ -208,11 +209,14 @@ def require_version(session: Session, name: str, number: int | None) -> int:
     return number
 
 
-def load(session: Session, name: str, number: int) -> StoredModel:
-    """Load everything that predictions with version ``number`` need, and verify its digests."""
+def load(session: Session, name: str, number: int, files: MatrixFiles | None = None) -> StoredModel:
+    """Load everything that predictions with version ``number`` need, and verify its digests.
+
+    Large matrices are mapped from ``files``, which other processes share, if these are given.
+    """
     detail = read_version(session, name, number)
     try:
-        return _read_matrices(session, detail)
+        return _read_matrices(session, detail, files)
     except CorruptModel:
         read_version(session, name, number)  # raises NotFound if it was deleted meanwhile
         raise
@@ -243,16 +247,16 @@ def remove_version(session: Session, name: str, number: int) -> None:
     repository.delete_versions(session, model.id, number)
 
 
-def _read_matrices(session: Session, detail: ModelVersionDetail) -> StoredModel:
+def _read_matrices(session: Session, detail: ModelVersionDetail, files: MatrixFiles | None) -> StoredModel:
     n_tasks, n_features = detail.n_tasks, len(detail.feature_names)
-    weights = load_matrix(session, detail.id, MatrixName.WEIGHTS, n_tasks, n_features)
+    weights = load_matrix(session, detail.id, MatrixName.WEIGHTS, n_tasks, n_features, files)
     intercept = np.zeros(n_tasks)
     if has_intercept(detail.configuration):
         intercept = load_matrix(session, detail.id, MatrixName.INTERCEPT, n_tasks, 1)[:, 0]
     rows = load_task_rows(session, detail.id, n_tasks)
     history = forecaster = past = None
     if "horizon" in detail.configuration:
-        stored = load_matrix(session, detail.id, MatrixName.SERIES, n_tasks, None)
+        stored = load_matrix(session, detail.id, MatrixName.SERIES, n_tasks, None, files)
         model = CCMTLModel(weights, tuple(rows), tuple(detail.feature_names), intercept=intercept)
         ranges = load_matrix(session, detail.id, MatrixName.RANGES, None, None)
         attributes = None
@@ -264,7 +268,7 @@ def _read_matrices(session: Session, detail: ModelVersionDetail) -> StoredModel:
         error = None if told is None else told.error
         forecaster = restored(model, stored, ranges, attributes, detail.configuration, error)
     elif detail.configuration["kind"] == "series":
-        stored = load_matrix(session, detail.id, MatrixName.HISTORY, n_tasks, 1 + n_features)
+        stored = load_matrix(session, detail.id, MatrixName.HISTORY, n_tasks, 1 + n_features, files)
         history = History.from_matrix(stored)
     frequency = detail.configuration.get("frequency")
     return StoredModel(

@@ -6,6 +6,7 @@ Each error lists all faults. Rows count from 1 in it, as in files.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from mmap import mmap
 from typing import Any, cast
 
 import numpy as np
@@ -132,7 +133,8 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
         if part.flags.writeable:
             return locked(array.copy())
         part = part.base
-    return array if part is None or isinstance(part, bytes) else locked(array.copy())
+    is_map = isinstance(part, memoryview) and part.readonly and isinstance(part.obj, mmap)
+    return array if part is None or isinstance(part, bytes) or is_map else locked(array.copy())
 
 
 def as_integers(values: ArrayLike, what: str, *, also: str = "") -> IntArray:

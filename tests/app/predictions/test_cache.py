@@ -37,9 +37,9 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     seen: list[tuple[str, int]] = []
     load = registry.load
 
-    def counting(session, name, number):  # type: ignore[no-untyped-def]
+    def counting(session, name, number, files):  # type: ignore[no-untyped-def]
         seen.append((name, number))
-        return load(session, name, number)
+        return load(session, name, number, files)
 
     monkeypatch.setattr(registry, "load", counting)
     return seen
@@ -273,8 +273,8 @@ def test_what_is_deleted_while_it_is_read_is_not_kept(
         cache.get("sales", 1)
     read = getattr(registry, step)
 
-    def deleted_meanwhile(session, name, number):  # type: ignore[no-untyped-def]
-        found = read(session, name, number)
+    def deleted_meanwhile(session, name, number, *files):  # type: ignore[no-untyped-def]
+        found = read(session, name, number, *files)
         session.rollback()
         monkeypatch.setattr(registry, step, read)
         _delete(database, 2)
