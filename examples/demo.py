@@ -41,7 +41,7 @@ DATASET = {
     "columns": COLUMNS,
     "ds_format": "%m/%d/%Y",
     "frequency": "D",
-    "aggregation": "sum",
+    "duplicates": "sum",
     "fill": {"method": "zero", "start": "dataset"},
 }
 JOB = {

@@ -36,7 +36,7 @@ CORE_DOORS = {
     "ccmtl_core.inspection",
     "ccmtl_core.inspection.inspecting",
     "ccmtl_core.inspection.period_checks",
-    "ccmtl_core.inspection.policies",
+    "ccmtl_core.inspection.report",
     "ccmtl_core.series.runs",
     "ccmtl_core.tables.dates.column_format",
     "ccmtl_core.model.ccmtl_model",

@@ -15,6 +15,7 @@ Missing = Literal["error", "absent"]
 Negatives = Literal["keep", "clip", "error"]
 Keep = Literal["keep", "drop"]
 Fills = Literal["none", "zero", "forward"]
+Starts = Literal["series", "dataset"]
 
 
 def inspect(
@@ -54,6 +55,9 @@ def inspect(
     fill: Annotated[
         Fills, typer.Option(help="What stands for a period without a row, once its series has begun.")
     ] = "none",
+    fill_start: Annotated[
+        Starts, typer.Option(help="Whether filling begins with each series, or with the first of all.")
+    ] = "series",
     as_json: Annotated[
         bool, typer.Option("--json", metavar="", help="Print the report as one JSON object.")
     ] = False,
@@ -69,5 +73,6 @@ def inspect(
     """
     columns = {"unique_id": unique_id, "ds": ds, "y": y, "ds_format": ds_format, "frequency": frequency}
     policies: dict[str, str] = {"duplicates": duplicates, "missing": missing, "negatives": negatives}
-    policies |= {"leading_zeros": leading_zeros, "partial_last": partial_last, "fill": fill}
+    policies |= {"leading_zeros": leading_zeros, "partial_last": partial_last}
+    policies |= {"fill": fill, "fill_start": fill_start}
     import_module("app.commands.inspect_file").inspect_file(file, columns, policies, as_json)

@@ -64,7 +64,7 @@ EXAMPLES: dict[str, Any] = {
         "kind": "series",
         "frequency": "D",
         "columns": {"unique_id": "unique_id", "ds": "ds", "y": "y"},
-        "aggregation": "sum",
+        "duplicates": "sum",
         "fill": {"method": "zero", "start": "dataset"},
     },
     "Rows of features of one's own": {

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator, model_validator
 
 from app.http.names import NAME, NO_NUL
 from app.http.parameters import Page
 from ccmtl_core.forecasting import MOST_ATTRIBUTES, Frequency
+from ccmtl_core.inspection import Policies
 from ccmtl_core.tables.timestamps import time_format
 
 MAX_FEATURES = 1000
@@ -61,10 +62,11 @@ class OverlapPolicy(StrEnum):
 
 
 class Aggregation(StrEnum):
-    """What becomes of several rows of one series in one period."""
+    """What several rows of one series in one period become."""
 
     SUM = "sum"
     MEAN = "mean"
+    LAST = "last"
 
 
 _OF_REGRESSION = (
@@ -149,10 +151,19 @@ class Fill(Wire):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"method": "zero", "start": "dataset"}]})
 
-    method: Literal["zero"] = Field(description="`zero`: nothing was sold, the value is 0.")
+    method: Literal["zero", "forward"] = Field(
+        description="`zero`: nothing was sold, the value is 0; `forward`: the value before is repeated, "
+        "with the start `series`."
+    )
     start: Literal["dataset", "series"] = Field(
         "dataset", description="Fill from the dataset's first period, or from each series' own."
     )
+
+    @model_validator(mode="after")
+    def _has_values(self) -> Fill:
+        if self.method == "forward" and self.start == "dataset":
+            raise ValueError("`forward` has no value before the first of a series: take the start 'series'")
+        return self
 
 
 class SeriesDefinition(Wire):
@@ -167,8 +178,10 @@ class SeriesDefinition(Wire):
         min_length=2,
         max_length=100,
         pattern=NO_NUL,
-        description="strptime pattern of `ds`, such as `%m/%d/%Y` (padding may be absent); null: ISO 8601. "
-        "Of times with a zone, hours are converted to UTC, and days, weeks and months are those of the local "
+        description="strptime pattern of `ds`, such as `%m/%d/%Y` (padding may be absent), also of `%G` and "
+        "`%V` or `%q`; or `excel`, `epoch`, `epoch_ms`, `integer`. Null: the whole column decides, and two "
+        "readings that fit alike are refused. Of times with a zone, hours are converted to UTC, and days, "
+        "weeks and months are those of the local "
         "date; a column must not mix times with and without one.",
         examples=["%m/%d/%Y"],
     )
@@ -179,10 +192,46 @@ class SeriesDefinition(Wire):
         "`D-SUN` (all days but Sundays); `1` for whole numbers. Every `ds` counts for the period that it "
         "falls in.",
     )
-    aggregation: Aggregation | None = Field(
-        None, description="For several rows of a series in one period; null: such rows are refused."
+    duplicates: Literal["error", "sum", "mean", "last"] = Field(
+        "error", description="For several rows of a series in one period; `error`: such rows are refused."
+    )
+    missing: Literal["error", "absent"] = Field(
+        "error", description="For rows without a value; `absent`: their period counts as one without a row."
+    )
+    negatives: Literal["keep", "clip", "error"] = Field(
+        "keep",
+        description="For values below zero, once rows of a period are put together; `clip`: they are 0.",
+    )
+    leading_zeros: Literal["keep", "drop"] = Field(
+        "keep", description="For zeros before the first other value of a series that is new to the dataset."
+    )
+    partial_last: Literal["keep", "drop"] = Field(
+        "keep", description="For the rows of the last period of a file that ends within it."
     )
     fill: Fill | None = Field(None, description="For periods without a row; null: they stay absent.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _older_name(cls, fields: Any) -> Any:
+        """Take ``aggregation``, as ``duplicates`` was called; definitions that are stored have it."""
+        if isinstance(fields, dict) and "aggregation" in fields and "duplicates" not in fields:
+            fields = dict(fields)
+            fields["duplicates"] = fields.pop("aggregation") or "error"
+        return fields
+
+    @property
+    def aggregation(self) -> Aggregation | None:
+        """What several rows of a period become; None where they are refused."""
+        return None if self.duplicates == "error" else Aggregation(self.duplicates)
+
+    @property
+    def policies(self) -> Policies:
+        """The repairs, as the library names them."""
+        names = ("duplicates", "missing", "negatives", "leading_zeros", "partial_last")
+        chosen = {name: getattr(self, name) for name in names}
+        if self.fill is not None:
+            chosen |= {"fill": self.fill.method, "fill_start": self.fill.start}
+        return Policies(**chosen)
 
     @field_validator("ds_format")
     @classmethod
@@ -194,7 +243,10 @@ class SeriesDefinition(Wire):
 class RegressionDefinition(Wire):
     """Rows of features and a target for many tasks."""
 
-    elsewhere = dict.fromkeys(("ds_format", "frequency", "aggregation", "fill"), _OF_SERIES)
+    elsewhere = dict.fromkeys(
+        ("ds_format", "frequency", "duplicates", "missing", "negatives", "leading_zeros", "partial_last",
+         "fill", "aggregation"), _OF_SERIES
+    )  # fmt: skip
 
     kind: Literal["regression"]
     columns: RegressionColumns
@@ -297,11 +349,18 @@ class UploadReport(BaseModel):
         "for days, weeks and months, which keep the local date. Else null."
     )
     ignored_columns: list[str] = Field(description="Columns of the file that the definition does not name.")
-    warnings: list[Warned]
+    warnings: list[Warned] = Field(description="Of the whole version.")
     dialect: dict[str, TraitFound] = Field(
         {},
         description="How the file is written, by name: format, encoding, delimiter, decimal sign, … What was "
         "guessed can be stated by the parameter of the same name. Empty for uploads before it was told.",
+    )
+    inspection: dict[str, Any] | None = Field(
+        None,
+        description="Of series, what `ccmtl inspect --json` says of the file: how it was read (`traits`), "
+        "where each row went (`rows_read` = `rows_used` + `rows_merged` + all of `rows_dropped`), what "
+        "policies changed, all `findings` with code, severity, count and sample rows, and what becomes of "
+        "history: `history_changed`, `history_repeated`, `history_removed`.",
     )
     version: Totals = Field(description="The whole version: with `append`, the data before it included.")
 

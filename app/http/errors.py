@@ -70,6 +70,9 @@ class Problem(BaseModel):
     error_count: int = Field(0, description="All faults, the unlisted ones included.")
     suggestions: list[str] = Field(default_factory=list, description="Near matches of an unknown name.")
     request_id: str | None = Field(None, description="As in `X-Request-Id` and the service's log.")
+    report: dict[str, Any] | None = Field(
+        None, description="Of an upload of series, what was found in the whole file; as in accepted ones."
+    )
     error: str | None = Field(None, description="Under `/v2` the same as `detail`, as that protocol has it.")
 
 
@@ -88,6 +91,7 @@ class AppError(Exception):
         error_count: int | None = None,
         suggestions: Sequence[str] = (),
         headers: Mapping[str, str] | None = None,
+        report: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(detail)
         self.headers = dict(headers or {})
@@ -99,6 +103,7 @@ class AppError(Exception):
             errors=list(errors[:MAX_ERRORS]),
             error_count=len(errors) if error_count is None else error_count,
             suggestions=list(suggestions),
+            report=report,
         )
 
 
@@ -191,7 +196,8 @@ def _respond(request: Request, problem: Problem, headers: dict[str, str] | None 
     if request_id is not None:
         problem = problem.model_copy(update={"request_id": request_id})
         added["X-Request-Id"] = request_id  # an unexpected error does not pass `app.http.answers`
-    body = problem.model_dump_json(exclude={"error"} if problem.error is None else None)
+    unused = {name for name in ("error", "report") if getattr(problem, name) is None}
+    body = problem.model_dump_json(exclude=unused)
     return Response(body + "\n", problem.status, {**added, **(headers or {})}, MEDIA_TYPE)
 
 

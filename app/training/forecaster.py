@@ -50,7 +50,7 @@ def train_forecaster(loaded: LoadedPanel, request: TrainingJobRequest, log: Prog
         forecaster = with_attributes(forecaster, loaded.attributes)
     told = dict(forecaster.report)
     held_out = told.get("held_out")
-    definition = loaded.definition.model_dump(mode="json", include={"kind", "aggregation", "fill"})
+    definition = loaded.definition.model_dump(mode="json", include={"kind", "duplicates", "fill"})
     beside = {"columns": loaded.definition.columns.beside}
     asked = {"fusion_strength": request.fusion_strength, "tolerance": request.tolerance, "aim": request.aim}
     chosen = told.get("choices", {})

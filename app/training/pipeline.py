@@ -150,7 +150,7 @@ def _configuration(stored: LoadedPanel | TaskDataset, request: TrainingJobReques
     asked = request.model_dump(mode="json", exclude={"dataset", "version", "model", "horizon", "lags"})
     if isinstance(stored, TaskDataset):
         return {"kind": "regression", **asked}
-    series = stored.definition.model_dump(mode="json", include={"kind", "frequency", "aggregation", "fill"})
+    series = stored.definition.model_dump(mode="json", include={"kind", "frequency", "duplicates", "fill"})
     return {**series, "lags": request.n_lags, **asked}
 
 

@@ -16,12 +16,12 @@ from ccmtl_core.inspection.column_choice import choose_columns
 from ccmtl_core.inspection.frequency import infer_frequency
 from ccmtl_core.inspection.period_checks import period_findings
 from ccmtl_core.inspection.policies import Policies
-from ccmtl_core.inspection.repairs import Repaired, Rows, repaired
+from ccmtl_core.inspection.repairs import Repaired, Rows, panel_runs, repaired
 from ccmtl_core.inspection.report import Accounts, Finding, InspectionReport, Sample, Trait, ordered
 from ccmtl_core.inspection.row_checks import id_findings, row_findings
 from ccmtl_core.inspection.series_checks import series_findings
 from ccmtl_core.series.calendar import Frequency
-from ccmtl_core.series.runs import runs_of
+from ccmtl_core.series.panel import MAX_DENSE_ROWS
 from ccmtl_core.tables.cell_hints import spreadsheet_ids, spreadsheet_warning
 from ccmtl_core.tables.cells import Cells, read_cells
 from ccmtl_core.tables.dates.column_format import column_format
@@ -153,7 +153,7 @@ def _read(
     columns = {role: str(trait.value) for role, trait in traits.items()}
     in_utc = frequency is Frequency.HOUR
     table, formats, dates = column_format(table, columns["ds"], ds_format, faults, in_utc=in_utc)
-    cells = read_cells(table, series_roles(columns, policies), faults, formats)
+    cells = read_cells(table, _series_roles(columns, policies), faults, formats)
     traits["ds_format"] = _trait(ds_format, dates.format or "ISO 8601", dates.evidence)
     evidence = ""
     if frequency is None:
@@ -161,7 +161,7 @@ def _read(
         frequency, evidence = found.frequency, found.evidence
         if frequency is Frequency.HOUR and cells.time_zone is not None:
             table, formats, _ = column_format(table, columns["ds"], dates.format, FaultList(), in_utc=True)
-            cells = read_cells(table, series_roles(columns, policies), FaultList(), formats)
+            cells = read_cells(table, _series_roles(columns, policies), FaultList(), formats)
         traits["frequency"] = Trait(frequency and frequency.value, "guessed", evidence)
     else:
         traits["frequency"] = Trait(frequency.value, "stated")
@@ -170,7 +170,7 @@ def _read(
     return _Read(cells, dates, frequency, traits)
 
 
-def series_roles(columns: dict[str, str], policies: Policies) -> list[Role]:
+def _series_roles(columns: dict[str, str], policies: Policies) -> list[Role]:
     """Return how the columns of a table of series are read, by the policy for missing values."""
     number = Kind.NUMBER if policies.missing == "error" else Kind.OPTIONAL
     return [
@@ -193,7 +193,9 @@ class Examined:
     findings: tuple[Finding, ...]
     policies: Policies
 
-    def report(self, traits: dict[str, Trait], time_zone: str | None) -> InspectionReport:
+    def report(
+        self, traits: dict[str, Trait], time_zone: str | None, *, with_data: bool = True
+    ) -> InspectionReport:
         """Return the report of a table.
 
         Parameters
@@ -202,26 +204,32 @@ class Examined:
             How it was understood.
         time_zone : str or None
             What its times with a zone are now.
+        with_data : bool
+            Whether the report has the panel, filled, which may be large.
 
         Returns
         -------
         InspectionReport
         """
-        panel, frequency = self.made.filled, self.rows.frequency
+        panel, frequency = self.made.panel, self.rows.frequency
         ends = [int(panel.period.min()), int(panel.period.max())] if len(panel.period) else []
         is_usable = bool(ends) and all(finding.severity != "error" for finding in self.findings)
+        data = None
+        if is_usable and with_data:
+            fill, start = self.policies.fill, self.policies.fill_start
+            data = panel if fill == "none" else panel.filled(fill, start)[0]
         return InspectionReport(
             traits=traits,
             accounts=self.made.accounts,
             findings=self.findings,
             policies=self.policies.to_dict(),
             series=panel.n_series,
-            values=len(panel.values),
+            values=len(panel.values) + self.made.accounts.values_added.get("fill", 0),
             periods=ends[1] - ends[0] + 1 if ends else 0,
             first=frequency.text(ends[0]) if ends else None,
             last=frequency.text(ends[1]) if ends else None,
             time_zone=time_zone,
-            panel=panel if is_usable else None,
+            panel=data,
         )
 
 
@@ -274,16 +282,16 @@ def examine(
         message = spreadsheet_warning(damaged)
         all_found.append(Finding("spreadsheet_ids", "warning", len(damaged), "ids", message, samples))
     panel = made.panel
+    n_dense = len(panel.values) + made.accounts.values_added.get("fill", 0)
+    if n_dense > MAX_DENSE_ROWS:
+        message = (
+            f"filling makes {n_dense:,} values, more than {MAX_DENSE_ROWS:,}: is one of the times mistyped?"
+        )
+        all_found.append(Finding("too_many_filled_periods", "error", n_dense, "values", message, (), "fill"))
     if len(panel.values):
-        all_found += _of_periods(frame, panel_runs(made), made, policies)
+        all_found += _of_periods(frame, panel_runs(panel), made, policies)
         all_found += series_findings(panel, made.first_row)
     return Examined(rows, made, ordered(all_found), policies)
-
-
-def panel_runs(made: Repaired) -> pl.DataFrame:
-    """Return in which periods the series have values before they are filled."""
-    panel = made.panel
-    return runs_of(pl.Series(panel.unique_ids, dtype=pl.String), panel.series_index, panel.period)
 
 
 def _of_periods(

@@ -14,6 +14,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "leading_zeros": ("keep", "drop"),
     "partial_last": ("keep", "drop"),
     "fill": ("none", "zero", "forward"),
+    "fill_start": ("series", "dataset"),
 }
 """The values of each policy, its default first."""
 
@@ -35,12 +36,14 @@ class Policies:
     partial_last : {"keep", "drop"}
         Rows of the last period, where the file ends within it.
     fill : {"none", "zero", "forward"}
-        Periods without a row after the first of their series; ``forward`` repeats the value before.
+        Periods without a row; ``forward`` repeats the value before.
+    fill_start : {"series", "dataset"}
+        Whether filling begins with the first value of each series, or for all with that of the table.
 
     Raises
     ------
     ParameterError
-        A value that a policy does not have.
+        A value that a policy does not have, or ``forward`` from the first period of the table.
 
     Examples
     --------
@@ -54,12 +57,17 @@ class Policies:
     leading_zeros: str = "keep"
     partial_last: str = "keep"
     fill: str = "none"
+    fill_start: str = "series"
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value, known = getattr(self, field.name), CHOICES[field.name]
             if value not in known:
                 raise ParameterError(f"{field.name} must be {', '.join(map(repr, known))}; not {value!r}")
+        if (self.fill, self.fill_start) == ("forward", "dataset"):
+            raise ParameterError(
+                "fill='forward' has no value before the first of a series: fill_start='series'"
+            )
 
     def to_dict(self) -> dict[str, str]:
         """Return the policies by their names."""

@@ -16,6 +16,7 @@ from ccmtl_core.inspection.policies import Policies
 from ccmtl_core.inspection.report import Accounts
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.panel import SeriesPanel
+from ccmtl_core.series.runs import n_missing, runs_of
 
 _PERIODS_BEFORE = 8
 """Periods that the last one is compared with, to see whether it is whole."""
@@ -78,8 +79,6 @@ class Repaired:
     """Which rows make the values, (n,); of several in a period all."""
     first_row: IntArray
     """The row in the file that each value begins with, (m,)."""
-    filled: SeriesPanel
-    """The panel with the periods that the policy ``fill`` adds."""
     accounts: Accounts
     duplicate: IntArray
     """Rows (places) in a period in which their series has a row before, of those that are kept."""
@@ -132,7 +131,9 @@ def repaired(rows: Rows, policies: Policies, n_unread: int = 0, begun: Collectio
     if policies.duplicates == "error":
         dropped["duplicate_period"] = len(duplicate)
     panel = _panel(rows, order[starts], values)
-    filled, n_added = _filled(panel, policies.fill)
+    n_added = (
+        n_missing(panel_runs(panel), policies.fill_start) if policies.fill != "none" and len(starts) else 0
+    )
     accounts = Accounts(
         rows_read=len(rows.row) + n_unread,
         rows_used=len(starts),
@@ -141,7 +142,7 @@ def repaired(rows: Rows, policies: Policies, n_unread: int = 0, begun: Collectio
         values_changed={"negatives": changed} if changed else {},
         values_added={"fill": n_added} if n_added else {},
     )
-    return Repaired(panel, kept, rows.row[order[starts]], filled, accounts, duplicate, leading, partial)
+    return Repaired(panel, kept, rows.row[order[starts]], accounts, duplicate, leading, partial)
 
 
 def _merged(y: FloatArray, starts: IntArray, how: str) -> FloatArray:
@@ -165,8 +166,9 @@ def _panel(rows: Rows, at: IntArray, values: FloatArray) -> SeriesPanel:
     return SeriesPanel(ids, offsets, rows.period[at], bounded, rows.frequency)
 
 
-def _filled(panel: SeriesPanel, fill: str) -> tuple[SeriesPanel, int]:
-    return (panel, 0) if fill == "none" else panel.filled(fill, "series")
+def panel_runs(panel: SeriesPanel) -> pl.DataFrame:
+    """Return in which periods the series of a panel have values."""
+    return runs_of(pl.Series(panel.unique_ids, dtype=pl.String), panel.series_index, panel.period)
 
 
 def _leading_rows(rows: Rows, kept: BoolArray, begun: Collection[str]) -> IntArray:

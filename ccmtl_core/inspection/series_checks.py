@@ -101,11 +101,11 @@ def _outliers(panel: SeriesPanel, first_row: IntArray) -> Finding:
     used = np.flatnonzero(panel.values != 0)
     series = panel.series_index[used]
     values = panel.values[used]
-    middle = _medians(values, series, panel.n_series)
-    away = np.abs(values - middle[series])
-    spread = 1.4826 * _medians(away, series, panel.n_series)
     many = np.bincount(series, minlength=panel.n_series) >= FEWEST_FOR_OUTLIERS
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # of values at the end of what a float64 holds
+        middle = _medians(values, series, panel.n_series)
+        away = np.abs(values - middle[series])
+        spread = 1.4826 * _medians(away, series, panel.n_series)
         is_far = many[series] & (spread[series] > 0) & (away > OUTLIER_SPREADS * spread[series])
         is_far &= away > np.abs(middle[series])
     at = used[is_far]

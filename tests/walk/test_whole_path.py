@@ -77,7 +77,7 @@ DEFINITION = {
     "columns": {"unique_id": "PRODUCT", "ds": "DAY", "y": "AMOUNT"},
     "ds_format": "%m/%d/%Y",
     "frequency": "D",
-    "aggregation": "sum",
+    "duplicates": "sum",
     "fill": {"method": "zero", "start": "dataset"},
 }
 

@@ -59,8 +59,9 @@ def load(database: Database, storage: Storage, version_id: str) -> LoadedPanel |
 
 def _panel(definition: SeriesDefinition, frame: pl.DataFrame) -> LoadedPanel:
     values = by_period(frame, definition.frequency, definition.aggregation)
+    y = np.maximum(values.y, 0.0) if definition.negatives == "clip" else values.y
     panel = SeriesPanel(
-        tuple(values.unique_ids.to_list()), values.offsets, values.period, values.y, definition.frequency
+        tuple(values.unique_ids.to_list()), values.offsets, values.period, y, definition.frequency
     )
     names, attributes, columns = definition.columns.beside, None, None
     if names:

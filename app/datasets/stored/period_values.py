@@ -136,6 +136,8 @@ def _reduce(
     if aggregation is None:
         return y[starts], count[starts]
     total = np.add.reduceat(count, starts)
+    if aggregation is Aggregation.LAST:
+        return y[np.append(starts[1:], len(y)) - 1], total
     with np.errstate(over="ignore", invalid="ignore"):
         if aggregation is Aggregation.SUM:
             return np.add.reduceat(y, starts), total

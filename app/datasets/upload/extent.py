@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,7 @@ _TIMES = {
     "UTC": "have a zone and were converted to UTC",
     "local": "have a zone and keep its local date",
 }
-_MERGE = "a dataset that is defined with an `aggregation`, `sum` or `mean`, takes several rows of a period"
+_MERGE = "a dataset with `duplicates`, `sum`, `mean` or `last`, takes several rows of a period"
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,17 @@ def regression_extent(cells: Cells, base: Base | None, faults: FaultList) -> Ext
     return Extent(segment, summary, _row_totals(tasks), _row_totals(summary.series), overlap=overlap)
 
 
-def series_extent(cells: Cells, definition: SeriesDefinition, base: Base | None, faults: FaultList) -> Extent:
+def series_extent(
+    cells: Cells,
+    definition: SeriesDefinition,
+    base: Base | None,
+    faults: FaultList,
+    compare: Callable[[PeriodValues, bool], None],
+) -> Extent:
     """Bring the rows to one value per series and period, and put them beside those of ``base``.
 
-    Raise TableError if ``faults`` has any, or gets any here.
+    ``compare`` is told the values, and whether some lie in periods that have one. Raise TableError if
+    ``faults`` has any, or gets any here.
     """
     upload = by_period(cells.frame, definition.frequency, definition.aggregation)
     _check_repetitions(upload, cells.frame, faults)
@@ -82,14 +89,17 @@ def series_extent(cells: Cells, definition: SeriesDefinition, base: Base | None,
     _check_attributes(cells.frame, definition, faults)
     sent = whole = upload.runs()
     overlap = None
+    is_taken = False
     if base is not None:
         _check_zone(base, cells, definition, faults)
         taken = has_period(base.summary.series, upload.unique_ids, upload.series, upload.period)
+        is_taken = bool(taken.any())
         if definition.aggregation is None:
             _check_taken(upload, taken, faults)
         else:
             overlap = overlap_of_series(upload, taken, definition.aggregation)
         whole = merged_runs(base.summary.series, upload.runs(~taken))
+    compare(upload, is_taken)
     n_filled = 0 if definition.fill is None else n_missing(whole, definition.fill.start)
     _check_size(whole, n_filled, upload, definition, faults)
     if faults:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,10 +18,12 @@ from app.datasets.schemas import (
     UploadReport,
     Warned,
 )
+from app.datasets.stored.period_values import PeriodValues
 from app.datasets.upload.extent import Base, Extent, regression_extent, series_extent
+from app.datasets.upload.inspected import inspect_rows, with_history
 from app.http.errors import Fault, InvalidContent
 from ccmtl_core.base.display import counted
-from ccmtl_core.forecasting import Frequency
+from ccmtl_core.inspection import InspectionReport
 from ccmtl_core.tables import ReadOptions
 from ccmtl_core.tables.cell_hints import spreadsheet_ids, spreadsheet_warning
 from ccmtl_core.tables.cells import Cells, read_cells
@@ -30,7 +32,6 @@ from ccmtl_core.tables.faults import FaultList, TableError
 from ccmtl_core.tables.header import Kind, Role, sample_roles
 from ccmtl_core.tables.table import Table
 from ccmtl_core.tables.table_file import open_table
-from ccmtl_core.tables.timestamps import time_format
 
 logger = logging.getLogger(__name__)
 
@@ -48,16 +49,29 @@ class Upload(NamedTuple):
 
 
 def ingest(
-    upload: Upload, definition: Definition, base: Base | None, max_bytes: int
+    upload: Upload,
+    definition: Definition,
+    base: Base | None,
+    max_bytes: int,
+    stored: Callable[[], PeriodValues | None],
 ) -> tuple[Extent, UploadReport]:
     """Validate an upload, and return what it amounts to and its report.
 
     ``max_bytes`` limits the memory of a table whose file does not show its size; ``base`` is the version that
-    the upload is appended to, if any. Raise InvalidContent with every fault of the file.
+    the upload is appended to, if any; ``stored`` reads the values of the newest version of series. Raise
+    InvalidContent with every fault of the file.
     """
     path, faults = upload.path, FaultList()
     roles = _roles_of(definition)
     wanted = [role.column for role in roles]
+    inspection: InspectionReport | None = None
+
+    def compared(values: PeriodValues, is_taken: bool) -> None:
+        nonlocal inspection
+        is_replaced = upload.mode is UploadMode.FULL
+        if inspection is not None and (is_replaced or is_taken) and (before := stored()) is not None:
+            inspection = with_history(inspection, values, before, is_replaced=is_replaced)
+
     try:
         with open_table(path, wanted, faults, upload.options, max_bytes) as table:
             if table.path is not None:
@@ -67,21 +81,26 @@ def ingest(
                 if not survives_decoding(table.path, columns, max_bytes):
                     raise faults.refusal_for(*table.unreadable)
             if isinstance(definition, SeriesDefinition):
-                in_utc = definition.frequency is Frequency.HOUR
-                cells = read_cells(table, roles, faults, time_format(definition.ds_format, in_utc=in_utc))
-                extent = series_extent(cells, definition, base, faults)
+                rows = inspect_rows(table, definition, roles, base.summary if base else None, faults)
+                cells, inspection = rows.cells, rows.report
+                extent = series_extent(cells, definition, base, faults, compared)
             else:
                 cells = read_cells(table, roles, faults)
                 extent = regression_extent(cells, base, faults)
     except TableError as error:
         if TOO_LARGE in error.counts:
             raise too_large(max_bytes) from None
-        raise _refusal(error) from None
-    return extent, _report(table, roles, cells, extent, upload.mode)
+        raise _refusal(error, inspection) from None
+    return extent, _report(table, roles, cells, extent, upload.mode, inspection)
 
 
 def _report(
-    table: Table, roles: Sequence[Role], cells: Cells, extent: Extent, mode: UploadMode
+    table: Table,
+    roles: Sequence[Role],
+    cells: Cells,
+    extent: Extent,
+    mode: UploadMode,
+    inspection: InspectionReport | None,
 ) -> UploadReport:
     wanted = {role.column for role in roles}
     overlap = extent.overlap
@@ -99,13 +118,16 @@ def _report(
         periods=extent.upload.periods,
         first=extent.upload.first,
         last=extent.upload.last,
-        aggregated_rows=table.n_rows - extent.upload.values + (0 if overlap is None else overlap.n_values),
+        aggregated_rows=cells.frame.height
+        - extent.upload.values
+        + (0 if overlap is None else overlap.n_values),
         overlapping_rows=0 if overlap is None else overlap.n_rows,
         filled_periods=extent.filled_periods,
         time_zone=cells.time_zone,
         ignored_columns=[name for name in table.columns if name not in wanted],
         warnings=warnings,
         dialect={name: TraitFound(**trait) for name, trait in cells.dialect.to_dict().items()},
+        inspection=inspection.to_dict() if inspection else None,
         version=extent.version,
     )
 
@@ -115,9 +137,10 @@ def _roles_of(definition: Definition) -> list[Role]:
     of series columns of numbers ``c_0``, … and attributes ``s_0``, …."""
     if isinstance(definition, SeriesDefinition):
         columns = definition.columns
+        of_value = Kind.NUMBER if definition.missing == "error" else Kind.OPTIONAL
         return [
             Role("unique_id", columns.unique_id, Kind.ID),
-            Role("y", columns.y, Kind.NUMBER),
+            Role("y", columns.y, of_value),
             Role("ds", columns.ds, Kind.TIME),
             *(Role(f"c_{i}", name, Kind.OPTIONAL) for i, name in enumerate(columns.beside)),
             *(Role(f"s_{i}", name, Kind.TEXT) for i, name in enumerate(columns.attributes)),
@@ -125,7 +148,7 @@ def _roles_of(definition: Definition) -> list[Role]:
     return sample_roles(definition.columns.unique_id, definition.columns.y, definition.columns.features)
 
 
-def _refusal(error: TableError) -> InvalidContent:
+def _refusal(error: TableError, inspection: InspectionReport | None) -> InvalidContent:
     if error.__cause__ is not None:
         logger.warning("an upload was refused: %s", error.__cause__)
     kinds = ", ".join(f"{count:,} {code}" for code, count in error.counts.items())
@@ -137,4 +160,5 @@ def _refusal(error: TableError) -> InvalidContent:
             for f in error.listed
         ],
         error_count=error.n_faults,
+        report=inspection.to_dict() if inspection else None,
     )

@@ -20,7 +20,11 @@ from app.datasets.stored.row_samples import row_hashes
 from app.http.errors import Conflict, Fault
 from ccmtl_core.tables.cells import ROW
 
-_MERGED = {Aggregation.SUM: "added to the values there", Aggregation.MEAN: "averaged with the values there"}
+_MERGED = {
+    Aggregation.SUM: "added to the values there",
+    Aggregation.MEAN: "averaged with the values there",
+    Aggregation.LAST: "taken in place of the values there",
+}
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from app.datasets.schemas import (
 )
 from app.datasets.stored.coverage import Summary, drop_summary, find_summary, save_summary
 from app.datasets.stored.frames import definition_of, discard, read_segments, unreadable, write_segment
-from app.datasets.stored.period_values import by_period
+from app.datasets.stored.period_values import PeriodValues, by_period
 from app.datasets.upload.extent import Base, summary_of_rows
 from app.datasets.upload.ingest import Upload, ingest
 from app.http.errors import Conflict
@@ -33,6 +33,7 @@ class _Target(NamedTuple):
     dataset_id: str
     definition: Definition
     base: Base | None
+    digests: Sequence[str]  # of the segments of the newest version
 
 
 def add_version(
@@ -45,7 +46,7 @@ def add_version(
     """
     target = _target(database, storage, name, upload.mode)
     base = target.base
-    extent, report = ingest(upload, target.definition, base, max_bytes)
+    extent, report = ingest(upload, target.definition, base, max_bytes, lambda: _stored(storage, target))
     with storage.incoming() as path:
         write_segment(extent.segment, path)
         digest = file_sha256(path)
@@ -81,9 +82,11 @@ def _target(database: Database, storage: Storage, name: str, mode: UploadMode) -
         dataset = repository.find_dataset(session, name)
         definition = definition_of(dataset)
         newest = repository.newest_version(session, dataset.id)
-        if newest is None or mode is UploadMode.FULL:
-            return _Target(dataset.id, definition, None)
+        if newest is None:
+            return _Target(dataset.id, definition, None, ())
         digests = [segment.sha256 for segment in repository.segments_of(session, newest.id)]
+        if mode is UploadMode.FULL:
+            return _Target(dataset.id, definition, None, digests)
         summary = find_summary(session, newest.id)
     if summary is None:  # the version is from before summaries were stored
         try:
@@ -91,7 +94,19 @@ def _target(database: Database, storage: Storage, name: str, mode: UploadMode) -
         except SegmentDamaged as error:
             raise unreadable(database, newest.id, error) from error
     base = Base(newest.id, digests, newest.report["time_zone"], summary)
-    return _Target(dataset.id, definition, base)
+    return _Target(dataset.id, definition, base, digests)
+
+
+def _stored(storage: Storage, target: _Target) -> PeriodValues | None:
+    """The values of the newest version; None without one, or where it is damaged and to be replaced."""
+    definition = target.definition
+    if not target.digests or not isinstance(definition, SeriesDefinition):
+        return None
+    try:
+        rows = read_segments(storage, target.digests)
+    except SegmentDamaged:  # what reads the version tells of it; an upload in full replaces it
+        return None
+    return by_period(rows, definition.frequency, definition.aggregation)
 
 
 def _summary(storage: Storage, definition: Definition, digests: Sequence[str]) -> Summary:

@@ -59,6 +59,7 @@ def test_a_file_that_is_not_there_is_told_apart_from_a_wrong_option(file: Path) 
 
 def test_the_options_are_the_policies_of_the_library() -> None:
     names = {"duplicates": "Duplicates", "missing": "Missing", "negatives": "Negatives", "fill": "Fills"}
+    names |= {"fill_start": "Starts"}
     names |= dict.fromkeys(("leading_zeros", "partial_last"), "Keep")
     offered = {policy: getattr(inspect_command, name).__args__ for policy, name in names.items()}
     assert offered == dict(CHOICES)

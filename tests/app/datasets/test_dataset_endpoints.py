@@ -72,7 +72,11 @@ def test_a_dataset_is_created_with_all_defaults_shown(client: TestClient) -> Non
             "attributes": [],
         },
         "ds_format": None,
-        "aggregation": None,
+        "duplicates": "error",
+        "missing": "error",
+        "negatives": "keep",
+        "leading_zeros": "keep",
+        "partial_last": "keep",
         "fill": None,
         "newest_version": None,
     }
@@ -158,7 +162,7 @@ def test_an_append_must_not_repeat_a_period(client: TestClient, settings: Settin
     (fault,) = answer.json()["errors"]
     assert (fault["code"], fault["row"], fault["value"]) == ("duplicate_period", 2, "a")
     assert "2000-01-02" in fault["message"]
-    assert "`aggregation`" in fault["message"]
+    assert "`duplicates`" in fault["message"]
     assert len(segments(settings)) == 1
     assert client.get("/v1/datasets/sales").json()["newest_version"] == 1
 

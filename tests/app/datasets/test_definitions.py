@@ -21,7 +21,7 @@ SALES = {"name": "sales", "kind": "series", "frequency": "D"}
         ({"kind": "cube"}, ["body.kind"]),
         ({"kind": ["series"]}, ["body.kind"]),
         ({"frequency": "Y"}, ["body.frequency"]),
-        ({"frequency": None, "aggregation": "max"}, ["body.frequency", "body.aggregation"]),
+        ({"frequency": None, "duplicates": "max"}, ["body.frequency", "body.duplicates"]),
         ({"fill": {"method": "linear"}}, ["body.fill.method"]),
         ({"fill": {"method": "zero", "start": "now"}}, ["body.fill.start"]),
         ({"columns": {"unique_id": "y"}}, ["body.columns"]),

@@ -44,7 +44,12 @@ def test_a_name_that_breaks_the_pattern_is_told_the_characters(client: TestClien
     ("field", "value", "code", "said"),
     [
         ("frequency", "M", "enum", "must be 'h', 'D', 'W', 'MS', 'B', "),
-        ("aggregation", "sums", "enum", "must be 'sum' or 'mean'; did you mean 'sum'?"),
+        (
+            "duplicates",
+            "sums",
+            "literal_error",
+            "must be 'error', 'sum', 'mean' or 'last'; did you mean 'sum'?",
+        ),
         ("ds_format", 5, "string_type", "must be text"),
     ],
 )

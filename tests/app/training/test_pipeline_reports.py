@@ -65,7 +65,7 @@ def test_a_version_says_how_it_was_made(run: Run, client: TestClient) -> None:
     assert version["configuration"] == {
         "kind": "series",
         "frequency": "D",
-        "aggregation": "sum",
+        "duplicates": "sum",
         "fill": {"method": "zero", "start": "series"},
         "lags": 5,
         "fusion_strength": 2.0,

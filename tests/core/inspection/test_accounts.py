@@ -16,7 +16,9 @@ DAYS = [date(2024, 1, 1) + timedelta(days=n) for n in range(75)]
 cells = st.sampled_from(["0", "0", "1", "2.5", "-3", "", "x", "1e400"])
 days = st.sampled_from([*map(str, DAYS), "", "soon"])
 rows = st.lists(st.tuples(st.sampled_from(["a", "b", "c", "01", "1", ""]), days, cells), max_size=40)
-policies = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in CHOICES.items()})
+policies = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in CHOICES.items()}).filter(
+    lambda chosen: (chosen["fill"], chosen["fill_start"]) != ("forward", "dataset")
+)
 
 
 @settings(max_examples=40)

@@ -35,7 +35,8 @@ from tests.app.datasets.conftest import Shop
 )
 def test_the_named_format_reads_the_date(shop: Shop, text: str, formats: list[str]) -> None:
     assert re.findall(r"'(%[^']*)'", date_hint(text)) == formats
-    (fault,) = shop.refused(shop.series(), f"unique_id,ds,y\na,{text},1\n")["errors"]
+    beside = "unique_id,ds,y\na,2024-05-01,1\na,2024-05-02,1\n"
+    (fault,) = shop.refused(shop.series(), f"{beside}a,{text},1\n")["errors"]
     if text:
         assert fault["message"].startswith("not a date in the format YYYY-MM-DD")
         assert fault["message"].endswith(date_hint(text))

@@ -16,6 +16,8 @@ def test_a_good_file_is_reported_in_full(shop: Shop) -> None:
     body = answer.json()
     assert (body["dataset"], body["version"]) == (name, 1)
     assert answer.headers["location"] == f"/v1/datasets/{name}/versions/1"
+    assert body["report"].pop("inspection")["rows_used"] == 3
+    assert body["report"].pop("dialect")["delimiter"]["value"] == ","
     assert body["report"] == {
         "mode": "full",
         "rows": 3,

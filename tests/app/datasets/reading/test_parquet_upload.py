@@ -73,7 +73,7 @@ def test_aware_hours_become_utc_and_aware_days_stay_local(shop: Shop) -> None:
         ("unique_id", [1.5]),
         ("unique_id", [b"a"]),
         ("unique_id", [True]),
-        ("ds", [20001101]),
+        ("ds", [20001101.0]),
         ("y", [[1.0]]),
         ("y", [None]),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -58,7 +59,8 @@ def test_groups_agree_with_a_dictionary(
         later = [(row, group[0][0]) for group in groups.values() for row, _ in group[1:]]
         assert sorted(map(tuple, values.repeated.tolist())) == sorted(later)
     else:
-        reduce = np.sum if aggregation is Aggregation.SUM else np.mean
+        reduces = {Aggregation.SUM: np.sum, Aggregation.MEAN: np.mean, Aggregation.LAST: lambda y: y[-1]}
+        reduce: Callable[[list[float]], float] = reduces[aggregation]
         expected = [reduce([y for _, y in group]) for group in groups.values()]
         np.testing.assert_allclose(values.y, expected, rtol=1e-12, atol=1e-6)
         assert values.count.tolist() == [len(group) for group in groups.values()]

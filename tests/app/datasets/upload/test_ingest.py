@@ -60,7 +60,7 @@ def test_sums_and_means_of_several_rows_in_a_period(shop: Shop) -> None:
     problem = shop.refused(shop.series(), text)
     assert faults(problem) == [("duplicate_period", 3, None, "a")]
     message = problem["errors"][0]["message"]
-    assert all(word in message for word in ("row 1", "2000-01-01", "`aggregation`"))
+    assert all(word in message for word in ("row 1", "2000-01-01", "`duplicates`"))
 
 
 def test_a_sum_beyond_float64_is_refused(shop: Shop) -> None:

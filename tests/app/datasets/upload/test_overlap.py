@@ -82,7 +82,7 @@ def test_without_an_aggregation_nothing_can_be_accepted(shop: Shop) -> None:
     assert answer.status_code == 422
     message = answer.json()["errors"][0]["message"]
     assert "2000-01-01" in message
-    assert "`aggregation`" in message
+    assert "`duplicates`" in message
 
 
 def test_the_very_rows_of_a_segment_are_never_appended(shop: Shop) -> None:

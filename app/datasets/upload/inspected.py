@@ -1,0 +1,148 @@
+"""Read the rows of an upload of series as ``ccmtl inspect`` does, and report what was found in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from app.datasets.schemas import SeriesDefinition
+from app.datasets.stored.coverage import Summary
+from app.datasets.stored.period_values import PeriodValues
+from ccmtl_core.forecasting import Frequency
+from ccmtl_core.inspection import Finding, InspectionReport, Sample, Trait
+from ccmtl_core.inspection.inspecting import Examined, examine, fault_findings, note_findings
+from ccmtl_core.inspection.report import MAX_SAMPLES, ordered
+from ccmtl_core.tables.cells import Cells, read_cells
+from ccmtl_core.tables.dates.column_format import column_format
+from ccmtl_core.tables.faults import Fault, FaultList
+from ccmtl_core.tables.header import Role
+from ccmtl_core.tables.table import Table
+
+TOLD_BY_EXTENT = {"duplicate_period", "too_many_filled_periods"}
+"""Faults that the extent of the upload tells, with the version before it in view."""
+
+
+@dataclass(frozen=True)
+class InspectedRows:
+    """Rows that the policies of a dataset keep, and the report of all."""
+
+    cells: Cells
+    report: InspectionReport
+
+
+def inspect_rows(
+    table: Table,
+    definition: SeriesDefinition,
+    roles: Sequence[Role],
+    summary: Summary | None,
+    faults: FaultList,
+) -> InspectedRows:
+    """Read and examine the rows of an upload; ``faults`` takes what the policies refuse.
+
+    ``roles`` are the columns to read; ``summary`` is of the version that the rows are appended to, if any.
+    """
+    columns = definition.columns.model_dump(include={"unique_id", "ds", "y"})
+    policies = definition.policies
+    in_utc = definition.frequency is Frequency.HOUR
+    table, formats, dates = column_format(table, columns["ds"], definition.ds_format, faults, in_utc=in_utc)
+    cells = read_cells(table, roles, faults, formats)
+    begun = () if summary is None else summary.series["unique_id"].unique().to_list()
+    found = [*note_findings(table.notes), *(fault_findings(faults.refusal()) if faults else ())]
+    examined = examine(
+        cells.frame,
+        definition.frequency,
+        policies,
+        n_unread=table.n_rows - cells.frame.height,
+        ds_format=dates.format,
+        begun=begun,
+        found=found,
+    )
+    known = {finding.code for finding in found}
+    for finding in examined.findings:
+        if finding.severity == "error" and finding.code not in known | TOLD_BY_EXTENT:
+            faults.add_all(finding.code, finding.count, map(_fault(finding), finding.samples))
+    traits = {role: Trait(column, "stated") for role, column in columns.items()}
+    is_stated = definition.ds_format is not None
+    written = Trait(dates.format or "ISO 8601", "stated" if is_stated else "guessed", dates.evidence)
+    traits |= {"ds_format": written, "frequency": Trait(definition.frequency.value, "stated")}
+    for trait in cells.dialect.traits:
+        traits.setdefault(trait.name, Trait(str(trait.value), trait.origin, trait.evidence))
+    report = examined.report(traits, cells.time_zone, with_data=False)
+    return InspectedRows(replace(cells, frame=_kept(examined, cells.frame, faults)), report)
+
+
+def _kept(examined: Examined, frame: pl.DataFrame, faults: FaultList) -> pl.DataFrame:
+    kept = frame.filter(pl.Series(examined.made.kept))
+    if not kept.height:
+        if not faults:
+            faults.add("no_rows", "the policies leave no row of the file")
+        raise faults.refusal()
+    return kept
+
+
+def _fault(finding: Finding) -> Callable[[Sample], Fault]:
+    return lambda sample: Fault(finding.code, finding.message, sample.row, None, sample.value)
+
+
+def with_history(
+    report: InspectionReport, upload: PeriodValues, stored: PeriodValues, *, is_replaced: bool
+) -> InspectionReport:
+    """Return the report with what becomes of the values that are stored.
+
+    Parameters
+    ----------
+    report : InspectionReport
+        Of the file.
+    upload, stored : PeriodValues
+        The values of the file, and those of the version before.
+    is_replaced : bool
+        Whether the file takes the place of that version; values that it lacks are then counted.
+
+    Returns
+    -------
+    InspectionReport
+    """
+    frequency = upload.frequency
+    new, old = _frame(upload), _frame(stored)
+    both = new.join(old, on=["unique_id", "period"], how="inner", maintain_order="left")
+    changed = both.filter(pl.col("y") != pl.col("y_right"))
+    samples = tuple(
+        Sample(None, one, frequency.text(period), f"{before:g} → {after:g}")
+        for one, period, after, before in changed.head(MAX_SAMPLES).rows()
+    )
+    words = "they take their place" if is_replaced else "see `duplicates` and `overlap`"
+    n_same = both.height - changed.height
+    found = [
+        Finding(
+            "history_changed",
+            "warning",
+            changed.height,
+            "values",
+            f"{changed.height:,} values differ from those stored for their series and period: {words}.",
+            samples,
+            None if is_replaced else "overlap",
+        ),
+        Finding(
+            "history_repeated",
+            "note",
+            n_same,
+            "values",
+            f"{n_same:,} values are those that are stored already.",
+        ),
+    ]
+    if is_replaced:
+        gone = old.join(new, on=["unique_id", "period"], how="anti", maintain_order="left")
+        message = f"{gone.height:,} stored values are not in the file, which replaces all of them."
+        samples = tuple(
+            Sample(None, one, frequency.text(period), f"{y:g}")
+            for one, period, y in gone.head(MAX_SAMPLES).rows()
+        )
+        found.append(Finding("history_removed", "warning", gone.height, "values", message, samples))
+    return replace(report, findings=ordered([*report.findings, *found]))
+
+
+def _frame(values: PeriodValues) -> pl.DataFrame:
+    ids = values.unique_ids.gather(values.series).alias("unique_id")
+    return pl.DataFrame([ids, pl.Series("period", values.period), pl.Series("y", values.y)])

@@ -1,0 +1,121 @@
+"""Uploads of series: the library's report, the policies of the definition, and what becomes of history."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from app.commands.cli import cli
+from ccmtl_core.inspection import Policies, inspect
+from tests.app.datasets.conftest import Shop
+
+DAYS = [f"2024-03-{day:02d}" for day in range(1, 31)]
+FAULTY = {
+    "nothing": ("", {}),
+    "two rows of a period": ("a,2024-03-30,5\n", {}),
+    "two rows of a period, added": ("a,2024-03-30,5\n", {"duplicates": "sum"}),
+    "returns": ("b,2024-03-01,-2\n", {}),
+    "returns refused": ("b,2024-03-01,-2\n", {"negatives": "error"}),
+    "no value": ("b,2024-03-01,\n", {}),
+    "no value, absent": ("b,2024-03-01,\n", {"missing": "absent"}),
+    "not sold yet": ("b,2024-03-01,0\nb,2024-03-02,4\n", {"leading_zeros": "drop"}),
+    "a gap": ("b,2024-03-01,1\nb,2024-03-05,4\n", {}),
+    "no number": ("b,2024-03-01,many\n", {}),
+    "shifted": ("b,2024-03-01,1,2\n", {}),
+}
+
+
+def history(extra: str = "") -> str:
+    return "unique_id,ds,y\n" + "".join(f"a,{day},{i % 6 + 1}\n" for i, day in enumerate(DAYS)) + extra
+
+
+def found(report: dict[str, Any]) -> dict[str, int]:
+    return {finding["code"]: finding["count"] for finding in report["findings"]}
+
+
+def accounts(report: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(report[name] for name in ("rows_read", "rows_used", "rows_merged", "rows_dropped"))
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_library_command_and_upload_say_the_same(shop: Shop, tmp_path: Path, name: str) -> None:
+    extra, policies = FAULTY[name]
+    path = tmp_path / "sales.csv"
+    path.write_text(history(extra))
+    answer = shop.upload(shop.series(**policies), path.read_text(), dry_run=True).json()
+    uploaded = answer["report"]["inspection"] if "dataset" in answer else answer["report"]
+    ours = inspect(path, frequency="D", policies=Policies(**policies)).to_dict()
+    options = [f"--{policy.replace('_', '-')}={value}" for policy, value in policies.items()]
+    printed = json.loads(
+        CliRunner().invoke(cli, ["inspect", str(path), "--frequency=D", "--json", *options]).stdout
+    )
+    assert found(uploaded) == found(printed) == found(ours)
+    assert accounts(uploaded) == accounts(printed) == accounts(ours)
+    if "dataset" not in answer:
+        refused = {finding["code"] for finding in ours["findings"] if finding["severity"] == "error"}
+        assert {fault["code"] for fault in answer["errors"]} == refused
+
+
+def test_what_the_policies_drop_is_not_stored(shop: Shop) -> None:
+    name = shop.series(leading_zeros="drop", missing="absent", negatives="clip")
+    report = shop.accepted(name, history("b,2024-03-01,0\nb,2024-03-02,4\nb,2024-03-03,\nb,2024-03-04,-1\n"))
+    assert report["inspection"]["rows_dropped"] == {"empty_number": 1, "leading_zeros": 1}
+    assert report["inspection"]["values_changed"] == {"negatives": 1}
+    assert (report["rows"], report["version"]["values"], report["aggregated_rows"]) == (34, 32, 0)
+
+
+def test_dates_are_read_as_the_whole_column_shows(shop: Shop) -> None:
+    body = "unique_id,ds,y\n" + "".join(f"a,{day}/3/2024,{day}\n" for day in range(1, 20))
+    report = shop.accepted(shop.series(), body)
+    assert report["inspection"]["traits"]["ds_format"]["value"] == "%d/%m/%Y"
+    assert (report["first"], report["last"]) == ("2024-03-01", "2024-03-19")
+
+
+def test_dates_of_two_readings_are_refused_with_both(shop: Shop) -> None:
+    problem = shop.refused(shop.series(), "unique_id,ds,y\na,01/02/2024,5\na,02/02/2024,5\n")
+    assert [fault["code"] for fault in problem["errors"]] == ["ambiguous_dates"]
+    assert "'%d/%m/%Y'" in problem["errors"][0]["message"]
+    assert "'%m/%d/%Y'" in problem["errors"][0]["message"]
+
+
+def test_a_replacement_says_which_history_it_changes_and_lacks(shop: Shop) -> None:
+    name = shop.series()
+    shop.accepted(name, history("b,2024-03-01,7\n"))
+    report = shop.accepted(name, history().replace("a,2024-03-04,4", "a,2024-03-04,9"))["inspection"]
+    of_history = {code: count for code, count in found(report).items() if code.startswith("history")}
+    assert of_history == {"history_changed": 1, "history_removed": 1, "history_repeated": 29}
+    samples = {finding["code"]: finding["samples"] for finding in report["findings"]}
+    assert samples["history_changed"] == [
+        {"row": None, "unique_id": "a", "ds": "2024-03-04", "value": "4 → 9"}
+    ]
+    assert [sample["unique_id"] for sample in samples["history_removed"]] == ["b"]
+
+
+def test_an_append_that_changes_history_says_so(shop: Shop) -> None:
+    name = shop.series(duplicates="last")
+    shop.accepted(name, history())
+    report = shop.accepted(
+        name, "unique_id,ds,y\na,2024-03-30,8\na,2024-03-31,2\n", mode="append", overlap="accept"
+    )
+    assert found(report["inspection"])["history_changed"] == 1
+    assert report["version"]["values"] == 31
+
+
+def test_zeros_of_a_series_that_has_begun_are_not_leading_ones(shop: Shop) -> None:
+    name = shop.series(leading_zeros="drop")
+    shop.accepted(name, history())
+    report = shop.accepted(
+        name,
+        "unique_id,ds,y\na,2024-03-31,0\na,2024-04-01,3\nc,2024-04-01,0\nc,2024-04-02,1\n",
+        mode="append",
+    )
+    assert report["inspection"]["rows_dropped"] == {"leading_zeros": 1}
+
+
+def test_the_older_name_of_a_policy_is_taken(shop: Shop) -> None:
+    name = shop.series(aggregation="mean")
+    assert shop.client.get(f"/v1/datasets/{name}").json()["duplicates"] == "mean"
