@@ -156,7 +156,7 @@ def documented_body(*forms: type[BaseModel], examples: Mapping[str, Any]) -> dic
 
     The body has one of ``forms``. ``examples`` maps titles to bodies; the reference offers to send the first.
     """
-    schemas = [_without_references(form.model_json_schema()) for form in forms]
+    schemas = [without_references(form.model_json_schema()) for form in forms]
     schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
     shown = {
         f"example_{n}": {"summary": what, "value": body} for n, (what, body) in enumerate(examples.items())
@@ -165,7 +165,8 @@ def documented_body(*forms: type[BaseModel], examples: Mapping[str, Any]) -> dic
     return {"requestBody": {"required": True, "content": content}}
 
 
-def _without_references(schema: dict[str, Any]) -> dict[str, Any]:
+def without_references(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a form with what it refers to in its place, for the middle of a document."""
     definitions = schema.pop("$defs", {})
 
     def resolve(node: Any) -> Any:

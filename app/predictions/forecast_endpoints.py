@@ -18,7 +18,7 @@ from app.http.arrow import arrow_pieces
 from app.http.errors import NotAcceptable, refusals
 from app.http.names import ARROW_STREAM
 from app.http.parameters import PLAIN_DIGITS, ModelPath
-from app.http.request_body import BODY_REFUSALS, documented_body, read_json_body
+from app.http.request_body import BODY_REFUSALS, documented_body, read_json_body, without_references
 from app.http.struct_forms import form_of
 from app.predictions import forecast_details, forecasts, wire
 from app.predictions.cache import loaded
@@ -34,6 +34,7 @@ router = APIRouter(
 )
 
 LINES = "application/x-ndjson"
+LINE = without_references(form_of(wire.Forecast).model_json_schema(mode="serialization"))
 NO_LEVELS: list[float] = []
 NO_NAMES: list[str] = []
 
@@ -92,7 +93,7 @@ STREAM: dict[str, Any] = {
             "an Arrow stream of the same columns. `Content-Location` names the version of the model, `Link` "
             "with `rel=via` that of the dataset whose values forecasts start from.",
             "content": {
-                LINES: {"schema": form_of(wire.Forecast).model_json_schema(mode="serialization")},
+                LINES: {"schema": LINE},
                 ARROW_STREAM: {"schema": {"type": "string", "format": "binary"}},
             },
         },

@@ -63,6 +63,7 @@ def test_strengths_have_one_name_everywhere(document: dict[str, Any]) -> None:
 def test_every_reference_leads_somewhere_and_every_schema_is_used(document: dict[str, Any]) -> None:
     referred = set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(document)))
     assert referred == document["components"]["schemas"].keys()
+    assert "#/$defs/" not in json.dumps(document)
 
 
 def test_operations_have_names_of_their_own_and_say_what_they_do(document: dict[str, Any]) -> None:
