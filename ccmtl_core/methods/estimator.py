@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,7 +19,7 @@ from ccmtl_core.statistics.inputs import Statistics
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 
 try:
-    from sklearn.base import BaseEstimator, RegressorMixin
+    from sklearn.base import BaseEstimator, RegressorMixin, clone
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:
     raise ImportError("ccmtl_core.methods needs scikit-learn: pip install 'ccmtl[reproduce]'") from error
@@ -88,14 +88,41 @@ class TaskRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     def fit_statistics(self, statistics: Statistics, start: FloatArray | None = None) -> Self:
         """Fit from statistics of the rows, perhaps from weights (T, P) near the solution; return self."""
-        self.n_features_in_ = statistics.n_features
         return self._fitted(statistics, start)
+
+    def along(
+        self, statistics: Statistics, grid: Sequence[Mapping[str, float]], *, warm: bool = False
+    ) -> Iterator[Self]:
+        """Fit at each of several parameters in turn.
+
+        Parameters
+        ----------
+        statistics : statistics
+            Of the rows.
+        grid : sequence of mappings
+            Parameters by name.
+        warm : bool
+            Start each fit from the weights of the one before.
+
+        Returns
+        -------
+        iterator of estimators
+            New ones, in the order of the grid.
+        """
+        start: FloatArray | None = None
+        for parameters in grid:
+            model = clone(self).set_params(**parameters).fit_statistics(statistics, start)
+            start = model.coef_ if warm else None
+            yield model
 
     def _fitted(self, statistics: Statistics, start: FloatArray | None) -> Self:
         self._check_parameters()
         with threadpool_limits(limits=1, user_api="blas"):
             found = self._solve(statistics, start)
-        self.task_ids_ = statistics.task_ids
+        return self._take(statistics, found)
+
+    def _take(self, statistics: Statistics, found: Solution) -> Self:
+        self.n_features_in_, self.task_ids_ = statistics.n_features, statistics.task_ids
         self.coef_, self.objective_ = np.ascontiguousarray(found.weights), float(found.objective)
         self.intercept_ = np.zeros(len(self.coef_)) if found.intercept is None else found.intercept
         self.n_iter_, self.converged_ = max(1, found.n_iter), bool(found.converged)

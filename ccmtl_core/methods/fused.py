@@ -7,12 +7,17 @@ as the paper's model does.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Self
 
 import numpy as np
+from sklearn.base import clone
+from threadpoolctl import threadpool_limits
 
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.choices.model_choices import LossScaling, Metric, ModelChoices, SolverInput
 from ccmtl_core.fitting.fit import fit
+from ccmtl_core.fitting.path import fit_path
 from ccmtl_core.graph.knn_graph import TaskGraph
 from ccmtl_core.methods.estimator import Solution, TaskRegressor, loss
 from ccmtl_core.methods.splitting import split
@@ -174,12 +179,29 @@ class CCMTL(TaskRegressor):
         self.metric = metric
         self.tol = tol
 
+    def along(
+        self, statistics: Statistics, grid: Sequence[Mapping[str, float]], *, warm: bool = False
+    ) -> Iterator[Self]:
+        """Fit at each of several strengths; what these share is computed once."""
+        strengths = [parameters["fusion_strength"] for parameters in grid]
+        with threadpool_limits(limits=1, user_api="blas"):
+            path = fit_path(statistics, strengths, choices=self._choices, tolerance=self.tol)
+        for number, (point, parameters) in enumerate(zip(path.points, grid, strict=True)):
+            model, is_done = path.model(number), point.status is SolveStatus.CONVERGED
+            found = Solution(
+                model.weights.copy(), point.objective, point.rounds, is_done, model.intercept.copy()
+            )
+            yield clone(self).set_params(**parameters)._take(statistics, found)
+
+    @property
+    def _choices(self) -> ModelChoices:
+        return ModelChoices(self.fit_intercept, self.loss_scaling, self.metric, int(self.n_neighbors))
+
     def _solve(self, statistics: Statistics, start: FloatArray | None) -> Solution:
-        choices = ModelChoices(self.fit_intercept, self.loss_scaling, self.metric, int(self.n_neighbors))
         result = fit(
             statistics,
             self.fusion_strength,
-            choices=choices,
+            choices=self._choices,
             tolerance=self.tol,
             initial_weights=start,
         )

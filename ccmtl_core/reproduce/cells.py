@@ -178,10 +178,7 @@ def _searched(experiment: Experiment, rival: Rival, split: Split, quick: bool) -
     grid = rival.grid(quick=quick)
     errors = np.zeros(len(grid))
     for training, held_out in zip(training_statistics(split.folds), split.folds, strict=True):
-        start: FloatArray | None = None
-        for number, parameters in enumerate(grid):
-            model = clone(rival.model).set_params(**parameters).fit_statistics(training, start)
-            start = model.coef_ if rival.starts_warm else None
+        for number, model in enumerate(rival.model.along(training, grid, warm=rival.starts_warm)):
             errors[number] += experiment.score(squared_errors(model, held_out), held_out.n_samples)
     return grid[int(np.argmin(errors))]
 

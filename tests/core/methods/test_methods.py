@@ -135,6 +135,20 @@ def test_too_few_iterations_are_told(model: TaskRegressor) -> None:
     assert not short.converged_
 
 
+@pytest.mark.parametrize("model", [L21(), CCMTL(), CCMTL(fit_intercept=True)], ids=str)
+def test_fits_along_a_grid_are_those_one_by_one(model: TaskRegressor) -> None:
+    statistics = tasks(1).statistics
+    name = "strength" if isinstance(model, L21) else "fusion_strength"
+    grid = [{name: value} for value in (3.0, 0.3)]
+    for found, parameters in zip(model.along(statistics, grid, warm=True), grid, strict=True):
+        alone = clone(model).set_params(**parameters).fit_statistics(statistics)
+        assert found.get_params() == alone.get_params()
+        assert found.converged_
+        assert found.objective_ == pytest.approx(alone.objective_, rel=1e-5)
+        np.testing.assert_allclose(found.coef_, alone.coef_, atol=2e-2)
+        np.testing.assert_allclose(found.intercept_, alone.intercept_, atol=2e-2)
+
+
 def test_a_start_near_the_solution_saves_steps() -> None:
     statistics = tasks(1).statistics
     for model in (Trace(2.0), ADMM(1.0, 2)):

@@ -187,6 +187,6 @@ def test_a_table_of_stops_is_an_experiment(tmp_path: Path) -> None:
 
 def test_grids_are_the_papers_range() -> None:
     values = [parameters["fusion_strength"] for parameters in RIVALS["CCMTL"].grid(quick=False)]
-    assert values == [10.0**power for power in range(5, -6, -1)]
-    assert len(RIVALS["RMTL"].grid(quick=False)) == 36
-    assert len(RIVALS["RMTL"].grid(quick=True)) == 16
+    assert values == [10 ** (half / 2) for half in range(10, -11, -1)]
+    assert [len(RIVALS["RMTL"].grid(quick=quick)) for quick in (False, True)] == [36, 9]
+    assert RIVALS["RMTL"].grid(quick=False)[-1] == {"rank_strength": 1e-5, "outlier_strength": 1e-5}
