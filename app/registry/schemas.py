@@ -147,6 +147,11 @@ class ForecasterReport(Stored):
     n_series: int
     n_constant: int = Field(description="Products that never changed: each is forecast by its constant.")
     n_origins: int = Field(description="Periods that the rows for training start from.")
+    n_cut: int = Field(
+        0,
+        description="Products with one recent value more than ten times as large as all others, which counts "
+        "as ten times as large.",
+    )
     error: float | None = Field(None, description="Error of the choice; null where nothing was held out.")
     fold_errors: list[float] = Field([], description="The same by block of time.")
     level: dict[str, Any] | None = Field(

@@ -76,6 +76,11 @@ def _report(forecaster: ForecastModel, told: dict[str, Any], tolerance: float) -
     without_values = np.asarray(np.isnan(forecaster.tail).all(axis=1))
     missing, notes = not_forecast(without_values, forecaster.unique_ids, "their history")
     notes += _lost(told)
+    if n_cut := told.get("n_cut"):
+        notes.append(
+            f"Series with one recent value that is more than ten times as large as all others: {n_cut:,}. It "
+            "counts as ten times as large. Is it mistyped?"
+        )
     possible = max(used + left_out, 1)
     return {
         **solve,

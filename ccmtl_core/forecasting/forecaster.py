@@ -29,7 +29,7 @@ from ccmtl_core.forecasting.calibration.value_ranges import ranges_of
 from ccmtl_core.forecasting.direct_rows import block_statistics, rolling_origins
 from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
-from ccmtl_core.forecasting.fitted.latest_rows import latest_tails
+from ccmtl_core.forecasting.fitted.latest_rows import latest_tails, without_lone_values
 from ccmtl_core.forecasting.row_choice import choose_rows
 from ccmtl_core.forecasting.row_maker import (
     MAX_HORIZON,
@@ -185,6 +185,7 @@ def fit_forecaster(
         report["rows_tried"] = [one.to_dict() for one in found.tried]
     report["seconds"] = round(time.perf_counter() - began, 3)
     newest = latest_tails(panel, rows.reach)
+    report["n_cut"] = int((np.abs(without_lone_values(newest[0])) < np.abs(newest[0])).any(axis=1).sum())
     of_series = scale, never_negative(panel), constant, *newest, ranges
     forecaster = ForecastModel(model, rows, int(horizon), panel.frequency, *of_series, report, graph)
     return forecaster if level is None else level.applied(forecaster, panel, aim)

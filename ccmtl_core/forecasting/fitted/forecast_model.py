@@ -28,6 +28,7 @@ from ccmtl_core.forecasting.fitted.latest_rows import (
     latest_rows,
     latest_tails,
     missing_columns,
+    without_lone_values,
 )
 from ccmtl_core.forecasting.row_maker import (
     MAX_HORIZON,
@@ -71,7 +72,8 @@ class ForecastModel(FrozenValue):
     constant : (T,) float64
         The value of a series that never changed, which is its forecast; NaN for others.
     tail : (T, R) float64
-        Newest values, newest last; NaN where not known.
+        Newest values, newest last; NaN where not known. Of eight or more, one alone that is more than ten
+        times as large as all others counts as ten times as large: it may be mistyped.
     last_period : (T,) int64
         The period of the newest value.
     ranges : RangeTable
@@ -371,7 +373,7 @@ class ForecastModel(FrozenValue):
 
     def _walk(self, start: Start, h: int) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Rows (n, H, P) and forecasts (n, H) of one horizon after the other, h steps in all."""
-        rows, tail, done = start.rows, start.tail, 0
+        rows, tail, done = start.rows, without_lone_values(start.tail), 0
         scale, constant = self.scale[rows], start.constant[:, None]
         most = _FARTHEST * np.fmax.reduce(np.abs(tail) / scale[:, None], axis=1, initial=1.0)[:, None]
         while done < h:
