@@ -48,6 +48,7 @@ CORE_DOORS = {
     "ccmtl_core.tables.cells",
     "ccmtl_core.tables.containers.unpack",
     "ccmtl_core.tables.decompression",
+    "ccmtl_core.tables.dialects.shape",
     "ccmtl_core.tables.faults",
     "ccmtl_core.tables.header",
     "ccmtl_core.tables.sample_files",

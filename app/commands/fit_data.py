@@ -29,6 +29,7 @@ from ccmtl_core import (
 )
 from ccmtl_core.base.display import counted
 from ccmtl_core.forecasting import SeriesPanel, lag_dataset, read_series
+from ccmtl_core.tables import ReadOptions
 from ccmtl_core.tables.sample_files import read_task_dataset
 
 
@@ -63,7 +64,8 @@ def read(source: Source, *, by_fold: bool) -> FitData:
         return _read_series(source, source.file, source.lags)
     read_rows = read_task_dataset if by_fold else statistics_from_files
     task, target, features = source.task or "", source.target or "", listed(source.features or "")
-    rows = read_rows(source.file, task=task, target=target, features=features)
+    dialect = ReadOptions(**source.written)
+    rows = read_rows(source.file, task=task, target=target, features=features, dialect=dialect)
     return FitData(rows if isinstance(rows, TaskDataset) else [rows], {"task": task})
 
 
@@ -76,7 +78,7 @@ def _read_series(source: Source, file: Path, lags: int) -> FitData:
         "ds_format": source.ds_format,
         "aggregation": source.aggregation,
     }
-    panel = read_series(file, source.frequency, **columns)
+    panel = read_series(file, source.frequency, **columns, dialect=ReadOptions(**source.written))
     n_read, n_filled, fill = len(panel.values), 0, source.fill or "none"
     if fill != "none":
         panel, n_filled = panel.filled(fill, "series")

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from app.commands.file_options import OF_SERIES, STATED, told_of_files
 from app.commands.model_commands import Output, refuse_swapped, run
 from app.commands.options import EVERY_HELP, Aggregation, Aim, Every, Fill, Shown, listed, refuse_twice
 
@@ -90,6 +91,7 @@ ToBeRight = Annotated[
 ]
 
 
+@told_of_files(STATED | OF_SERIES)
 def forecast(
     model: Annotated[
         Path,
@@ -102,9 +104,7 @@ def forecast(
     ],
     file: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="FILE", show_default=False, help="The history: CSV, Parquet or Arrow, one value a row."
-        ),
+        typer.Argument(metavar="FILE", show_default=False, help="The history, a file of series."),
     ] = None,
     frequency: Annotated[
         Every | None, typer.Option(metavar="PERIOD", help=f"Without a model: {EVERY_HELP}")
@@ -140,6 +140,8 @@ def forecast(
         typer.Option("--contributions", metavar="", help="Print what each feature adds to each forecast."),
     ] = False,
     output: Output = None,
+    *,
+    written: Mapping[str, Any],
 ) -> None:
     """Forecast each series of a file, by itself or with a model that ccmtl fit --lags wrote.
 
@@ -167,8 +169,9 @@ def forecast(
         shown = Shown(_numbers(level), None if total_by is None else listed(total_by), contributions)
         shown.refuse_contradictions(beside["static"])
         run(
-            "forecast_file.forecast_file", model, columns, beside, fill or "none", horizon, aim, shown, output
-        )
+            "forecast_file.forecast_file", model, columns, beside, fill or "none", horizon, aim, shown,
+            output, written,
+        )  # fmt: skip
         return
     refuse_swapped(model, file)
     of_fit = {"--frequency": frequency, "--level": level, "--ds-format": ds_format}
@@ -180,13 +183,12 @@ def forecast(
         if value
     ]:
         raise typer.BadParameter(f"{', '.join(given)}: for forecasts without a model; it has its own")
-    run("use_model.forecast", model, file, horizon, columns, output)
+    run("use_model.forecast", model, file, horizon, columns, output, written)
 
 
+@told_of_files(STATED | OF_SERIES)
 def backtest(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The history: CSV, Parquet or Arrow, one value a row.")
-    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The history, a file of series.")],
     frequency: Annotated[Every, typer.Option(metavar="PERIOD", help=f"What a period is: {EVERY_HELP}")],
     horizon: Annotated[int, typer.Option(metavar="N", min=1, help="Periods of each window.")],
     n_origins: Annotated[
@@ -210,6 +212,8 @@ def backtest(
     as_json: Annotated[
         bool, typer.Option("--json", metavar="", help="Print one JSON object instead of tables.")
     ] = False,
+    *,
+    written: Mapping[str, Any],
 ) -> None:
     """Forecast the last windows of a file from what lay before, and say who is nearest.
 
@@ -222,7 +226,7 @@ def backtest(
     columns |= {"ds_format": ds_format, "aggregation": aggregation}
     beside = _beside(columns, future, past, "")
     asked = horizon, aim, n_origins, _numbers(level)
-    run("forecast_file.backtest_file", file, columns, beside, fill or "none", *asked, as_json)
+    run("forecast_file.backtest_file", file, columns, beside, fill or "none", *asked, as_json, written)
 
 
 def _beside(columns: Mapping[str, str | None], future: str, past: str, static: str) -> dict[str, list[str]]:

@@ -28,6 +28,7 @@ from ccmtl_core.forecasting import (
     read_series_table,
     total_forecasts,
 )
+from ccmtl_core.tables import ReadOptions
 
 
 def forecast_file(
@@ -39,11 +40,12 @@ def forecast_file(
     aim: Aim,
     show: Shown,
     output: Path | None,
+    written: Mapping[str, Any],
 ) -> None:
     """Fit a forecaster to the file, and print its forecasts or write them to ``output``."""
     messages = Console(stderr=True, highlight=False)
     with explaining(messages), _told(messages) as tell:
-        table = _read(file, columns, beside, fill)
+        table = _read(file, columns, beside, fill, written)
         forecaster = fit_forecaster(
             table.panel, horizon, columns=table.columns, aim=aim, n_jobs=-1, on_phase=tell
         )
@@ -75,11 +77,12 @@ def backtest_file(
     n_origins: int,
     level: Sequence[float],
     as_json: bool,
+    written: Mapping[str, Any],
 ) -> None:
     """Forecast the last windows of the file from what lay before them, and print who was nearest."""
     messages = Console(stderr=True, highlight=False)
     with explaining(messages), _told(messages) as tell:
-        table = _read(file, columns, beside, fill)
+        table = _read(file, columns, beside, fill, written)
         result = backtest(
             table.panel, horizon, n_origins=n_origins, level=level, columns=table.columns, aim=aim,
             n_jobs=-1, on_phase=tell,
@@ -91,10 +94,14 @@ def backtest_file(
 
 
 def _read(
-    file: Path, columns: Mapping[str, str | None], beside: Mapping[str, Sequence[str]], fill: str
+    file: Path,
+    columns: Mapping[str, str | None],
+    beside: Mapping[str, Sequence[str]],
+    fill: str,
+    written: Mapping[str, Any],
 ) -> SeriesTable:
     given: dict[str, Any] = {name: value for name, value in columns.items() if value is not None}
-    table = read_series_table(file, **given, **dict[str, Any](beside))
+    table = read_series_table(file, **given, **dict[str, Any](beside), dialect=ReadOptions(**written))
     return table if fill == "none" else table._replace(panel=table.panel.filled(fill, "series")[0])
 
 

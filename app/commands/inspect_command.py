@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
+from app.commands.file_options import OF_SERIES, STATED, told_of_files
 from app.commands.options import EVERY_HELP, Every
 
 Duplicates = Literal["error", "sum", "mean", "last"]
@@ -18,6 +20,7 @@ Fills = Literal["none", "zero", "forward"]
 Starts = Literal["series", "dataset"]
 
 
+@told_of_files(STATED | OF_SERIES)
 def inspect(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="A file of series; how it is written is found.")
@@ -61,6 +64,8 @@ def inspect(
     as_json: Annotated[
         bool, typer.Option("--json", metavar="", help="Print the report as one JSON object.")
     ] = False,
+    *,
+    written: Mapping[str, Any],
 ) -> None:
     """Say how a file of series is understood, what is wrong with it, and what became of each row.
 
@@ -75,4 +80,4 @@ def inspect(
     policies: dict[str, str] = {"duplicates": duplicates, "missing": missing, "negatives": negatives}
     policies |= {"leading_zeros": leading_zeros, "partial_last": partial_last}
     policies |= {"fill": fill, "fill_start": fill_start}
-    import_module("app.commands.inspect_file").inspect_file(file, columns, policies, as_json)
+    import_module("app.commands.inspect_file").inspect_file(file, columns, policies, as_json, written)

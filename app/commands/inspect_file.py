@@ -16,15 +16,22 @@ from rich.text import Text
 
 from app.commands.unusable import explaining, print_answer
 from ccmtl_core.inspection import Finding, InspectionReport, Policies, inspect
+from ccmtl_core.tables import ReadOptions
 
 _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 _WIDTH = 110
 
 
-def inspect_file(file: Path, columns: Mapping[str, Any], policies: Mapping[str, str], as_json: bool) -> None:
+def inspect_file(
+    file: Path,
+    columns: Mapping[str, Any],
+    policies: Mapping[str, str],
+    as_json: bool,
+    written: Mapping[str, Any],
+) -> None:
     """Print the report; exit with 1 if the file cannot be used as it is."""
     with explaining(Console(stderr=True, highlight=False)):
-        report = inspect(file, **columns, policies=Policies(**policies))
+        report = inspect(file, **columns, policies=Policies(**policies), dialect=ReadOptions(**written))
     if as_json:
         print_answer(json.dumps(report.to_dict(), ensure_ascii=False, allow_nan=False))
     else:

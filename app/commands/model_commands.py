@@ -5,13 +5,14 @@ What they run imports the library, which takes seconds: help and a wrong command
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from app.commands.file_options import OF_SERIES, STATED, told_of_files
 from app.commands.options import (
     DEFAULT_FOLDS,
     EVERY_HELP,
@@ -51,6 +52,7 @@ Output = Annotated[
 ]
 
 
+@told_of_files(STATED | OF_SERIES)
 def fit(
     fusion_strength: Annotated[
         str,
@@ -62,7 +64,7 @@ def fit(
     ],
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE", help="CSV, Parquet or Arrow, one sample or value per row."),
+        typer.Argument(metavar="FILE", help="A file of samples, one a row, or of series."),
     ] = None,
     task: Annotated[
         str | None,
@@ -177,6 +179,8 @@ def fit(
     output: Annotated[
         Path | None, typer.Option(metavar="FILE.npz", help="Write the model here.", callback=_ending(".npz"))
     ] = None,
+    *,
+    written: Mapping[str, Any],
 ) -> None:
     """Fit one linear model per task from a file, similar tasks pulled together; needs no server.
 
@@ -193,7 +197,7 @@ def fit(
     """
     source = Source(
         file, statistics, task, target, features, lags, time, frequency, ds_format, fill, aggregation,
-        accept_gaps,
+        accept_gaps, written,
     )  # fmt: skip
     source.refuse_contradictions()
     strength = Strength.parsed(fusion_strength, folds, n_folds, rule)
@@ -206,11 +210,10 @@ def fit(
     run("fit_model.fit_model", source, strength, choices, tolerance, solver, as_json, output)
 
 
+@told_of_files(STATED)
 def predict(
     model: Model,
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="CSV, Parquet or Arrow, one row for each prediction.")
-    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file with a row for each prediction.")],
     task: Annotated[
         str | None,
         typer.Option(
@@ -218,6 +221,8 @@ def predict(
         ),
     ] = None,
     output: Output = None,
+    *,
+    written: Mapping[str, Any],
 ) -> None:
     """Predict each row of a file with a model that ccmtl fit wrote.
 
@@ -228,7 +233,7 @@ def predict(
     2 a wrong argument.
     """
     refuse_swapped(model, file)
-    run("use_model.predict", model, file, task, output)
+    run("use_model.predict", model, file, task, output, written)
 
 
 def statistics_sql(

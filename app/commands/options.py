@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -103,6 +103,8 @@ class Source:
     fill: Fill | None
     aggregation: Aggregation | None
     accept_gaps: bool
+    written: Mapping[str, Any]
+    """How the file is written, as far as it is stated."""
 
     def refuse_contradictions(self) -> None:
         """Refuse options that cannot stand beside each other, and say which to leave out or to add."""
@@ -117,8 +119,14 @@ class Source:
         of_series |= {"--accept-gaps": self.accept_gaps or None}
         columns = {"--task": self.task, "--target": self.target, "--features": self.features}
         if self.statistics is not None:
-            _refuse({**columns, "--lags": self.lags, **of_series}, "statistics name their own columns")
+            of_file = {f"--{name.replace('_', '-')}": value for name, value in self.written.items()}
+            _refuse(
+                {**columns, "--lags": self.lags, **of_series, **of_file}, "statistics name their own columns"
+            )
         elif self.lags is None:
+            _refuse(
+                {f"--{name}": self.written.get(name) for name in ("shape", "periods")}, "these are for series"
+            )
             _refuse(of_series, "these are for series, which need --lags")
             if None in columns.values():
                 raise typer.BadParameter(

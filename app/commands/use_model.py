@@ -18,6 +18,7 @@ from ccmtl_core import CCMTLModel, DataError, ParameterError
 from ccmtl_core.base.display import quoted
 from ccmtl_core.base.file_path import whole_file
 from ccmtl_core.forecasting import SeriesPanel, latest_lags, read_series, recursive_forecast
+from ccmtl_core.tables import ReadOptions
 from ccmtl_core.tables.faults import TableError
 from ccmtl_core.tables.header import Kind, Role
 from ccmtl_core.tables.sample_files import read_columns
@@ -29,7 +30,9 @@ MORE_KEYS = {"unique_id", "ds", "y", "aggregation"}
 """What it may tell besides."""
 
 
-def predict(model: Path, file: Path, task: str | None, output: Path | None) -> None:
+def predict(
+    model: Path, file: Path, task: str | None, output: Path | None, written: Mapping[str, Any]
+) -> None:
     """Print a prediction for each row of the file, or write them to ``output``."""
     messages = Console(stderr=True, highlight=False)
     with explaining(messages):
@@ -40,7 +43,7 @@ def predict(model: Path, file: Path, task: str | None, output: Path | None) -> N
             raise ParameterError(f"{model} does not name the column of the tasks' ids: add --task")
         numbers = [Role(f"x_{i}", name, Kind.NUMBER) for i, name in enumerate(fitted.feature_names)]
         try:
-            frame = read_columns(file, [Role("unique_id", task, Kind.ID), *numbers])
+            frame = read_columns(file, [Role("unique_id", task, Kind.ID), *numbers], ReadOptions(**written))
         except TableError as error:
             if not series or "missing_column" not in error.counts:
                 raise
@@ -54,7 +57,12 @@ def predict(model: Path, file: Path, task: str | None, output: Path | None) -> N
 
 
 def forecast(
-    model: Path, file: Path, horizon: int, columns: Mapping[str, str | None], output: Path | None
+    model: Path,
+    file: Path,
+    horizon: int,
+    columns: Mapping[str, str | None],
+    output: Path | None,
+    written: Mapping[str, Any],
 ) -> None:
     """Print the forecasts of each series of the file, or write them to ``output``.
 
@@ -68,7 +76,7 @@ def forecast(
             raise DataError(f"{model} is no model of series; ccmtl fit --lags makes them")
         fill = series.pop("fill")
         series |= {name: column for name, column in columns.items() if column is not None}
-        panel = read_series(file, **series)
+        panel = read_series(file, **series, dialect=ReadOptions(**written))
         if fill != "none":
             panel, _ = panel.filled(fill, "series")
         forecasts, without = _forecasts(fitted, panel, horizon)

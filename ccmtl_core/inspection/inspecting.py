@@ -27,6 +27,7 @@ from ccmtl_core.tables.cells import Cells, read_cells
 from ccmtl_core.tables.dates.column_format import column_format
 from ccmtl_core.tables.dates.inference import DatesFound
 from ccmtl_core.tables.dialects.dialect import NOTHING_STATED, ReadOptions
+from ccmtl_core.tables.dialects.shape import long_table
 from ccmtl_core.tables.faults import FaultList, TableError
 from ccmtl_core.tables.header import Kind, Role
 from ccmtl_core.tables.table import Note, Table
@@ -110,6 +111,7 @@ def inspect(
             named = [column for column in stated.values() if column is not None]
             table = files.enter_context(open_table(checked_path(source), named, faults, dialect))
         try:
+            table = long_table(table, stated, faults)
             read = _read(table, stated, ds_format, of_period, chosen, faults)
         except TableError as error:
             return _refused(error, table.n_rows, chosen)

@@ -11,12 +11,16 @@ import polars as pl
 
 from ccmtl_core.base.display import counted, quoted
 from ccmtl_core.base.exceptions import DataError, ParameterError
+from ccmtl_core.base.file_path import checked_path
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.panel import SeriesPanel
-from ccmtl_core.tables.cells import ROW
+from ccmtl_core.tables.cells import ROW, read_cells
+from ccmtl_core.tables.dialects.dialect import NOTHING_STATED, ReadOptions
+from ccmtl_core.tables.dialects.shape import long_table
+from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.header import Kind, Role
-from ccmtl_core.tables.sample_files import read_columns
+from ccmtl_core.tables.table_file import open_table
 from ccmtl_core.tables.timestamps import time_format
 
 
@@ -29,14 +33,15 @@ def read_series(
     y: str = "y",
     ds_format: str | None = None,
     aggregation: str | None = None,
+    dialect: ReadOptions = NOTHING_STATED,
 ) -> SeriesPanel:
-    """Read a panel from a file with one value a row, in any order.
+    """Read a panel from a file of series, rows in any order.
 
     Parameters
     ----------
     path : str or Path
-        CSV with a header (comma, UTF-8, also gzip or zstd compressed), Parquet or Arrow; told apart by
-        content, not by name.
+        Any that :func:`ccmtl_core.tables.read_table` reads. A wide one, with a column for each period or
+        each series, becomes one value a row.
     frequency : Frequency
         What a period is.
     unique_id, ds, y : str
@@ -45,6 +50,8 @@ def read_series(
         A strptime pattern for times that are text, such as "%d/%m/%Y"; default ISO 8601.
     aggregation : {"sum", "mean"}, optional
         What several rows of a series in one period become. By default they are refused.
+    dialect : ReadOptions
+        What is stated of how the file is written; the rest is guessed.
 
     Returns
     -------
@@ -62,7 +69,14 @@ def read_series(
         The file cannot be read.
     """
     return read_series_table(
-        path, frequency, unique_id=unique_id, ds=ds, y=y, ds_format=ds_format, aggregation=aggregation
+        path,
+        frequency,
+        unique_id=unique_id,
+        ds=ds,
+        y=y,
+        ds_format=ds_format,
+        aggregation=aggregation,
+        dialect=dialect,
     ).panel
 
 
@@ -97,12 +111,13 @@ def read_series_table(
     future: Sequence[str] = (),
     past: Sequence[str] = (),
     static: Sequence[str] = (),
+    dialect: ReadOptions = NOTHING_STATED,
 ) -> SeriesTable:
     """Read series with what stands beside their values.
 
     Parameters
     ----------
-    path, frequency, unique_id, ds, y, ds_format, aggregation
+    path, frequency, unique_id, ds, y, ds_format, aggregation, dialect
         As in :func:`read_series`. Of several rows of a series in one period, columns become their mean.
     future : sequence of str
         Columns of numbers that are known of periods to come, such as a price: rows without ``y`` say what
@@ -140,10 +155,17 @@ def read_series_table(
     roles = [Role("unique_id", unique_id, Kind.ID), Role("ds", ds, Kind.TIME), Role("y", y, of_value)]
     roles += [Role(f"c_{i}", column, Kind.OPTIONAL) for i, column in enumerate(names)]
     roles += [Role(f"s_{i}", column, Kind.TEXT) for i, column in enumerate(static)]
-    formats = time_format(ds_format, in_utc=frequency is Frequency.HOUR)
+    time_format(ds_format)  # which is wrong whatever the file is
     if aggregation not in (None, "sum", "mean"):
         raise ParameterError(f"aggregation must be 'sum' or 'mean', not {aggregation!r}")
-    frame = read_columns(path, roles, formats)
+    faults = FaultList(str(path))
+    with open_table(checked_path(path), [role.column for role in roles], faults, dialect) as table:
+        if not (names or static):
+            table = long_table(table, {"unique_id": unique_id, "ds": ds, "y": y}, faults)
+        formats = time_format(ds_format or table.ds_format, in_utc=frequency is Frequency.HOUR)
+        frame = read_cells(table, roles, faults, formats).frame
+    if faults:
+        raise faults.refusal()
     frame = frame.with_columns(pl.Series("period", frequency.to_period(frame["ds"])))
     attributes = _attributes(frame, static, path) if static else None
     if aggregation is None:

@@ -28,7 +28,6 @@ from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.header import Role, sample_roles
 from ccmtl_core.tables.table import Table
 from ccmtl_core.tables.table_file import open_table
-from ccmtl_core.tables.timestamps import TimeFormat
 
 BATCH_ROWS = 2**17
 
@@ -57,7 +56,6 @@ def read_task_dataset(
 def read_columns(
     path: str | Path,
     roles: Sequence[Role],
-    formats: TimeFormat | None = None,
     dialect: ReadOptions = NOTHING_STATED,
 ) -> pl.DataFrame:
     """Read the columns of ``roles`` from a file, under the names of the roles, all rows in their order.
@@ -66,7 +64,7 @@ def read_columns(
     """
     faults = FaultList(str(path))
     with open_table(checked_path(path), [role.column for role in roles], faults, dialect) as table:
-        frame = read_cells(table, roles, faults, formats).frame
+        frame = read_cells(table, roles, faults).frame
     if faults:
         raise faults.refusal()
     return frame

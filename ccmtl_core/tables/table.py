@@ -50,6 +50,8 @@ class Table:
     options: ReadOptions = NOTHING_STATED
     path: Path | None = None
     """Where the table lies unpacked, of files that are read by columns."""
+    ds_format: str | None = None
+    """How times are written, where the table's shape says so."""
     styles: Mapping[str, NumberStyle] = field(default_factory=dict)
     """How the numbers of columns are written, where not as programs write them."""
     notes: tuple[Note, ...] = ()

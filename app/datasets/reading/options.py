@@ -45,6 +45,13 @@ def reading_options(
     ] = None,
     sheet: Annotated[Name, Query(description="The sheet of a workbook.")] = None,
     member: Annotated[Name, Query(description="The file in an archive, by its path.")] = None,
+    shape: Annotated[
+        Literal["auto", "long", "wide"] | None,
+        Query(description="Of series: `long`, a row holds one value; `wide`, many; found out if absent."),
+    ] = None,
+    periods: Annotated[
+        Name, Query(description="Of a wide table: the columns that are periods, as a pattern: `W*`.")
+    ] = None,
 ) -> ReadOptions:
     """Return what is stated of the file; raise InvalidContent where that cannot be meant."""
     charset = _charset(request.headers.get("content-type", ""))
@@ -61,6 +68,8 @@ def reading_options(
             ragged=ragged,
             sheet=sheet,
             member=member,
+            shape=shape,
+            periods=periods,
         )
     except ParameterError as error:
         if encoding is None and charset is not None and repr(charset) in str(error):

@@ -28,6 +28,7 @@ from ccmtl_core.tables import ReadOptions
 from ccmtl_core.tables.cell_hints import spreadsheet_ids, spreadsheet_warning
 from ccmtl_core.tables.cells import Cells, read_cells
 from ccmtl_core.tables.containers.unpack import TOO_LARGE
+from ccmtl_core.tables.dialects.shape import long_table
 from ccmtl_core.tables.faults import FaultList, TableError
 from ccmtl_core.tables.header import Kind, Role, sample_roles
 from ccmtl_core.tables.table import Table
@@ -81,6 +82,9 @@ def ingest(
                 if not survives_decoding(table.path, columns, max_bytes):
                     raise faults.refusal_for(*table.unreadable)
             if isinstance(definition, SeriesDefinition):
+                of_role = {role.name: role.column for role in roles}
+                if of_role.keys() == {"unique_id", "ds", "y"}:  # a wide table has no more columns
+                    table = long_table(table, of_role, faults)
                 rows = inspect_rows(table, definition, roles, base.summary if base else None, faults)
                 cells, inspection = rows.cells, rows.report
                 extent = series_extent(cells, definition, base, faults, compared)

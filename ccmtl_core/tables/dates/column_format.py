@@ -47,6 +47,7 @@ def column_format(
     ParameterError
         A format that cannot be used.
     """
+    ds_format = ds_format or table.ds_format
     formats = time_format(ds_format, in_utc=in_utc)
     if table.rows is None or table.columns.count(column) != 1:
         return table, formats, DatesFound(ds_format, "stated")

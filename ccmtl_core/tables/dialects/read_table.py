@@ -17,6 +17,7 @@ from ccmtl_core.tables.cell_hints import number_hint
 from ccmtl_core.tables.dialects.dialect import NOTHING_STATED, Dialect, ReadOptions
 from ccmtl_core.tables.dialects.number_choice import styled
 from ccmtl_core.tables.dialects.numbers import NumberStyle
+from ccmtl_core.tables.dialects.shape import distinct
 from ccmtl_core.tables.faults import MAX_LISTED, FaultList
 from ccmtl_core.tables.header import check_header
 from ccmtl_core.tables.table import Note, Table, refusing_unreadable
@@ -134,7 +135,7 @@ def _read(table: Table, numbers: Sequence[str], notes: list[Note], faults: Fault
         series if i in is_number or not series.dtype.is_integer() else series.cast(pl.String)
         for i, series in enumerate(columns)
     ]
-    named = [series.alias(column) for series, column in zip(texts, _distinct(table.columns), strict=True)]
+    named = [series.alias(column) for series, column in zip(texts, distinct(table.columns)[0], strict=True)]
     return ReadTable(pl.DataFrame(named), locked(row_of), table.dialect, (*table.notes, *notes))
 
 
@@ -150,18 +151,3 @@ def _numbers(raw: pl.Series, column: str, table: Table, row_of: IntArray, notes:
         rows = tuple(row_of[first.head(MAX_LISTED).to_numpy()].tolist())
         notes.append(Note("unparseable_number", message, len(first), rows))
     return parsed
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """The names, with a number after those that were there before."""
-    seen: dict[str, int] = {}
-    taken, distinct = set(names), []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        new = name
-        while seen[name] > 1 and new in taken:
-            new = f"{name} ({seen[name]})"
-            seen[name] += new in taken
-        taken.add(new)
-        distinct.append(new)
-    return distinct

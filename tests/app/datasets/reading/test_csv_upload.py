@@ -141,9 +141,19 @@ def test_a_header_of_very_many_columns_is_answered_at_once(shop: Shop) -> None:
     assert [e["code"] for e in problem["errors"]] == ["too_many_columns"]
 
 
-def test_a_wide_table_is_recognised_and_its_columns_are_listed_once(shop: Shop) -> None:
+def test_a_wide_table_is_read_as_one_value_a_row(shop: Shop) -> None:
     months = [f"1998-{month:02}" for month in range(1, 13)] + ["1999-01"]
-    refusal = shop.upload(shop.series(), ",".join(["part", *months]) + "\n" + "7," * 13 + "1\n").json()
+    text = ",".join(["part", *months]) + "\n007,," + "7," * 11 + "1\n"
+    report = shop.accepted(shop.series(frequency="MS"), text)
+    assert (report["rows"], report["series"], report["periods"], report["first"]) == (12, 1, 12, "1998-02-01")
+    assert report["dialect"]["shape"]["value"] == "a column for each period"
+    assert [(w["code"], w["count"]) for w in report["warnings"]] == [("missing_cells", 1)]
+
+
+def test_a_wide_table_of_rows_is_recognised_and_its_columns_are_listed_once(shop: Shop) -> None:
+    months = [f"1998-{month:02}" for month in range(1, 13)] + ["1999-01"]
+    dataset = shop.regression(["ds"], unique_id="unique_id", y="y")
+    refusal = shop.upload(dataset, ",".join(["part", *months]) + "\n" + "7," * 13 + "1\n").json()
     first, *others = [fault["message"] for fault in refusal["errors"]]
     assert first.startswith("the column 'ds' is missing; there are 'part', '1998-01'")
     assert first.endswith(

@@ -1,0 +1,266 @@
+"""Tell wide tables from long ones, and write wide ones with one value a row.
+
+A wide table has a row for each series and a column for each period, or a column for each series and a row for
+each period.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+import numpy as np
+import polars as pl
+from polars.selectors import by_name
+
+from ccmtl_core.base.display import counted, named
+from ccmtl_core.base.types import BoolArray, IntArray
+from ccmtl_core.tables.dates.inference import infer_dates
+from ccmtl_core.tables.faults import MAX_LISTED, FaultList
+from ccmtl_core.tables.header import WIDE
+from ccmtl_core.tables.table import Note, Table, refusing_unreadable
+
+FEWEST_PERIODS = 3
+_SAMPLED = 200
+_MONTH = r"(?i)\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_INTEGER = "integer"
+
+
+@dataclass(frozen=True)
+class _Wide:
+    """How a wide table is meant: places of columns, and why."""
+
+    kind: str
+    key: int | None
+    """The column with the ids, or with the times; None where rows are counted."""
+    values: tuple[int, ...]
+    evidence: str
+    is_counted: bool = False
+    """Whether periods are the numbers in their names."""
+
+
+def long_table(table: Table, stated: Mapping[str, str | None], faults: FaultList) -> Table:
+    """Return a table of series with one value a row: the table itself, or what a wide one says.
+
+    Parameters
+    ----------
+    table : Table
+        Opened, not read.
+    stated : mapping
+        Names of the columns of ``unique_id``, ``ds`` and ``y``; None where they are not known.
+    faults : FaultList
+        Has the faults that were found before.
+
+    Returns
+    -------
+    Table
+        Of a wide one, three columns of these names, without the cells that are empty: notes count them.
+
+    Raises
+    ------
+    TableError
+        The options say that the table is wide, and it cannot be told how.
+    """
+    shape = table.options.shape or "auto"
+    if shape == "long" or table.rows is None or table.n_rows == 0:
+        return table
+    names = {role: column or role for role, column in stated.items()}
+    if shape == "auto" and table.options.periods is None and {names["ds"], names["y"]} <= set(table.columns):
+        return table
+    with refusing_unreadable(table.unreadable, faults):
+        head = table.rows.select(by_name(list(table.names))).head(_SAMPLED).collect()
+        found = _by_periods(table, stated, head) or _by_series(table, stated, head)
+        if found is None:
+            if shape == "wide" or table.options.periods is not None:
+                message = (
+                    "the table was stated to be wide, and neither its header nor a column holds periods: "
+                    "state the columns that do, as periods 'W*', or the columns of ids and times"
+                )
+                raise faults.refusal_for("unknown_shape", message)
+            return table
+        return _melted(table, found, names)
+
+
+def _by_periods(table: Table, stated: Mapping[str, str | None], head: pl.DataFrame) -> _Wide | None:
+    """A row for each series: of all columns whose names count or are dates, the first group of the most."""
+    columns = table.columns
+    if stated["y"] in columns or stated["ds"] in columns:
+        return None
+    pattern = table.options.periods
+    if pattern is not None:
+        places = [i for i, name in enumerate(columns) if fnmatchcase(name, pattern)]
+        evidence = "the stated pattern"
+    else:
+        groups: dict[str, list[int]] = {}
+        for i, name in enumerate(columns):
+            groups.setdefault(_form(name), []).append(i)
+        places = max(groups.values(), key=len)
+        evidence = f"{len(places)} columns are called as periods are, from {columns[places[0]]!r} on"
+    texts = [columns[i] for i in places]
+    others = [i for i in range(len(columns)) if i not in set(places)]
+    fewest = 1 if pattern is not None or table.options.shape == "wide" else FEWEST_PERIODS
+    if len(places) < fewest or not others or len(set(texts)) < len(texts):
+        return None
+    if not all(any(map(str.isdigit, text)) for text in texts) or not _are_numbers(head, places):
+        return None
+    key = next((i for i in others if columns[i] == stated["unique_id"]), None)
+    if key is None:
+        before = [i for i in others if i < places[0]] or others
+        if len(before) > 1:
+            before = [i for i in before if not _are_numbers(head, [i])]
+        if len(before) != 1:
+            return None
+        key = before[0]
+    if pattern is None and _are_dates(head.to_series(key)):
+        return None
+    form = _form(texts[0])
+    dates = infer_dates(pl.Series(texts))
+    is_counted = form.count("#") == 1 and form != "#" and (not dates.is_known or dates.format == _INTEGER)
+    return _Wide("a column for each period", key, tuple(places), evidence, is_counted)
+
+
+def _by_series(table: Table, stated: Mapping[str, str | None], head: pl.DataFrame) -> _Wide | None:
+    """A column for each series: times in one column, or rows that count, and numbers in all others."""
+    columns = table.columns
+    if stated["y"] in columns or stated["unique_id"] in columns or table.options.periods is not None:
+        return None
+    key = next((i for i, name in enumerate(columns) if name == stated["ds"]), None)
+    evidence = "it has the column of times, and numbers in all others"
+    if key is None:
+        key = next((i for i in range(min(3, len(columns))) if _are_dates(head.to_series(i))), None)
+        evidence = "one column holds dates, and all others numbers"
+    values = tuple(i for i in range(len(columns)) if i != key)
+    is_wide = table.options.shape == "wide" or stated["ds"] in columns
+    if len(values) < (1 if is_wide else WIDE) or not _are_numbers(head, values):
+        return None
+    if key is None:
+        evidence = (
+            f"all {len(values)} columns hold numbers alone: each is a series, and rows count the periods"
+        )
+    return _Wide("a column for each series", key, values, evidence)
+
+
+def _form(name: str) -> str:
+    """The name with ``#`` for each number and ``@`` for the name of a month."""
+    return re.sub("[0-9]+", "#", re.sub(_MONTH, "@", name.strip()))
+
+
+def _are_numbers(head: pl.DataFrame, places: Sequence[int]) -> bool:
+    """Whether the cells of the columns are numbers in any style, or empty."""
+    for i in places:
+        cells = head.to_series(i)
+        if cells.dtype == pl.String:
+            filled = cells.filter(cells != "")
+            if not filled.str.contains(r"^[^A-Za-z:/]*[0-9][^A-Za-z:/]*$").all():
+                return False
+            if filled.str.contains(r"^\d{4}-\d{2}").any():
+                return False
+        elif not (cells.dtype.is_numeric() or cells.dtype == pl.Null):
+            return False
+    return True
+
+
+def _are_dates(cells: pl.Series) -> bool:
+    if cells.dtype.is_temporal():
+        return True
+    if cells.dtype != pl.String:
+        return False
+    found = infer_dates(cells)
+    return (found.is_known and found.format != _INTEGER) or bool(found.readings)
+
+
+def _melted(table: Table, found: _Wide, names: Mapping[str, str]) -> Table:
+    assert table.rows is not None
+    frame = table.rows.select(by_name(list(table.names))).collect()
+    positions = np.arange(1, table.n_rows + 1)
+    is_kept = ~np.isin(positions, table.malformed_rows)
+    frame = frame.filter(is_kept)
+    row_of = positions[is_kept] if table.row_of is None else table.row_of[positions[is_kept] - 1]
+    values = [frame.to_series(i) for i in found.values]
+    if len({series.dtype for series in values}) > 1:
+        values = [series.cast(pl.String) for series in values]
+    labels, notes = distinct([table.columns[i] for i in found.values])
+    n_rows, n_columns = frame.height, len(values)
+    heads = pl.Series(labels, dtype=pl.String)
+    if found.is_counted:
+        heads = heads.str.extract("([0-9]+)")
+    by_row = pl.Series(range(1, n_rows + 1), dtype=pl.Int64).cast(pl.String)
+    key = by_row if found.key is None else frame.to_series(found.key)
+    across = np.repeat(np.arange(n_columns), n_rows)
+    down = np.tile(np.arange(n_rows), n_columns)
+    keys, of_column = key.gather(down), heads.gather(across)
+    by_periods = found.kind == "a column for each period"
+    y = pl.concat([series.alias("y") for series in values])
+    melted = pl.DataFrame(
+        {
+            names["unique_id"]: keys if by_periods else of_column,
+            names["ds"]: of_column if by_periods else keys,
+            names["y"]: y,
+        }
+    )
+    rows = row_of[down]
+    empty = (y.is_null() | (y == "") if y.dtype == pl.String else y.is_null()).to_numpy()
+    notes += _notes(table, found, empty, rows)
+    dialect = table.dialect
+    if table.options.shape == "wide":
+        dialect = dialect.stated("shape", found.kind)
+    else:
+        dialect = dialect.guessed("shape", found.kind, found.evidence)
+    ds_format = _INTEGER if found.is_counted or found.key is None else None
+    if by_periods and ds_format is None and not (dates := infer_dates(heads)).is_ambiguous:
+        ds_format = dates.format
+    return replace(
+        Table.of_frame(melted.filter(~empty)),
+        unreadable=table.unreadable,
+        row_of=rows[~empty],
+        dialect=dialect,
+        options=table.options,
+        notes=(*table.notes, *notes),
+        ds_format=ds_format,
+    )
+
+
+def _notes(table: Table, found: _Wide, empty: BoolArray, rows: IntArray) -> list[Note]:
+    notes = []
+    if n_empty := int(empty.sum()):
+        message = f"cells of the wide table are empty, of {len(empty):,}: they are no values"
+        first = tuple(dict.fromkeys(rows[empty][:MAX_LISTED].tolist()))
+        notes.append(Note("missing_cells", message, n_empty, first))
+    used = {*found.values, found.key}
+    left = [name for i, name in enumerate(table.columns) if i not in used]
+    if left:
+        message = f"{named(left, 'column')} beside the wide table's own were not read"
+        notes.append(Note("ignored_columns", message, len(left)))
+    return notes
+
+
+def distinct(columns: Sequence[str]) -> tuple[list[str], list[Note]]:
+    """Return the names with a number after those that were there before, and a note where there are any.
+
+    Examples
+    --------
+    >>> distinct(["a", "b", "a"])[0]
+    ['a', 'b', 'a (2)']
+    """
+    taken, seen, labels = set(columns), Counter[str](), []
+    for name in columns:
+        seen[name] += 1
+        label = name
+        while seen[name] > 1 and label in taken:
+            label = f"{name} ({seen[name]})"
+            seen[name] += label in taken
+        taken.add(label)
+        labels.append(label)
+    repeated = [(name, label) for name, label in zip(columns, labels, strict=True) if name != label]
+    if not repeated:
+        return labels, []
+    n_names = len({name for name, _ in repeated})
+    name, label = repeated[0]
+    message = (
+        f"columns have a name that another one has before them ({counted(n_names, 'name')}), and were taken "
+        f"for series of their own: the second {name!r} for {label!r}"
+    )
+    return labels, [Note("repeated_columns", message, len(repeated))]

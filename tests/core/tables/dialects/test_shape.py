@@ -1,0 +1,115 @@
+"""Wide tables become one value a row; long ones stay as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ccmtl_core import DataError
+from ccmtl_core.forecasting import read_series
+from ccmtl_core.inspection import InspectionReport, inspect
+from ccmtl_core.tables import ReadOptions
+
+ROOT = Path(__file__).parents[4]
+DATA = ROOT.parent / "shared" / "data"
+VALUES = {"001": {0: 1.0, 1: 2.0, 2: 3.5}, "1": {0: 4.0, 2: 6.0}}
+"""By series and period; one cell is empty."""
+MONTHS = ["2024-01", "2024-02", "2024-03"]
+WEEKS = "product,town,W0,W1,W2,MIN\n001,Oslo,1,2,3.5,1\n1,Rome,4,,6,4\n"
+DATES = f"sku;{';'.join(MONTHS)}\n001;1;2;3,5\n1;4;;6\n"
+ROWS_OF_DATES = "month,001,1\n2024-01,1,4\n2024-02,2,\n2024-03,3.5,6\n"
+WORDS = "sku,Jan 2024,Feb 2024,Mar 2024\n001,1,2,3.5\n1,4,,6\n"
+WIDE = {
+    "numbered periods": (WEEKS, {"unique_id": "product"}, {}, "1"),
+    "a stated pattern": (WEEKS.replace("W", "K"), {"unique_id": "product"}, {"periods": "K*"}, "1"),
+    "months in the header": (DATES, {}, {}, "MS"),
+    "words in the header": (WORDS, {}, {}, "MS"),
+    "a row for each month": (ROWS_OF_DATES, {"ds": "month"}, {}, "MS"),
+    "a row for each month, stated": (ROWS_OF_DATES, {}, {"shape": "wide"}, "MS"),
+}  # fmt: skip
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "wide.csv"
+    path.write_text(text)
+    return path
+
+
+def codes(report: InspectionReport) -> dict[str, int]:
+    return dict(report.counts)
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_a_wide_table_says_the_same_as_a_long_one(tmp_path: Path, name: str) -> None:
+    text, columns, stated, frequency = WIDE[name]
+    path, dialect = written(tmp_path, text), ReadOptions(**stated)
+    given: dict[str, Any] = dict(columns)
+    report = inspect(path, frequency=frequency, dialect=dialect, **given)
+    formats = {"ds_format": "%Y-%m"} if text is ROWS_OF_DATES else {}
+    panel = read_series(path, frequency, dialect=dialect, **{**formats, **given})
+    for found in (report.require_panel(), panel):
+        start = found.period.min()
+        by_series = {
+            unique_id: dict(
+                zip((found.period[a:b] - start).tolist(), found.values[a:b].tolist(), strict=True)
+            )
+            for unique_id, a, b in zip(found.unique_ids, found.offsets, found.offsets[1:], strict=False)
+        }
+        assert by_series == VALUES
+    assert codes(report)["missing_cells"] == 1
+    assert report.accounts.rows_read == report.accounts.rows_used == 5
+    assert report.traits["shape"].origin == ("stated" if "shape" in stated else "guessed")
+
+
+def test_names_that_repeat_are_series_of_their_own_and_told(tmp_path: Path) -> None:
+    names = [*(f"p{i % 10}" for i in range(12)), "p9 (2)"]
+    path = written(tmp_path, ",".join(names) + "\n" + f"{','.join('5' * 13)}\n" * 3)
+    report = inspect(path)
+    assert codes(report)["repeated_columns"] == 2
+    assert len(report.require_panel().unique_ids) == 13
+    assert {"p0", "p0 (2)", "p9", "p9 (2)"} <= set(report.require_panel().unique_ids)
+
+
+def test_columns_that_are_not_of_the_wide_table_are_told(tmp_path: Path) -> None:
+    report = inspect(written(tmp_path, WEEKS), unique_id="product")
+    (finding,) = (finding for finding in report.findings if finding.code == "ignored_columns")
+    assert finding.count == 2
+    assert "town, MIN" in finding.message
+
+
+def test_a_long_table_with_columns_of_numbers_stays_long(tmp_path: Path) -> None:
+    rows = "".join(f"a,2024-01-{day:02},{day},1,2,3\n" for day in range(1, 15))
+    path = written(tmp_path, "unique_id,ds,y,x1,x2,x3\n" + rows)
+    assert read_series(path, "D").values.tolist() == list(range(1, 15))
+    assert "shape" not in inspect(path).traits
+
+
+def test_a_table_that_is_stated_to_be_wide_and_is_not_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "a,b\nx,y\n")
+    with pytest.raises(DataError, match="as periods 'W\\*'"):
+        read_series(path, "D", dialect=ReadOptions(shape="wide"))
+
+
+needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the public data sets are not on this machine")
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("file", "n_series", "n_values", "told"),
+    [
+        ("sales_weekly/Sales_Transactions_Dataset_Weekly.csv", 811, 811 * 52, {"ignored_columns": 54}),
+        ("r_demand_sets/expsmooth_carparts.csv", 2674, 51 * 2674 - 6122, {"missing_cells": 6122}),
+        ("r_demand_sets/expsmooth_hospital.csv", 767, 84 * 767, {"repeated_columns": 732}),
+    ],
+)
+def test_wide_files_of_others_go_in_as_they_are(
+    file: str, n_series: int, n_values: int, told: dict[str, int]
+) -> None:
+    report = inspect(DATA / file)
+    panel = read_series(DATA / file, "1")
+    assert report.require_panel().unique_ids == panel.unique_ids
+    assert (len(panel.unique_ids), len(panel.values)) == (n_series, n_values)
+    assert told.items() <= codes(report).items()
+    assert report.accounts.rows_read == report.accounts.rows_used == n_values
