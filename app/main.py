@@ -12,6 +12,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from importlib.metadata import version
 from types import FrameType
 
@@ -31,8 +32,10 @@ from app.datasets.stored.newest import StoredValues
 from app.http import health
 from app.http.answers import FinishedAnswers
 from app.http.errors import install_error_handlers
+from app.http.metrics import CountedRequests, Metrics
 from app.http.openapi import DocumentedAPI
 from app.http.reference import add_reference
+from app.jobs.queue import count_by_state
 from app.persistence.database import Database
 from app.persistence.schema import prepare
 from app.persistence.storage import Storage
@@ -82,13 +85,19 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.rates = Rates(settings.requests_per_minute)
     install_error_handlers(app)
-    app.include_router(health.router)  # probes may append what they like
     # The busiest first, because routes are tried one after the other.
-    for slice_ in (predictions, forecasts, registry, training, datasets, protocols, access):
-        app.include_router(slice_.router)
+    for part in (predictions, health, forecasts, registry, training, datasets, protocols, access):
+        app.include_router(part.router)
     add_reference(app)
+    app.state.metrics = Metrics(version("ccmtl"), partial(_n_jobs, app.state.database))
     app.add_middleware(FinishedAnswers)
+    app.add_middleware(CountedRequests, metrics=app.state.metrics)
     return app
+
+
+def _n_jobs(database: Database) -> dict[str, int]:
+    with database.read() as session:
+        return count_by_state(session)
 
 
 @asynccontextmanager
@@ -133,7 +142,7 @@ class _Server(uvicorn.Server):
 
 def run_api(settings: Settings, listener: socket.socket | None = None) -> None:
     """Serve the API until SIGTERM or SIGINT, on ``listener`` or else on the settings' host and port."""
-    configure_logging("api", settings.log_level)
+    configure_logging("api", settings.log_level, settings.log_format)
     app = create_app(settings)
     prepare(app.state.database)  # before the server starts, whose errors are harder to read
     if listener is None:

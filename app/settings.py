@@ -48,6 +48,9 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="The least severe log line written."
     )
+    log_format: Literal["text", "json"] = Field(
+        "text", description="Log lines as text, or each as a JSON object."
+    )
     access_log: bool = Field(False, description="Write a log line for every HTTP request.")
     workers: int = Field(1, ge=0, le=64, description="Worker processes that `ccmtl serve` keeps running.")
     job_lease_seconds: float = Field(

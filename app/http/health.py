@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
+from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.http.dependencies import WholeDatabaseDep
 from app.http.errors import Problem, ServiceUnavailable
+from app.http.metrics import Metrics
 from app.persistence.database import Database
 from app.persistence.schema import SchemaOutOfDate, require_current
 
@@ -24,6 +27,17 @@ class Health(BaseModel):
 def get_liveness() -> Health:
     """Answer as long as the process runs; touches nothing else."""
     return Health(status="ok")
+
+
+@router.get(
+    "/metrics",
+    response_class=PlainTextResponse,
+    responses={200: {"description": "The text format of Prometheus."}},
+)
+def get_metrics(request: Request) -> Response:
+    """Tell Prometheus how many requests this process answered, how fast, and how many jobs there are."""
+    metrics: Metrics = request.app.state.metrics
+    return Response(metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
 
 @router.get("/ping")

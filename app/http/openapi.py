@@ -30,6 +30,7 @@ _SUMMARIES = {
     "infer": "Predict tensors",
     "invoke": "Predict a table with the model named in the query",
     "invoke_model": "Predict a table",
+    "get_metrics": "Metrics of this process, for Prometheus",
     "ping": "Answer with a constant",
     "get_liveness": "Does the process answer?",
     "get_readiness": "Can the process serve requests?",

@@ -87,5 +87,5 @@ if __name__ == "__main__":
     end_with_standard_input()
     _offer_to_the_memory_killer()
     settings = Settings()
-    configure_logging("fit", settings.log_level)
+    configure_logging("fit", settings.log_level, settings.log_format)
     sys.exit(run(settings, sys.argv[1], int(sys.argv[2])))

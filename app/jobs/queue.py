@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, or_, select, update
+from sqlalchemy import ColumnElement, and_, case, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.persistence.database import DatabaseNow
@@ -51,6 +51,14 @@ STARTING: dict[str, Any] = {
     "phases": {},
 }
 """The progress of a claimed job until its process, which imports for seconds, tells its own."""
+
+
+def count_by_state(session: Session) -> dict[str, int]:
+    """Return how many jobs there are in each state."""
+    counts = dict.fromkeys(map(str, JobState), 0)
+    found = session.execute(select(TrainingJob.state, func.count(TrainingJob.id)).group_by(TrainingJob.state))
+    counts.update((state, count) for state, count in found)
+    return counts
 
 
 def claim(session: Session, worker: str, lease_seconds: float, max_attempts: int) -> ClaimedJob | None:

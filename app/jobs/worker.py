@@ -142,7 +142,7 @@ def _describe_exit(code: int) -> str:
 
 def run_worker(settings: Settings) -> None:
     """Be a worker until SIGTERM or SIGINT; a job that runs then goes back to the queue."""
-    configure_logging("worker", settings.log_level)
+    configure_logging("worker", settings.log_level, settings.log_format)
     signals = Signals()
     database = Database(settings)
     try:

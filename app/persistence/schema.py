@@ -45,7 +45,7 @@ def upgrade(database: Database) -> None:
 
 def run_migrations(settings: Settings) -> None:
     """Apply every missing migration to the database of ``settings``."""
-    configure_logging("migrate", settings.log_level)
+    configure_logging("migrate", settings.log_level, settings.log_format)
     database = Database(settings)
     try:
         upgrade(database)

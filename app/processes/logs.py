@@ -1,7 +1,11 @@
-"""Write log records to standard error, one line each: time, level, process, logger, message."""
+"""Write log records to standard error, one line each: time, level, process, logger, message.
+
+A line is text, or a JSON object with the same as fields, for programs that gather logs.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
@@ -27,10 +31,33 @@ class OneLine(logging.Formatter):
         return datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
-def configure_logging(role: str, level: str) -> None:
+class JsonLine(OneLine):
+    """Makes of a record a JSON object on one line."""
+
+    def __init__(self, role: str) -> None:
+        super().__init__()
+        self._role = role
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        fields = {
+            "time": self.formatTime(record),
+            "level": record.levelname.lower(),
+            "process": self._role,
+            "pid": os.getpid(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            fields["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(fields, ensure_ascii=False)
+
+
+def configure_logging(role: str, level: str, form: str = "text") -> None:
     """Write all records of at least ``level``, with the process's ``role``, to standard error."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(OneLine(f"%(asctime)s %(levelname)s {role}[{os.getpid()}] %(name)s: %(message)s"))
+    text = OneLine(f"%(asctime)s %(levelname)s {role}[{os.getpid()}] %(name)s: %(message)s")
+    handler.setFormatter(JsonLine(role) if form == "json" else text)
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     sys.excepthook = _log_uncaught
     # These log every step of their start, which is of no use to an operator.

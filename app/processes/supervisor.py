@@ -63,7 +63,7 @@ def restart_pause(quick_ends: int) -> float:
 
 def supervise(settings: Settings) -> None:
     """Keep the API and the workers running until SIGTERM or SIGINT, then end the workers, then the API."""
-    configure_logging("supervisor", settings.log_level)
+    configure_logging("supervisor", settings.log_level, settings.log_format)
     database = Database(settings)
     prepare(database)
     signals = Signals()

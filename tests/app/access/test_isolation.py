@@ -22,6 +22,7 @@ from tests.support.models import add_version, trained
 
 OPEN = {
     "ping",
+    "get_metrics",
     "get_liveness",
     "get_readiness",
     "infer_server_live",

@@ -1,0 +1,120 @@
+"""Count and time requests by route, for Prometheus: what ``/metrics`` tells of this process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
+METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+UNMATCHED = "unmatched"
+"""Stands for all paths of no route, whose number has no limit."""
+
+
+class Metrics:
+    """The counts of one application, and what else it is asked for at the moment of a scrape.
+
+    Parameters
+    ----------
+    version : str
+        Of the program.
+    n_jobs : callable
+        Returns how many jobs there are by state; asks the database.
+    """
+
+    def __init__(self, version: str, n_jobs: Callable[[], Mapping[str, int]]) -> None:
+        self.registry = CollectorRegistry()
+        for collector in (ProcessCollector, PlatformCollector):
+            collector(registry=self.registry)
+        self.registry.register(_Jobs(n_jobs))
+        Info("ccmtl", "The program.", registry=self.registry).info({"version": version})
+        labels = ("method", "route", "status")
+        self._requests = Counter(
+            "ccmtl_http_requests", "Requests that were answered.", labels, registry=self.registry
+        )
+        self._seconds = Histogram(
+            "ccmtl_http_request_seconds",
+            "From a request's head to the end of its answer.",
+            labels[:2],
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self._under_way = Gauge(
+            "ccmtl_http_requests_under_way", "Requests that are being answered.", registry=self.registry
+        )
+        self._children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+
+    def text(self) -> bytes:
+        """Return all metrics in the text format of Prometheus."""
+        return generate_latest(self.registry)
+
+    def begin(self) -> None:
+        """Count a request whose answer begins."""
+        self._under_way.inc()
+
+    def end(self, scope: Scope, status: int, seconds: float) -> None:
+        """Count a request that was answered."""
+        self._under_way.dec()
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        key = method, getattr(scope.get("route"), "path_format", UNMATCHED), status
+        children = self._children.get(key)
+        if children is None:
+            children = self._requests.labels(*map(str, key)), self._seconds.labels(*key[:2])
+            self._children[key] = children
+        children[0].inc()
+        children[1].observe(seconds)
+
+
+class CountedRequests:
+    """Middleware that counts every request of the application."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app, self._metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer as the application does."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status, began = 500, time.perf_counter()  # an error that nobody catches becomes a 500
+
+        async def send_counted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        self._metrics.begin()
+        try:
+            await self._app(scope, receive, send_counted)
+        finally:
+            self._metrics.end(scope, status, time.perf_counter() - began)
+
+
+class _Jobs(Collector):
+    """How many jobs there are by state; nothing while the database is away."""
+
+    def __init__(self, n_jobs: Callable[[], Mapping[str, int]]) -> None:
+        self._n_jobs = n_jobs
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        """Name the metric without asking the database."""
+        return [GaugeMetricFamily("ccmtl_jobs", "Training jobs.", labels=["state"])]
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Ask the database."""
+        (family,) = self.describe()
+        try:
+            for state, count in self._n_jobs().items():
+                family.add_metric([state], count)
+        except SQLAlchemyError:
+            return
+        yield family
