@@ -34,6 +34,7 @@ CORE_DOORS = {
     "ccmtl_core.base.file_path",
     "ccmtl_core.forecasting",
     "ccmtl_core.inspection",
+    "ccmtl_core.inspection.id_columns",
     "ccmtl_core.inspection.inspecting",
     "ccmtl_core.inspection.period_checks",
     "ccmtl_core.inspection.report",

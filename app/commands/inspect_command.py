@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from app.commands.file_options import OF_SERIES, STATED, told_of_files
-from app.commands.options import EVERY_HELP, Every
+from app.commands.options import EVERY_HELP, Every, listed
 
 Duplicates = Literal["error", "sum", "mean", "last"]
 Missing = Literal["error", "absent"]
@@ -26,7 +26,11 @@ def inspect(
         Path, typer.Argument(metavar="FILE", help="A file of series; how it is written is found.")
     ],
     unique_id: Annotated[
-        str | None, typer.Option(metavar="COL", help="Column with the id of the series; found if not given.")
+        str | None,
+        typer.Option(
+            metavar="COL[,COL]",
+            help="Column with the id of the series, or columns that make one; found if not given.",
+        ),
     ] = None,
     ds: Annotated[
         str | None, typer.Option(metavar="COL", help="Column with the time; found if not given.")
@@ -76,7 +80,8 @@ def inspect(
     Exit codes: 0 the file can be used; 1 something must be chosen or put right first, or the file cannot be
     read; 2 a wrong argument.
     """
-    columns = {"unique_id": unique_id, "ds": ds, "y": y, "ds_format": ds_format, "frequency": frequency}
+    of_id = None if unique_id is None else listed(unique_id)
+    columns = {"unique_id": of_id, "ds": ds, "y": y, "ds_format": ds_format, "frequency": frequency}
     policies: dict[str, str] = {"duplicates": duplicates, "missing": missing, "negatives": negatives}
     policies |= {"leading_zeros": leading_zeros, "partial_last": partial_last}
     policies |= {"fill": fill, "fill_start": fill_start}

@@ -15,6 +15,7 @@ from ccmtl_core.inspection import Policies
 from ccmtl_core.tables.timestamps import time_format
 
 MAX_FEATURES = 1000
+MOST_ID_COLUMNS = 5
 MAX_BESIDE = 100
 
 DatasetName = Annotated[
@@ -26,6 +27,7 @@ DatasetName = Annotated[
     ),
 ]
 ColumnName = Annotated[str, Field(min_length=1, max_length=255, pattern=NO_NUL)]
+IdColumns = Annotated[list[ColumnName], Field(min_length=2, max_length=MOST_ID_COLUMNS)]
 
 
 class FileType(StrEnum):
@@ -94,7 +96,11 @@ class SeriesColumns(Wire):
 
     elsewhere = {"features": _OF_REGRESSION}
 
-    unique_id: ColumnName = "unique_id"
+    unique_id: ColumnName | IdColumns = Field(
+        "unique_id",
+        description="A column, or several that make one id with dashes between them, such as `1-0042` of a "
+        "store and an article.",
+    )
     ds: ColumnName = "ds"
     y: ColumnName = "y"
     future: list[ColumnName] = Field(
@@ -117,13 +123,18 @@ class SeriesColumns(Wire):
 
     @model_validator(mode="after")
     def _distinct(self) -> SeriesColumns:
-        if len({self.unique_id, self.ds, self.y}) < 3:
+        if len({*self.of_id, self.ds, self.y}) < len(self.of_id) + 2:
             raise ValueError("unique_id, ds and y must be three different columns")
-        names = [self.unique_id, self.ds, self.y, *self.future, *self.past, *self.attributes]
+        names = [*self.of_id, self.ds, self.y, *self.future, *self.past, *self.attributes]
         _refuse_repeated(names)
         if reserved := {"unique_id", "ds", "y"} & {*self.future, *self.past, *self.attributes}:
             raise ValueError(f"a column beside the values cannot be called {min(reserved)!r}: rename it")
         return self
+
+    @property
+    def of_id(self) -> list[str]:
+        """The columns that make the id."""
+        return [self.unique_id] if isinstance(self.unique_id, str) else self.unique_id
 
     @property
     def beside(self) -> list[str]:

@@ -14,6 +14,7 @@ from ccmtl_core.base.display import quoted
 from ccmtl_core.base.file_path import checked_path
 from ccmtl_core.inspection.column_choice import choose_columns
 from ccmtl_core.inspection.frequency import infer_frequency
+from ccmtl_core.inspection.id_columns import SIGN, with_one_id
 from ccmtl_core.inspection.period_checks import period_findings
 from ccmtl_core.inspection.policies import Policies
 from ccmtl_core.inspection.repairs import Repaired, Rows, panel_runs, repaired
@@ -37,7 +38,7 @@ from ccmtl_core.tables.table_file import open_table
 def inspect(
     source: str | Path | pl.DataFrame,
     *,
-    unique_id: str | None = None,
+    unique_id: str | Sequence[str] | None = None,
     ds: str | None = None,
     y: str | None = None,
     ds_format: str | None = None,
@@ -54,8 +55,10 @@ def inspect(
     ----------
     source : path or polars DataFrame
         A file as :func:`ccmtl_core.tables.read_table` reads it, or a table.
-    unique_id, ds, y : str, optional
-        Columns with the id of the series, the time and the value; found by names and cells where not stated.
+    unique_id : str or sequence of str, optional
+        Column with the id of the series, or columns that make one id, such as a store and a department.
+    ds, y : str, optional
+        Columns with the time and the value. Columns that are not stated are found by their names and cells.
     ds_format : str, optional
         How times are written: a strptime pattern such as "%d/%m/%Y", also with %G and %V (ISO weeks) or %q
         (quarters), or "excel", "epoch", "epoch_ms", "integer". Without it the whole column decides, and two
@@ -100,7 +103,8 @@ def inspect(
     >>> report.panel.values
     array([ 5., -1.])
     """
-    stated: dict[str, str | None] = {"unique_id": unique_id, "ds": ds, "y": y}
+    of_id = [unique_id] if isinstance(unique_id, str) else list(unique_id or ())
+    stated: dict[str, str | None] = {"unique_id": SIGN.join(of_id) or None, "ds": ds, "y": y}
     of_period = None if frequency is None else Frequency(frequency)
     chosen = policies or Policies()
     faults = FaultList()
@@ -108,9 +112,11 @@ def inspect(
         if isinstance(source, pl.DataFrame):
             table = Table.of_frame(source)
         else:
-            named = [column for column in stated.values() if column is not None]
+            named = [column for column in (*of_id, ds, y) if column is not None]
             table = files.enter_context(open_table(checked_path(source), named, faults, dialect))
         try:
+            if of_id:
+                table, _ = with_one_id(table, of_id, faults)
             table = long_table(table, stated, faults)
             read = _read(table, stated, ds_format, of_period, chosen, faults)
         except TableError as error:

@@ -24,6 +24,7 @@ from app.datasets.upload.inspected import inspect_rows, with_history
 from app.http.errors import Fault, InvalidContent
 from ccmtl_core.base.display import counted
 from ccmtl_core.inspection import InspectionReport
+from ccmtl_core.inspection.id_columns import SIGN, with_one_id
 from ccmtl_core.tables import ReadOptions
 from ccmtl_core.tables.cell_hints import spreadsheet_ids, spreadsheet_warning
 from ccmtl_core.tables.cells import Cells, read_cells
@@ -64,7 +65,7 @@ def ingest(
     """
     path, faults = upload.path, FaultList()
     roles = _roles_of(definition)
-    wanted = [role.column for role in roles]
+    wanted = _wanted(definition, roles)
     inspection: InspectionReport | None = None
 
     def compared(values: PeriodValues, is_taken: bool) -> None:
@@ -82,6 +83,7 @@ def ingest(
                 if not survives_decoding(table.path, columns, max_bytes):
                     raise faults.refusal_for(*table.unreadable)
             if isinstance(definition, SeriesDefinition):
+                table, _ = with_one_id(table, definition.columns.of_id, faults)
                 of_role = {role.name: role.column for role in roles}
                 if of_role.keys() == {"unique_id", "ds", "y"}:  # a wide table has no more columns
                     table = long_table(table, of_role, faults)
@@ -95,18 +97,17 @@ def ingest(
         if TOO_LARGE in error.counts:
             raise too_large(max_bytes) from None
         raise _refusal(error, inspection) from None
-    return extent, _report(table, roles, cells, extent, upload.mode, inspection)
+    return extent, _report(table, wanted, cells, extent, upload.mode, inspection)
 
 
 def _report(
     table: Table,
-    roles: Sequence[Role],
+    wanted: Sequence[str],
     cells: Cells,
     extent: Extent,
     mode: UploadMode,
     inspection: InspectionReport | None,
 ) -> UploadReport:
-    wanted = {role.column for role in roles}
     overlap = extent.overlap
     warnings = [*extent.warnings, *([] if overlap is None else [overlap.warning()])]
     for note in table.notes:
@@ -136,6 +137,12 @@ def _report(
     )
 
 
+def _wanted(definition: Definition, roles: Sequence[Role]) -> list[str]:
+    """The columns that a file must have; several may make the id."""
+    of_id = definition.columns.of_id if isinstance(definition, SeriesDefinition) else []
+    return [*of_id, *(role.column for role in roles if role.name != "unique_id" or not of_id)]
+
+
 def _roles_of(definition: Definition) -> list[Role]:
     """Return the columns that a file for ``definition`` must have; features become ``x_0``, ``x_1``, …,
     of series columns of numbers ``c_0``, … and attributes ``s_0``, …."""
@@ -143,7 +150,7 @@ def _roles_of(definition: Definition) -> list[Role]:
         columns = definition.columns
         of_value = Kind.NUMBER if definition.missing == "error" else Kind.OPTIONAL
         return [
-            Role("unique_id", columns.unique_id, Kind.ID),
+            Role("unique_id", SIGN.join(columns.of_id), Kind.ID),
             Role("y", columns.y, of_value),
             Role("ds", columns.ds, Kind.TIME),
             *(Role(f"c_{i}", name, Kind.OPTIONAL) for i, name in enumerate(columns.beside)),

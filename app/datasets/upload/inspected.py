@@ -43,7 +43,7 @@ def inspect_rows(
 
     ``roles`` are the columns to read; ``summary`` is of the version that the rows are appended to, if any.
     """
-    columns = definition.columns.model_dump(include={"unique_id", "ds", "y"})
+    columns = {role.name: role.column for role in roles if role.name in ("unique_id", "ds", "y")}
     policies = definition.policies
     in_utc = definition.frequency is Frequency.HOUR
     table, formats, dates = column_format(table, columns["ds"], definition.ds_format, faults, in_utc=in_utc)

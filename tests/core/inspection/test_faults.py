@@ -327,3 +327,13 @@ def test_a_file_gets_its_report_and_each_row_is_accounted_for(name: str, tmp_pat
         assert report.require_panel().values.tolist() == list(file.values)
     if file.rows is not None:
         assert tuple(sample.row for sample in report.findings[0].samples) == file.rows
+
+
+def test_two_columns_make_one_id(tmp_path: Path) -> None:
+    path = tmp_path / "file.csv"
+    path.write_text("shop,article,ds,y\n1,007,2024-03-01,1\n1,12,2024-03-01,2\n,12,2024-03-02,3\n")
+    report = inspect(path, unique_id=["shop", "article"], frequency="D", today=TODAY)
+    assert report.counts["empty_id"] == 1
+    path.write_text("shop,article,ds,y\n1,007,2024-03-01,1\n1,12,2024-03-01,2\n2,12,2024-03-01,3\n")
+    panel = inspect(path, unique_id=["shop", "article"], frequency="D", today=TODAY).require_panel()
+    assert panel.unique_ids == ("1-007", "1-12", "2-12")

@@ -1,0 +1,51 @@
+"""One id of several columns, such as a store and a department."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars as pl
+from polars.selectors import by_name
+
+from ccmtl_core.tables.faults import FaultList
+from ccmtl_core.tables.header import check_header
+from ccmtl_core.tables.table import Table
+
+SIGN = "-"
+"""Between the parts of an id, and between the names of its columns."""
+
+
+def with_one_id(table: Table, columns: Sequence[str], faults: FaultList) -> tuple[Table, str]:
+    """Return the table with a column of ids, and the name of that.
+
+    Parameters
+    ----------
+    table : Table
+        Opened, not read.
+    columns : sequence of str
+        The columns that together tell a series. Of several, ids are their texts with dashes between them,
+        and empty where one of them is.
+    faults : FaultList
+        Takes columns that are missing or named twice.
+
+    Returns
+    -------
+    table : Table
+    name : str
+
+    Raises
+    ------
+    TableError
+        A column is missing, or named twice.
+    """
+    name = SIGN.join(columns)
+    if len(columns) == 1 or table.rows is None or name in table.columns:
+        return table, name
+    if not check_header(table.columns, columns, faults):
+        raise faults.refusal()
+    parts = [by_name(table.names[table.columns.index(column)]).cast(pl.String) for column in columns]
+    is_whole = pl.all_horizontal((part.is_not_null() & (part != "")) for part in parts)
+    one = pl.when(is_whole).then(pl.concat_str(parts, separator=SIGN)).otherwise(pl.lit(""))
+    rows = table.rows.with_columns(one.alias(name))
+    return replace(table, columns=(*table.columns, name), names=(*table.names, name), rows=rows), name
