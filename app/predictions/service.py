@@ -6,6 +6,7 @@ that numbers over HTTP are those of the library to the last bit.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
@@ -20,7 +21,7 @@ from app.http.struct_forms import form_of
 from app.predictions import wire
 from app.registry.service import StoredModel, unknown_product
 from ccmtl_core.base.display import counted
-from ccmtl_core.model.ccmtl_model import predict_rows
+from ccmtl_core.model.ccmtl_model import predict_row, predict_rows
 
 Matrix = NDArray[np.float64]
 
@@ -43,6 +44,8 @@ def predict(model: StoredModel, body: bytes) -> bytes:
     if isinstance(request, wire.PredictRows):
         refuse_repeated_keys(body, 1 + sum(2 + len(row.features) for row in request.rows))
         unique_ids = [row.unique_id for row in request.rows]
+        if len(request.rows) == 1:
+            return wire.encode(wire.Predictions(name, [_predict_one(model, request.rows[0])]))
         yhat, status = _predict(model, unique_ids, _features_of_rows(request.rows, model.feature_names))
         return wire.encode(wire.Predictions(name, list(map(wire.Prediction, unique_ids, yhat, status))))
     refuse_repeated_keys(body, 2 + len(request.features))
@@ -74,6 +77,21 @@ def _predict(
 ) -> tuple[list[float | None], list[wire.RowStatus]]:
     yhat, status = numbers(model, _rows_of(model, unique_ids), X)
     return wire.without_nan(yhat), status
+
+
+def _predict_one(model: StoredModel, row: wire.FeatureRow) -> wire.Prediction:
+    """Answer a single row, as most requests have, without arrays."""
+    names = model.feature_names
+    if len(row.features) != len(names) or any(name not in row.features for name in names):
+        _features_of_rows([row], names)  # raises
+    position = model.rows.get(row.unique_id, -1)
+    if position < 0:
+        raise Refused(partial(unknown_product, model, row.unique_id))
+    x = [row.features[name] for name in names]
+    yhat = predict_row(model.weights[position], x, float(model.intercept[position]))
+    if math.isfinite(yhat):
+        return wire.Prediction(row.unique_id, yhat)
+    return wire.Prediction(row.unique_id, None, wire.RowStatus.NOT_FINITE)
 
 
 def numbers(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ccmtl_core import CCMTLModel, DataError, TaskDataset, UnknownTaskError, fit
-from ccmtl_core.model.ccmtl_model import ROWS_PER_STEP, predict_rows
+from ccmtl_core.model.ccmtl_model import ROWS_PER_STEP, predict_row, predict_rows
 
 IDS = ("0471", "471", "a/b")
 
@@ -36,6 +36,8 @@ def test_a_row_alone_has_the_bits_it_has_in_a_batch(n_features: int, n: int, dat
     alone = np.concatenate([predict_rows(weights, row[i : i + 1], X[i : i + 1]) for i in range(n)])
     assert together.tobytes() == alone.tobytes()
     assert together.tobytes() == predict_rows(weights, row, np.asfortranarray(X)).tobytes()
+    plain = [predict_row(weights[t], x, 0.0) for t, x in zip(row, X.tolist(), strict=True)]
+    assert together.tobytes() == np.array(plain).tobytes()
 
 
 def test_the_arithmetic_is_plain_left_to_right() -> None:
@@ -56,6 +58,10 @@ def test_the_intercept_is_added_last() -> None:
     without = predict_rows(weights, row, X)
     assert predict_rows(weights, row, X, b).tobytes() == (without + b[row]).tobytes()
     assert predict_rows(weights, row, X, np.zeros(5)).tobytes() == without.tobytes()
+    plain = [predict_row(weights[t], x, float(b[t])) for t, x in zip(row, X.tolist(), strict=True)]
+    assert np.array(plain).tobytes() == (without + b[row]).tobytes()
+    assert np.signbit(predict_row(np.array([-0.0]), [1.0], 0.0))  # as predict_rows leaves it
+    assert predict_row(np.array([1e200]), [1e200], 0.0) == np.inf
     model = CCMTLModel(weights, tuple("abcde"), ("p", "q", "r"), intercept=b)
     assert model.predict(X, ["abcde"[t] for t in row]).tobytes() == (without + b[row]).tobytes()
     one_by_one = [model.predict(X[i : i + 1], ["abcde"[row[i]]])[0] for i in range(50)]
