@@ -1,4 +1,4 @@
-"""Ta-Feng in, seconds of the whole selection out: 5 folds × 21 strengths and the final fit, on two cores."""
+"""Ta-Feng in, seconds of a selection out: 5 folds × up to 21 strengths and the final fit, on two cores."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
 """Fit a path over the strengths on each fold, and collect errors, gaps and numbers of groups.
 
 What the strengths of a fold share is prepared once. The path is cut into stretches, which workers share; they
-are the same for any number of workers, and so are the results.
+are the same for any number of workers, and so are the results. A search takes the stretch of the largest
+strengths first, on all folds, and the next only as long as weaker fusion may be less wrong.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,8 +17,9 @@ from joblib import Parallel, delayed
 
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.choices.model_choices import ModelChoices, SolverInput
+from ccmtl_core.choices.single_task import single_task_weights
 from ccmtl_core.fitting.path import walk
-from ccmtl_core.fitting.scoring import Score
+from ccmtl_core.fitting.scoring import Score, standard_error
 from ccmtl_core.graph.knn_graph import TaskGraph
 from ccmtl_core.statistics.inputs import Statistics
 
@@ -31,7 +33,7 @@ class SelectionProgress:
     Parameters
     ----------
     done, total : int
-        Fits done, and how many there are: folds times strengths, and the final one.
+        Fits done, and how many there are at most: folds times strengths, and the final one.
     fusion_strengths, errors : tuple of float
         Strengths that all folds have been fitted at, with their mean errors so far.
     """
@@ -59,7 +61,7 @@ class FoldTable:
         self, strengths: FloatArray, n_folds: int, on_progress: Callable[[SelectionProgress], None] | None
     ) -> None:
         shape = n_folds, len(strengths)
-        self._strengths, self._on_progress, self._done = strengths, on_progress, 0
+        self.strengths, self._on_progress, self._done = strengths, on_progress, 0
         self.errors, self.gaps = np.full(shape, np.nan), np.full(shape, np.nan)
         self.n_groups = np.zeros(shape, dtype=np.int64)
 
@@ -70,12 +72,17 @@ class FoldTable:
         self.n_groups[place] = piece.n_groups
         self.tell(len(piece.errors))
 
+    def drop(self, n_left: int) -> None:
+        """Leave out the least strengths, which were not tried."""
+        self.strengths, self.errors = self.strengths[n_left:], self.errors[:, n_left:]
+        self.gaps, self.n_groups = self.gaps[:, n_left:], self.n_groups[:, n_left:]
+
     def tell(self, done: int) -> None:
         """Tell the caller that so many more fits are done."""
         self._done += done
         if self._on_progress is not None:
             known = ~np.isnan(self.errors).any(axis=0)
-            found = tuple(self._strengths[known]), tuple(self.errors[:, known].mean(axis=0))
+            found = tuple(self.strengths[known]), tuple(self.errors[:, known].mean(axis=0))
             self._on_progress(SelectionProgress(self._done, self.errors.size + 1, *found))
 
 
@@ -95,27 +102,43 @@ class FoldPaths:
         held_out: Sequence[Statistics],
         n_jobs: int,
         on_progress: Callable[[SelectionProgress], None] | None,
+        *,
+        searches: bool = False,
     ) -> tuple[FoldTable, list[SolverInput]]:
-        """Walk all paths, all folds of a stretch before the next stretch; return what each began from too."""
+        """Walk all paths, all folds of a stretch before the next stretch; return what each began from too.
+
+        A search ends once weaker fusion is seen to be more wrong; strengths it did not come to are left out.
+        """
         table = FoldTable(self.strengths, len(training), on_progress)
         workers = Parallel(n_jobs=n_jobs, prefer="threads")
         # In a tuple they travel with their work. Dask would put them on one worker, and lose them with it.
         ready = workers(delayed(self.ready)((statistics,)) for statistics in training)
-        work = (
-            delayed(self.piece)(fold, first, (*ready[fold], held_out[fold]))
-            for first in range(0, len(self.strengths), _STRETCH)
-            for fold in range(len(training))
-        )
-        workers = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")
-        pieces = workers(work)
-        try:
-            for piece in pieces:
-                table.enter(piece)
-        finally:  # gives up what is left where this ends early, of which joblib would warn
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)
-                pieces.close()
+        firsts = list(range(0, len(self.strengths), _STRETCH))
+        rounds = [[first] for first in reversed(firsts)] if searches else [firsts]
+        alone = self._errors_alone(ready, held_out) if searches else np.empty(0)
+        for stretches in rounds:
+            work = (
+                delayed(self.piece)(fold, first, (*ready[fold], held_out[fold]))
+                for first in stretches
+                for fold in range(len(training))
+            )
+            _enter(table, Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")(work))
+            if searches and weaker_is_worse(table.errors[:, stretches[0] :], alone):
+                table.drop(stretches[0])
+                break
         return table, [prepared for prepared, _ in ready]
+
+    def _errors_alone(
+        self, ready: Sequence[tuple[SolverInput, TaskGraph]], held_out: Sequence[Statistics]
+    ) -> FloatArray:
+        """(K,) Errors of each task alone, which is what the weakest fusion leads to."""
+        pairs = [(one, part) for (one, _), part in zip(ready, held_out, strict=True)]
+        return np.array(
+            [
+                self.score(one.squared_error(single_task_weights(one.statistics), part), part.n_samples)
+                for one, part in pairs
+            ]
+        )
 
     def ready(self, training: tuple[Statistics]) -> tuple[SolverInput, TaskGraph]:
         """Return what the path of a fold begins from, made of the statistics of its training rows."""
@@ -134,3 +157,34 @@ class FoldPaths:
             piece.gaps.append(point.gap)
             piece.n_groups.append(point.n_groups)
         return piece
+
+
+def weaker_is_worse(errors: FloatArray, alone: FloatArray) -> bool:
+    """Whether errors (K, L) of rising strengths say that a weaker one than these is not worth a try.
+
+    So it is where errors have risen for two strengths in a row towards the least of them, by more than the
+    standard error of that rise over the folds, and each task alone (K,) is more wrong still.
+
+    Examples
+    --------
+    >>> errors = np.array([[3.0, 2.0, 1.1, 1.0], [2.8, 1.9, 1.0, 1.1]])
+    >>> weaker_is_worse(errors, np.array([4.0, 4.0])), weaker_is_worse(errors, np.array([0.5, 0.5]))
+    (True, False)
+    """
+    if errors.shape[1] < 3:
+        return False
+    mean = errors.mean(axis=0)
+    rise = errors[:, :1] - errors[:, [int(np.argmin(mean))]]
+    sure = bool(rise.mean() > standard_error(rise)[0])  # of a single fold it is NaN: nothing is sure
+    return sure and bool(mean[0] > mean[1] > mean[2]) and bool(alone.mean() > mean[0])
+
+
+def _enter(table: FoldTable, pieces: Generator[_Piece, None, None]) -> None:
+    """Enter the pieces as they are done."""
+    try:
+        for piece in pieces:
+            table.enter(piece)
+    finally:  # gives up what is left where this ends early, of which joblib would warn
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            pieces.close()

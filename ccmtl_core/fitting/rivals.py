@@ -12,13 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ccmtl_core.base.types import FloatArray
+from ccmtl_core.base.types import BoolArray, FloatArray
 from ccmtl_core.choices.model_choices import ModelChoices, SolverInput
 from ccmtl_core.choices.single_task import pooled_weights, shrunk_weights, single_task_weights
 from ccmtl_core.data.task_dataset import TaskDataset
-from ccmtl_core.fitting.scoring import Score
+from ccmtl_core.fitting.scoring import Score, standard_error
 from ccmtl_core.model.ccmtl_model import CCMTLModel
+from ccmtl_core.statistics.folds import training_statistics
 from ccmtl_core.statistics.inputs import Statistics, statistics_of
+from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 
 SAME_CHOICES = "_same_choices"
 """Ends the names of rivals that are fitted with the choices of the fused model."""
@@ -90,6 +92,52 @@ def rival_errors(
     named = {name + SAME_CHOICES: errors for name, errors in alike.errors.items()}
     shrinkage = {"shrunk": plain.shrinkages["shrunk"], f"shrunk{SAME_CHOICES}": alike.shrinkages["shrunk"]}
     return RivalErrors(plain.errors | named, shrinkage)
+
+
+def errors_of_choices(
+    parts: Sequence[SufficientStatistics], tried: Sequence[ModelChoices], score: Score
+) -> list[RivalErrors]:
+    """Score the rivals under each of several choices, each block of time forecast from those before it.
+
+    Parameters
+    ----------
+    parts : sequence of K + 1 SufficientStatistics
+        Blocks of time, the oldest first.
+    tried : sequence of ModelChoices
+        What the rivals are fitted with.
+    score : callable
+        As in :func:`ccmtl_core.select`.
+
+    Returns
+    -------
+    list of RivalErrors
+        One for each of the choices.
+    """
+    training, found = training_statistics(parts, rolling=True), []
+    for choices in tried:
+        fitted = [choices.prepare(part) for part in training]
+        found.append(rival_errors(training, parts[1:], score, choices, fitted))
+    return found
+
+
+def promising(simple: Sequence[RivalErrors]) -> BoolArray:
+    """Which of several choices may be the best for a fused model too, by the errors of rivals under each.
+
+    Of a choice counts the better of its pooled and its shrunk rival, between which fused models lie. It may
+    be the best unless it is behind the least wrong one by more than a standard error of their difference.
+
+    Examples
+    --------
+    >>> near, far = np.array([1.0, 2.0, 3.0]), np.array([1.3, 2.2, 3.3])
+    >>> named = [{"pooled_same_choices": e, "shrunk_same_choices": e + 1.0} for e in (near, far)]
+    >>> promising([RivalErrors(errors, {}) for errors in named])
+    array([ True, False])
+    """
+    pairs = ((of.errors[f"pooled{SAME_CHOICES}"], of.errors[f"shrunk{SAME_CHOICES}"]) for of in simple)
+    errors = np.stack([min(pair, key=lambda each: float(each.mean())) for pair in pairs], axis=1)
+    behind = errors - errors[:, [int(errors.mean(axis=0).argmin())]]
+    may_win: BoolArray = ~(behind.mean(axis=0) > standard_error(behind))  # NaN of one fold: all may
+    return may_win
 
 
 def _errors(fitted: Sequence[SolverInput], held_out: Sequence[Statistics], score: Score) -> RivalErrors:

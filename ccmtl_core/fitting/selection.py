@@ -53,7 +53,7 @@ class Selection:
     Parameters
     ----------
     fusion_strengths : (L,) float64
-        λ, rising.
+        λ that were tried, rising.
     fold_errors, gaps : (K, L) float64
         Error on what was held out, and certified gap, by fold and strength.
     n_groups : (K, L) int64
@@ -143,7 +143,8 @@ def select(
     data : TaskDataset, or sequence of K statistics
         Rows; or the statistics of the folds, the oldest first for rolling origins.
     fusion_strengths : array-like of float, optional
-        λ to try; by default :func:`ccmtl_core.strength_grid` of all rows.
+        λ to try, all of them. By default :func:`ccmtl_core.strength_grid` of all rows, the largest first, for
+        as long as weaker ones may be less wrong: see :func:`ccmtl_core.fitting.fold_paths.weaker_is_worse`.
     folds : str or (n,) integers
         "random", "contiguous", "rolling" (each block of time is forecast from those before it), or the fold
         of each row. Of statistics only "rolling" differs from the others.
@@ -213,12 +214,14 @@ def select(
     everything = training[-1] + parts[-1]
     prepared = choices.prepare(everything)
     graph = choices.graph(prepared)
+    searches = fusion_strengths is None
     if fusion_strengths is None:
         fusion_strengths = strength_grid(prepared.statistics, graph)
     strengths = np.sort(checked_strengths(fusion_strengths, distinct=True))
     paths = FoldPaths(strengths, choices, path_tolerance, solver, score)
     with threadpool_limits(limits=1, user_api="blas"):
-        table, fitted = paths.walked(training, held_out, n_jobs, on_progress)
+        table, fitted = paths.walked(training, held_out, n_jobs, on_progress, searches=searches)
+    strengths = table.strengths
     best = choose(strengths, table.errors, rule)
     rivals = rival_errors(training, held_out, score, choices, fitted)
     strength = float(strengths[best])

@@ -19,6 +19,8 @@ from ccmtl_core.base.types import BoolArray, IntArray
 from ccmtl_core.choices.model_choices import ModelChoices
 from ccmtl_core.fitting.fit import FitResult, fit
 from ccmtl_core.fitting.fold_paths import SelectionProgress
+from ccmtl_core.fitting.rivals import RivalErrors, errors_of_choices, promising
+from ccmtl_core.fitting.scoring import mean_of_task_rmse
 from ccmtl_core.fitting.selection import Selection, select
 from ccmtl_core.fitting.strength import strength_grid
 from ccmtl_core.forecasting.calibration.error_ranges import range_table
@@ -80,7 +82,8 @@ def fit_forecaster(
         Features of the rows; by default :func:`choose_rows` finds them.
     choices : ModelChoices or sequence of ModelChoices, optional
         What is fitted, of several the least wrong on rolling origins; by default the metric is "mahalanobis",
-        with and without an intercept.
+        with and without an intercept. Where a strength is to be found too, choices under which pooled and
+        shrunk models are clearly more wrong than under others are left out.
     fusion_strength : float or "auto"
         λ; "auto" tries :func:`ccmtl_core.strength_grid` on rolling origins.
     n_blocks : int
@@ -97,7 +100,7 @@ def fit_forecaster(
     tolerance : float
         Certified gap of the final fit.
     n_jobs, on_progress
-        As in :func:`ccmtl_core.select`, which runs once for each of the choices.
+        As in :func:`ccmtl_core.select`, which runs once for each of the choices that are not left out.
     on_phase : callable, optional
         Is called with the name of each phase when it begins: "rows" (sets of features are compared),
         "statistics", "selection" (with the fit), "residuals".
@@ -234,34 +237,47 @@ def _fitted(
         result = fit(blocks[0], strength, choices=first, tolerance=tolerance)
         told = {"choices": asdict(first), "fusion_strength": result.fusion_strength, "tried": []}
         return _Fitted(result, first, told)
-    selections = [
-        select(
+    simple: list[RivalErrors] = []
+    if strengths is None and len(tried) > 1:
+        simple = errors_of_choices(blocks, tried, mean_of_task_rmse)
+    selections = {
+        place: select(
             blocks, strengths, folds="rolling", choices=each, tolerance=tolerance, n_jobs=n_jobs,
             on_progress=on_progress,
         )
-        for each in tried
-    ]  # fmt: skip
-    errors = [float(selection.errors[selection.chosen]) for selection in selections]
-    best = int(np.argmin(errors))
+        for place, each in enumerate(tried)
+        if not simple or promising(simple)[place]
+    }  # fmt: skip
+    best = min(selections, key=lambda place: float(selections[place].errors[selections[place].chosen]))
     chosen = selections[best]
     report = {
         "choices": asdict(tried[best]),
         "fusion_strength": chosen.fusion_strength,
-        "error": errors[best],
+        "error": float(chosen.errors[chosen.chosen]),
         "fold_errors": chosen.fold_errors[:, chosen.chosen].tolist(),
-        "tried": [_tried(each, selection) for each, selection in zip(tried, selections, strict=True)],
+        "tried": [
+            _tried(each, selections[place]) if place in selections else _left_out(each, simple[place])
+            for place, each in enumerate(tried)
+        ],
     }
     return _Fitted(chosen.fit, tried[best], report)
 
 
 def _tried(choices: ModelChoices, selection: Selection) -> dict[str, Any]:
     """What the report says of a selection."""
+    strengths, errors = selection.fusion_strengths.tolist(), selection.errors.tolist()
+    simple = _left_out(choices, RivalErrors(selection.rivals, selection.shrinkages))
+    return simple | {"fusion_strengths": strengths, "errors": errors}
+
+
+def _left_out(choices: ModelChoices, simple: RivalErrors) -> dict[str, Any]:
+    """What it says of choices that simple models left too far behind for a strength to be tried."""
     return {
         "choices": asdict(choices),
-        "fusion_strengths": selection.fusion_strengths.tolist(),
-        "errors": selection.errors.tolist(),
-        "rivals": {name: float(errors.mean()) for name, errors in selection.rivals.items()},
-        "shrinkages": selection.shrinkages,
+        "fusion_strengths": [],
+        "errors": [],
+        "rivals": {name: float(errors.mean()) for name, errors in simple.errors.items()},
+        "shrinkages": simple.shrinkages,
     }
 
 

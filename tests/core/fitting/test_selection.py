@@ -23,7 +23,8 @@ from ccmtl_core import (
     strength_grid,
     training_statistics,
 )
-from ccmtl_core.fitting.fold_paths import SelectionProgress
+from ccmtl_core.choices.single_task import start_weights
+from ccmtl_core.fitting.fold_paths import SelectionProgress, weaker_is_worse
 from ccmtl_core.fitting.scoring import mean_of_task_rmse
 from ccmtl_core.fitting.selection import Selection
 from ccmtl_core.statistics.folds import contiguous_folds, random_folds
@@ -111,10 +112,14 @@ def test_rows_and_statistics_of_folds_are_the_same_question(dataset: TaskDataset
     np.testing.assert_allclose(triangular.fold_errors, from_rows.fold_errors, rtol=0.02)
 
 
-def test_the_default_strengths_are_the_grid_of_all_rows(folds: list[SufficientStatistics]) -> None:
+def test_the_default_strengths_are_the_largest_of_the_grid_of_all_rows(
+    folds: list[SufficientStatistics],
+) -> None:
     everything = folds[0] + folds[1] + folds[2] + folds[3]
     graph = nearest_neighbour_graph(single_task_weights(everything), 10)
-    np.testing.assert_allclose(select(folds).fusion_strengths, strength_grid(everything, graph), rtol=1e-9)
+    tried, grid = select(folds).fusion_strengths, strength_grid(everything, graph)
+    assert len(tried) in (7, 14, 21)
+    np.testing.assert_allclose(tried, grid[-len(tried) :], rtol=1e-9)
 
 
 def test_rolling_origins_forecast_each_block_from_those_before(dataset: TaskDataset) -> None:
@@ -207,6 +212,43 @@ def test_progress_tells_errors_as_strengths_are_done(folds: list[SufficientStati
     assert seen[-1].fusion_strengths == tuple(STRENGTHS)
     assert seen[-1].errors == tuple(result.errors)
     assert 0 < len(seen[3].errors) < len(STRENGTHS)
+
+
+def test_a_search_leaves_out_strengths_below_those_where_weaker_fusion_is_worse() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(30, 12, 3))
+    data = TaskDataset.from_arrays(X, X @ np.array([1.0, -2.0, 0.5]) + rng.normal(size=(30, 12)))
+    seen: list[SelectionProgress] = []
+    found = select(data, n_folds=3, on_progress=seen.append)
+    everything = SufficientStatistics.from_dataset(data)
+    grid = strength_grid(everything, nearest_neighbour_graph(start_weights(everything)))
+    whole = select(data, grid, n_folds=3)
+    n = len(found.fusion_strengths)
+    assert n < len(grid) == len(whole.fusion_strengths)
+    np.testing.assert_allclose(found.fusion_strengths, grid[-n:], rtol=1e-12)
+    np.testing.assert_allclose(found.fold_errors, whole.fold_errors[:, -n:], rtol=1e-6)
+    assert found.gaps.shape == found.n_groups.shape == (3, n)
+    assert found.fusion_strength == pytest.approx(whole.fusion_strength)
+    assert seen[-1].done == seen[-1].total == 3 * n + 1
+    assert seen[-1].fusion_strengths == tuple(found.fusion_strengths)
+
+
+@pytest.mark.parametrize(
+    ("errors", "alone", "is_worse"),
+    [
+        ([[3.0, 2.0, 1.0], [3.1, 2.1, 1.0]], [4.0, 4.0], True),
+        ([[3.0, 2.0, 1.0], [3.1, 2.1, 1.0]], [2.0, 4.0], False),  # weakest fusion is less wrong
+        ([[1.0, 2.0, 3.0], [1.1, 2.1, 3.0]], [4.0, 4.0], False),  # still falling
+        ([[2.0, 3.0, 1.0], [2.1, 3.1, 1.0]], [4.0, 4.0], False),  # falling again
+        ([[3.0, 2.0, 1.0], [1.0, 2.1, 3.2]], [4.0, 4.0], False),  # the folds disagree
+        ([[3.0, 2.0, 1.0]], [4.0], False),  # one fold tells nothing of chance
+        ([[3.0, 1.0], [3.1, 1.0]], [4.0, 4.0], False),
+    ],
+)
+def test_weaker_fusion_is_worse_where_errors_rise_beyond_chance(
+    errors: list[list[float]], alone: list[float], is_worse: bool
+) -> None:
+    assert weaker_is_worse(np.array(errors), np.array(alone)) is is_worse
 
 
 def test_an_error_in_the_caller_ends_it(folds: list[SufficientStatistics]) -> None:

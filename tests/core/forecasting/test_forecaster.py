@@ -88,6 +88,16 @@ def test_validation_decides_on_the_intercept_and_the_report_lists_what_was_tried
     assert report["n_rows"] == sum(int(b.n_samples.sum()) for b in direct_statistics(noisy(), ROWS, 3))
 
 
+def test_choices_that_simple_models_leave_behind_are_not_fused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ccmtl_core.forecasting.forecaster.promising", lambda simple: np.array([False, True]))
+    report = fit_forecaster(noisy(), 3, rows=ROWS).report
+    left_out, fused = report["tried"]
+    assert left_out["fusion_strengths"] == left_out["errors"] == []
+    assert left_out["rivals"].keys() == fused["rivals"].keys()
+    assert report["choices"] == fused["choices"]
+    assert report["error"] == min(fused["errors"])
+
+
 def test_ranges_are_of_forecasts_by_fits_to_the_blocks_before(monkeypatch: pytest.MonkeyPatch) -> None:
     panel, choices = noisy(), ModelChoices(metric="mahalanobis")
     seen: list[Any] = []
