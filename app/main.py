@@ -23,7 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.access import endpoints as access
 from app.access.callers import KnownCallers
-from app.access.keys import secret_of
+from app.access.keys import KeyHash, secret_of
 from app.access.rates import Rates
 from app.access.service import require_keys
 from app.datasets import endpoints as datasets
@@ -79,9 +79,9 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.models = ModelCache(
         app.state.database, settings.model_cache_bytes, files=app.state.matrix_files
     )
-    app.state.key_secret = secret_of(settings)
+    app.state.key_hash = KeyHash(secret_of(settings))
     app.state.callers = KnownCallers(
-        app.state.database, app.state.key_secret, open_without_keys=is_loopback(settings.host)
+        app.state.database, app.state.key_hash, open_without_keys=is_loopback(settings.host)
     )
     app.state.rates = Rates(settings.requests_per_minute)
     install_error_handlers(app)

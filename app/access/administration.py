@@ -9,7 +9,7 @@ from datetime import timedelta
 from pydantic import ValidationError
 
 from app.access import repository, service
-from app.access.keys import secret_of
+from app.access.keys import KeyHash, secret_of
 from app.access.schemas import KeyForm, NewKeyDetail
 from app.http.errors import NotFound
 from app.http.request_body import faults_in_body
@@ -42,7 +42,7 @@ def create(
         reasons = [f"{(fault.location or '').removeprefix('body.')}: {fault.message}" for fault in faults]
         raise CannotStart("; ".join(reasons)) from None
     with _database(settings) as database, database.of(workspace).write() as session:
-        return service.create(session, form, secret_of(settings))
+        return service.create(session, form, KeyHash(secret_of(settings)))
 
 
 def listed(settings: Settings, workspace: str | None) -> list[str]:

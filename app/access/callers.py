@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sqlalchemy.exc import OperationalError
 
 from app.access import repository
-from app.access.keys import digest_of, id_of
+from app.access.keys import KeyHash, id_of
 from app.http.access import CHALLENGE, Caller, Scope
 from app.http.errors import ServiceUnavailable, Unauthorized
 from app.persistence.database import Database
@@ -47,13 +47,13 @@ class KnownCallers:
     def __init__(
         self,
         database: Database,
-        secret: bytes,
+        key_hash: KeyHash,
         *,
         open_without_keys: bool,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database
-        self._secret = secret
+        self._hash = key_hash
         self._open_without_keys = open_without_keys
         self._clock = clock
         self._known: dict[str, _Known] = {}
@@ -128,7 +128,7 @@ class KnownCallers:
         known = self._known.get(id_of(text) or "")
         if scheme.lower() != "bearer" or known is None:
             return None
-        if not hmac.compare_digest(known.digest, digest_of(text, self._secret)):
+        if not hmac.compare_digest(known.digest, self._hash(text)):
             return None
         now = datetime.now(UTC)
         if known.expires_at is not None and known.expires_at <= now:

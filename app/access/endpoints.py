@@ -8,9 +8,10 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import ValidationError
 
 from app.access import service
+from app.access.keys import KeyHash
 from app.access.schemas import KeyDetail, KeyForm, KeyPage, NewKeyDetail
 from app.http.access import Scope, requires
-from app.http.dependencies import CallersDep, DatabaseDep, KeySecretDep, read_form
+from app.http.dependencies import CallersDep, DatabaseDep, from_state, read_form
 from app.http.errors import refusals
 from app.http.names import NO_NUL
 from app.http.parameters import Limit
@@ -18,6 +19,7 @@ from app.http.request_body import BODY_REFUSALS, documented_body, parse_json_obj
 
 router = APIRouter(prefix="/v1/keys", tags=["keys"], dependencies=[requires(Scope.ADMIN)])
 
+KeyHashDep = Annotated[KeyHash, from_state("key_hash")]
 KeyId = Annotated[str, Path(max_length=200, pattern=NO_NUL, description="The key's id.")]
 KeyCursor = Annotated[
     str | None, Query(pattern="^[0-9a-f]{12}$", description="`next_cursor` of the page before.")
@@ -50,13 +52,13 @@ def _form(body: Annotated[bytes, Depends(read_form)]) -> KeyForm:
 def create_key(
     form: Annotated[KeyForm, Depends(_form)],
     database: DatabaseDep,
-    secret: KeySecretDep,
+    key_hash: KeyHashDep,
     callers: CallersDep,
     response: Response,
 ) -> NewKeyDetail:
     """Make a key for this workspace; the answer is the only one that shows it."""
     with database.write() as session:
-        made = service.create(session, form, secret)
+        made = service.create(session, form, key_hash)
     callers.forget()
     response.headers["Location"] = f"/v1/keys/{made.id}"
     response.headers["Cache-Control"] = "no-store"

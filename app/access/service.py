@@ -8,7 +8,7 @@ from sqlalchemy import make_url
 from sqlalchemy.orm import Session
 
 from app.access import repository
-from app.access.keys import digest_of, new_key
+from app.access.keys import KeyHash, new_key
 from app.access.schemas import KeyDetail, KeyForm, KeyPage, NewKeyDetail
 from app.http.errors import NotFound
 from app.persistence.database import Database
@@ -22,13 +22,13 @@ logger = logging.getLogger(__name__)
 _KNOWN_PASSWORDS = {"ccmtl", "changeme", "change-me", "password", "postgres", "secret"}
 
 
-def create(session: Session, form: KeyForm, secret: bytes) -> NewKeyDetail:
+def create(session: Session, form: KeyForm, key_hash: KeyHash) -> NewKeyDetail:
     """Store a new key of the session's workspace, and return it for the one time that it is shown."""
     made = new_key()
     key = ApiKey(
         id=made.id,
         name=form.name,
-        digest=digest_of(made.text, secret),
+        digest=key_hash(made.text),
         scopes=sorted(form.scopes),
         expires_at=form.expires_at,
         requests_per_minute=form.requests_per_minute,

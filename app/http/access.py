@@ -96,6 +96,16 @@ class _Requirement(SecurityBase):
         await check_queries(request)
 
 
+async def is_still_let_in(request: Request) -> bool:
+    """Whether the key of a request that takes long to answer is neither revoked nor expired meanwhile."""
+    callers: Callers = request.app.state.callers
+    authorization = request.headers.get("authorization")
+    try:
+        return bool(callers.peek(authorization) or await run_in_threadpool(callers.find, authorization))
+    except Unauthorized:
+        return False
+
+
 @cache
 def requires(scope: Scope) -> Any:
     """Return the dependency that lets an endpoint answer only callers whose key has ``scope``.

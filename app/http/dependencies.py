@@ -44,7 +44,6 @@ SettingsDep = Annotated[Settings, from_state("settings")]
 DatabaseDep = Annotated[Database, of_workspace("database")]
 WholeDatabaseDep = Annotated[Database, from_state("database")]
 """The database of all workspaces, for what is about the process."""
-KeySecretDep = Annotated[bytes, from_state("key_secret")]
 CallersDep = Annotated[KeysInMemory, from_state("callers")]
 StorageDep = Annotated[Storage, from_state("storage")]
 

@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import EventSourceResponse
 from pydantic import StringConstraints
 
-from app.http.access import Scope, requires
+from app.http.access import Scope, is_still_let_in, requires
 from app.http.dependencies import DatabaseDep, read_form
 from app.http.errors import refusals
 from app.http.names import NO_NUL
@@ -132,11 +132,11 @@ def read_training_job(job_id: JobId, database: DatabaseDep) -> TrainingJobDetail
 
 @router.get("/{job_id}/events", response_class=EventSourceResponse, responses=UNKNOWN)
 async def watch_training_job(
-    job_id: Annotated[str, Depends(_known_job_id)], database: DatabaseDep
+    job_id: Annotated[str, Depends(_known_job_id)], database: DatabaseDep, request: Request
 ) -> AsyncIterator[TrainingJobStatus]:
     """Follow a training job by server-sent events: its status now and after each change, until it ends."""
     seen = None
-    while True:
+    while await is_still_let_in(request):
         job = await run_in_threadpool(_status, database, job_id)
         if job != seen:
             yield job

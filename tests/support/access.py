@@ -18,6 +18,6 @@ def key_header(
     """Make a key, and return the header that sends it."""
     wanted = KeyForm(name="test", scopes=frozenset(map(Scope, scopes)), **form)
     with app.state.database.of(workspace).write() as session:
-        made = service.create(session, wanted, app.state.key_secret)
+        made = service.create(session, wanted, app.state.key_hash)
     app.state.callers.forget()
     return {"Authorization": f"Bearer {made.key}"}

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from app.access import service
 from app.access.callers import EVERYBODY, REFRESH_SECONDS, KnownCallers
+from app.access.keys import KeyHash
 from app.access.schemas import KeyForm
 from app.http.access import Caller, Scope
 from app.http.errors import Unauthorized
@@ -20,7 +21,7 @@ from app.persistence.database import Database
 from app.persistence.models import ApiKey, utc_now
 from tests.support.clock import Clock
 
-SECRET = b"secret"
+HASH = KeyHash(b"secret")
 
 
 @pytest.fixture(scope="module", params=["sqlite"])
@@ -35,13 +36,13 @@ def clock() -> Clock:
 
 @pytest.fixture
 def callers(database: Database, clock: Clock) -> KnownCallers:
-    return KnownCallers(database, SECRET, open_without_keys=True, clock=clock)
+    return KnownCallers(database, HASH, open_without_keys=True, clock=clock)
 
 
 def create(database: Database, workspace: str = "default") -> str:
     form = KeyForm(name="till", scopes=frozenset({Scope.PREDICT}))
     with database.of(workspace).write() as session:
-        return f"Bearer {service.create(session, form, SECRET).key}"
+        return f"Bearer {service.create(session, form, HASH).key}"
 
 
 def key_id(header: str) -> str:
@@ -61,9 +62,9 @@ def away(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_without_keys_callers_are_everybody_where_that_is_allowed(database: Database) -> None:
-    here = KnownCallers(database, SECRET, open_without_keys=True)
+    here = KnownCallers(database, HASH, open_without_keys=True)
     assert here.find(None) == here.peek("Bearer anything") == EVERYBODY
-    reached = KnownCallers(database, SECRET, open_without_keys=False)
+    reached = KnownCallers(database, HASH, open_without_keys=False)
     with pytest.raises(Unauthorized):
         reached.find(None)
 

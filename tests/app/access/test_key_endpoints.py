@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from fastapi.testclient import TestClient
 from app.main import create_app
 from app.settings import Settings
 from tests.support.access import key_header
+from tests.support.training import add_series, job
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +65,18 @@ def test_neither_key_nor_secret_is_stored(client: TestClient, tmp_path: Path) ->
     folder = client.app.state.settings.data_dir  # type: ignore[attr-defined]
     secret_part = made["key"].rpartition("_")[2].encode()
     assert not [file for file in folder.rglob("*") if file.is_file() and secret_part in file.read_bytes()]
+
+
+def test_events_end_when_the_key_is_revoked(client: TestClient) -> None:
+    add_series(client)
+    queued = client.post("/v1/training-jobs", json=job())
+    made = client.post("/v1/keys", json={"name": "screen", "scopes": ["train"]}).json()
+    revocation = threading.Timer(0.5, client.delete, [f"/v1/keys/{made['id']}"])
+    revocation.start()
+    header = {"Authorization": f"Bearer {made['key']}"}
+    watched = client.get(f"/v1/training-jobs/{queued.json()['id']}/events", headers=header)
+    revocation.join()
+    assert (watched.status_code, watched.text.count("event:") + watched.text.count("data:")) == (200, 1)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import hmac
 import stat
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
-from app.access.keys import digest_of, id_of, new_key, secret_of
+from app.access.keys import KeyHash, id_of, new_key, secret_of
 from app.settings import Settings
 
 
@@ -28,7 +29,10 @@ def test_what_is_not_of_the_form_of_a_key_names_none(change: object) -> None:
 
 def test_the_digest_needs_the_secret() -> None:
     key = new_key().text
-    assert digest_of(key, b"a") == digest_of(key, b"a") != digest_of(key, b"b")
+    for secret in (b"a", b"a" * 64, b"a" * 65):
+        one = KeyHash(secret)
+        assert one(key) == one(key) == hmac.digest(secret, key.encode(), "sha256").hex()
+        assert one(key) != KeyHash(b"b")(key)
 
 
 def test_the_secret_of_a_data_folder_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
