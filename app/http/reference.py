@@ -17,6 +17,8 @@ from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import HTMLResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 
+from app.http.errors import Fault, InvalidContent
+
 FILES = Path(fastapi_offline.__file__).parent / "static"
 PAGE, FOLDER = "/docs", "/docs/files"
 LINKS = {
@@ -44,6 +46,9 @@ def _root(request: Request) -> str:
 
 
 async def _links(request: Request) -> JSONResponse:
+    if names := list(request.query_params):
+        fault = Fault(message="there are no parameters here", location=f"query.{names[0]}")
+        raise InvalidContent("unknown_parameter", "The request has an unknown parameter.", errors=[fault])
     return JSONResponse({name: _root(request) + path for name, path in LINKS.items()})
 
 

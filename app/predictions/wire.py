@@ -161,7 +161,7 @@ class PredictionColumns(Struct, forbid_unknown_fields=True):
     status: list[RowStatus]
 
 
-class Forecast(Struct):
+class Forecast(Struct, gc=False):
     """The forecast of one product for one period; with `level` 80 also `yhat_lo_80` and `yhat_hi_80`."""
 
     unique_id: str
@@ -255,7 +255,7 @@ def forecast_form(level: tuple[float, ...]) -> type[Struct]:
     bounds = {f"bound_{n}": name for n, name in enumerate(names)}  # a level of 97.5 names no attribute
     numbers = [(name, float | None) for name in ("yhat", *bounds)]
     fields = [("unique_id", str), ("ds", str | None), *numbers, ("status", RowStatus, RowStatus.OK)]
-    return msgspec.defstruct("Forecast", cast("Any", fields), rename=bounds)
+    return msgspec.defstruct("Forecast", cast("Any", fields), rename=bounds, gc=False)
 
 
 def without_nan(numbers: NDArray[np.float64]) -> list[float | None]:

@@ -81,6 +81,20 @@ def _status(database: Database, job_id: str) -> TrainingJobStatus:
         return service.read_status(session, job_id)
 
 
+def news(job: TrainingJobStatus, seen: TrainingJobStatus | None) -> TrainingJobStatus:
+    """Return the status with those errors of strengths alone that an earlier one did not have."""
+    if seen is None or seen.progress is None or job.progress is None:
+        return job
+    before, now = seen.progress.selection, job.progress.selection
+    if before is None or now is None:
+        return job
+    told = set(zip(before.fusion_strengths, before.errors, strict=True))
+    fresh = [pair for pair in zip(now.fusion_strengths, now.errors, strict=True) if pair not in told]
+    lists = {"fusion_strengths": [s for s, _ in fresh], "errors": [error for _, error in fresh]}
+    progress = job.progress.model_copy(update={"selection": now.model_copy(update=lists)})
+    return job.model_copy(update={"progress": progress})
+
+
 def _known_job_id(job_id: JobId, database: DatabaseDep) -> str:
     return _status(database, job_id).id
 
@@ -134,12 +148,15 @@ def read_training_job(job_id: JobId, database: DatabaseDep) -> TrainingJobDetail
 async def watch_training_job(
     job_id: Annotated[str, Depends(_known_job_id)], database: DatabaseDep, request: Request
 ) -> AsyncIterator[TrainingJobStatus]:
-    """Follow a training job by server-sent events: its status now and after each change, until it ends."""
+    """Follow a training job by server-sent events: its status now and after each change, until it ends.
+
+    Of the errors of strengths each event holds those that are new.
+    """
     seen = None
     while await is_still_let_in(request):
         job = await run_in_threadpool(_status, database, job_id)
         if job != seen:
-            yield job
+            yield news(job, seen)
         if job.state in FINAL_STATES:
             return
         seen = job

@@ -67,3 +67,9 @@ def test_the_page_runs_its_own_scripts_alone(client: TestClient, page: str) -> N
     assert f"script-src 'self' 'sha256-{digest}';" in policy
     assert "default-src 'none'" in policy
     assert "'unsafe-inline'" not in policy.partition("style-src")[0]
+
+
+def test_the_links_take_no_parameters(client: TestClient) -> None:
+    answer = client.get("/?x=1")
+    assert (answer.status_code, answer.json()["code"]) == (422, "unknown_parameter")
+    assert answer.json()["errors"][0]["location"] == "query.x"

@@ -13,6 +13,8 @@ from app.http.request_body import MAX_FORM_BYTES
 from app.jobs import queue
 from app.persistence.database import Database
 from app.persistence.models import JobState, TrainingJob
+from app.training.endpoints import news
+from app.training.schemas import JobProgress, TrainingJobStatus
 from tests.support.training import (
     add_series,
     job,
@@ -193,3 +195,24 @@ def test_events_of_a_job_that_has_ended_are_one(client: TestClient) -> None:
     client.post(f"/v1/training-jobs/{job_id}/cancel")
     lines = client.get(f"/v1/training-jobs/{job_id}/events").text.splitlines()
     assert len([line for line in lines if line.startswith("data: ")]) == 1
+
+
+def test_an_event_holds_the_errors_of_strengths_that_are_new(client: TestClient) -> None:
+    add_series(client)
+    status = TrainingJobStatus.model_validate(
+        post(client, job()).json() | {"progress": progress([1.0], [0.5])}
+    )
+    later = status.model_copy(
+        update={"progress": JobProgress.model_validate(progress([0.0, 1.0], [0.25, 0.5]))}
+    )
+    assert news(status, None) is status
+    told = news(later, status).progress
+    assert told is not None
+    assert told.selection is not None
+    assert (told.selection.fusion_strengths, told.selection.errors) == ([0.0], [0.25])
+
+
+def progress(strengths: list[float], errors: list[float]) -> dict[str, Any]:
+    selection = {"fits_done": 1, "fits": 9, "fusion_strengths": strengths, "errors": errors}
+    numbers = {"round": 0, "objective": None, "gap": None, "elapsed_seconds": 0.0, "phases": {}}
+    return {"phase": "selection", "selection": selection, **numbers}
