@@ -54,6 +54,7 @@ def test_a_job_is_queued_with_all_defaults_filled_in(client: TestClient) -> None
         "lags": None,
         "accept_gaps": False,
         "holdout": 0.5,
+        "aim": "products",
         "tolerance": 1e-4,
         "refit": True,
     }
