@@ -76,7 +76,7 @@ def _read_series(source: Source, file: Path, lags: int) -> FitData:
         "ds": source.time or "ds",
         "y": source.target or "y",
         "ds_format": source.ds_format,
-        "aggregation": source.aggregation,
+        "duplicates": source.duplicates or "error",
     }
     panel = read_series(file, source.frequency, **columns, dialect=ReadOptions(**source.written))
     n_read, n_filled, fill = len(panel.values), 0, source.fill or "none"

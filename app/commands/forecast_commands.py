@@ -13,7 +13,7 @@ import typer
 
 from app.commands.file_options import OF_SERIES, STATED, told_of_files
 from app.commands.model_commands import Output, refuse_swapped, run
-from app.commands.options import EVERY_HELP, Aggregation, Aim, Every, Fill, Shown, listed, refuse_twice
+from app.commands.options import EVERY_HELP, Aim, Duplicates, Every, Fill, Shown, listed, refuse_twice
 
 
 def _levels(text: str) -> str:
@@ -43,12 +43,12 @@ Value = Annotated[
 Pattern = Annotated[
     str | None,
     typer.Option(
-        "--ds-format", metavar="PATTERN", help="How times are written, as %d/%m/%Y; ISO 8601 by default."
+        "--ds-format", metavar="PATTERN", help="How times are written, as %d/%m/%Y; found by default."
     ),
 ]
 OfSeveral = Annotated[
-    Aggregation | None,
-    typer.Option("--aggregation", help="What several rows of a period become; by default they are refused."),
+    Duplicates | None,
+    typer.Option("--duplicates", help="What several rows of a period become; by default they are refused."),
 ]
 Gaps = Annotated[
     Fill | None,
@@ -122,7 +122,7 @@ def forecast(
     time: Time = None,
     target: Value = None,
     ds_format: Pattern = None,
-    aggregation: OfSeveral = None,
+    duplicates: OfSeveral = None,
     fill: Gaps = None,
     future: Future = "",
     past: Past = "",
@@ -149,7 +149,7 @@ def forecast(
     the answer is CSV: unique_id, ds, yhat, and for each --level as yhat-lo-80 and yhat-hi-80; with --static
     also status, which says of a product whether it is forecast from its like. Sums have no ranges.
 
-    With a model, frequency, columns, aggregation and filling are those of the fit, and the answer is
+    With a model, frequency, columns, policies are those of the fit, and the answer is
     unique_id, ds, yhat. Series without a forecast are counted on standard error: the model does not know
     them, or their last periods are not all there.
 
@@ -164,7 +164,7 @@ def forecast(
             raise typer.BadParameter(
                 "without a model --frequency is needed, such as h, D, W or MS: what a period is"
             )
-        columns |= {"frequency": frequency, "ds_format": ds_format, "aggregation": aggregation}
+        columns |= {"frequency": frequency, "ds_format": ds_format, "duplicates": duplicates}
         beside = _beside(columns, future, past, static)
         shown = Shown(_numbers(level), None if total_by is None else listed(total_by), contributions)
         shown.refuse_contradictions(beside["static"])
@@ -175,7 +175,7 @@ def forecast(
         return
     refuse_swapped(model, file)
     of_fit = {"--frequency": frequency, "--level": level, "--ds-format": ds_format}
-    of_fit |= {"--aggregation": aggregation, "--fill": fill, "--future": future, "--past": past}
+    of_fit |= {"--duplicates": duplicates, "--fill": fill, "--future": future, "--past": past}
     of_fit |= {"--static": static, "--total-by": total_by}
     if given := [
         name
@@ -204,7 +204,7 @@ def backtest(
     time: Time = None,
     target: Value = None,
     ds_format: Pattern = None,
-    aggregation: OfSeveral = None,
+    duplicates: OfSeveral = None,
     fill: Gaps = None,
     future: Future = "",
     past: Past = "",
@@ -223,7 +223,7 @@ def backtest(
     Exit codes: 0 there is a verdict; 1 a file or a cell cannot be used; 2 a wrong argument.
     """
     columns = {"unique_id": task, "ds": time, "y": target, "frequency": frequency}
-    columns |= {"ds_format": ds_format, "aggregation": aggregation}
+    columns |= {"ds_format": ds_format, "duplicates": duplicates}
     beside = _beside(columns, future, past, "")
     asked = horizon, aim, n_origins, _numbers(level)
     run("forecast_file.backtest_file", file, columns, beside, fill or "none", *asked, as_json, written)

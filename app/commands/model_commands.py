@@ -16,8 +16,8 @@ from app.commands.file_options import OF_SERIES, STATED, told_of_files
 from app.commands.options import (
     DEFAULT_FOLDS,
     EVERY_HELP,
-    Aggregation,
     Dialect,
+    Duplicates,
     Every,
     Fill,
     Folds,
@@ -97,11 +97,11 @@ def fit(
     ds_format: Annotated[
         str | None,
         typer.Option(
-            metavar="PATTERN", help="Of series: how times are written, as %d/%m/%Y; ISO 8601 by default."
+            metavar="PATTERN", help="Of series: how times are written, as %d/%m/%Y; found by default."
         ),
     ] = None,
-    aggregation: Annotated[
-        Aggregation | None,
+    duplicates: Annotated[
+        Duplicates | None,
         typer.Option(help="Of series: what several rows of a period become; by default they are refused."),
     ] = None,
     fill: Annotated[
@@ -196,7 +196,7 @@ def fit(
     the tolerance.
     """
     source = Source(
-        file, statistics, task, target, features, lags, time, frequency, ds_format, fill, aggregation,
+        file, statistics, task, target, features, lags, time, frequency, ds_format, fill, duplicates,
         accept_gaps, written,
     )  # fmt: skip
     source.refuse_contradictions()

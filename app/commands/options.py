@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import typer
 
-Fill = Literal["none", "zero"]
+Fill = Literal["none", "zero", "forward"]
 Every = Literal[
     "h", "D", "W", "MS", "B", "D-MON", "D-TUE", "D-WED", "D-THU", "D-FRI", "D-SAT", "D-SUN",
     "W-MON", "W-TUE", "W-WED", "W-THU", "W-FRI", "W-SAT", "W-SUN", "ME", "QS", "QE", "YS", "YE", "1",
@@ -25,7 +25,7 @@ EVERY_HELP = (
     "h, D, W (from Monday), MS, QS or YS; W-FRI (weeks that end so), ME, QE or YE; B (Monday to Friday) "
     "or D-SUN (all but Sundays); 1 for numbers."
 )
-Aggregation = Literal["sum", "mean"]
+Duplicates = Literal["error", "sum", "mean", "last"]
 Folds = Literal["random", "contiguous", "rolling"]
 Rule = Literal["best", "one_standard_error"]
 Solver = Literal["auto", "dual", "alternating", "newton"]
@@ -101,7 +101,7 @@ class Source:
     frequency: Every | None
     ds_format: str | None
     fill: Fill | None
-    aggregation: Aggregation | None
+    duplicates: Duplicates | None
     accept_gaps: bool
     written: Mapping[str, Any]
     """How the file is written, as far as it is stated."""
@@ -115,7 +115,7 @@ class Source:
             "--frequency": self.frequency,
             "--ds-format": self.ds_format,
         }
-        of_series |= {"--fill": self.fill, "--aggregation": self.aggregation}
+        of_series |= {"--fill": self.fill, "--duplicates": self.duplicates}
         of_series |= {"--accept-gaps": self.accept_gaps or None}
         columns = {"--task": self.task, "--target": self.target, "--features": self.features}
         if self.statistics is not None:

@@ -26,7 +26,7 @@ from ccmtl_core.tables.sample_files import read_columns
 MAX_NAMED = 5
 SERIES_KEYS = {"frequency", "fill", "ds_format"}
 """What a model of series tells of its file."""
-MORE_KEYS = {"unique_id", "ds", "y", "aggregation"}
+MORE_KEYS = {"unique_id", "ds", "y", "duplicates"}
 """What it may tell besides."""
 
 

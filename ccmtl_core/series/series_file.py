@@ -16,6 +16,7 @@ from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.panel import SeriesPanel
 from ccmtl_core.tables.cells import ROW, read_cells
+from ccmtl_core.tables.dates.column_format import column_format
 from ccmtl_core.tables.dialects.dialect import NOTHING_STATED, ReadOptions
 from ccmtl_core.tables.dialects.shape import long_table
 from ccmtl_core.tables.faults import FaultList
@@ -32,7 +33,7 @@ def read_series(
     ds: str = "ds",
     y: str = "y",
     ds_format: str | None = None,
-    aggregation: str | None = None,
+    duplicates: str = "error",
     dialect: ReadOptions = NOTHING_STATED,
 ) -> SeriesPanel:
     """Read a panel from a file of series, rows in any order.
@@ -47,9 +48,10 @@ def read_series(
     unique_id, ds, y : str
         Columns with the id of the series, the time, and the value.
     ds_format : str, optional
-        A strptime pattern for times that are text, such as "%d/%m/%Y"; default ISO 8601.
-    aggregation : {"sum", "mean"}, optional
-        What several rows of a series in one period become. By default they are refused.
+        How times are written, as :func:`ccmtl_core.inspection.inspect` takes it; by default the whole column
+        decides.
+    duplicates : {"error", "sum", "mean", "last"}
+        What several rows of a series in one period become; by default they are refused.
     dialect : ReadOptions
         What is stated of how the file is written; the rest is guessed.
 
@@ -64,7 +66,7 @@ def read_series(
         Names the file, and the row and column of each cell that cannot be used, or how many rows fall into
         a period that has one already.
     ParameterError
-        An unknown frequency or aggregation, a pattern that cannot be used, or a path that is none.
+        An unknown frequency or policy, a pattern that cannot be used, or a path that is none.
     OSError
         The file cannot be read.
     """
@@ -75,7 +77,7 @@ def read_series(
         ds=ds,
         y=y,
         ds_format=ds_format,
-        aggregation=aggregation,
+        duplicates=duplicates,
         dialect=dialect,
     ).panel
 
@@ -107,7 +109,7 @@ def read_series_table(
     ds: str = "ds",
     y: str = "y",
     ds_format: str | None = None,
-    aggregation: str | None = None,
+    duplicates: str = "error",
     future: Sequence[str] = (),
     past: Sequence[str] = (),
     static: Sequence[str] = (),
@@ -117,7 +119,7 @@ def read_series_table(
 
     Parameters
     ----------
-    path, frequency, unique_id, ds, y, ds_format, aggregation, dialect
+    path, frequency, unique_id, ds, y, ds_format, duplicates, dialect
         As in :func:`read_series`. Of several rows of a series in one period, columns become their mean.
     future : sequence of str
         Columns of numbers that are known of periods to come, such as a price: rows without ``y`` say what
@@ -156,22 +158,24 @@ def read_series_table(
     roles += [Role(f"c_{i}", column, Kind.OPTIONAL) for i, column in enumerate(names)]
     roles += [Role(f"s_{i}", column, Kind.TEXT) for i, column in enumerate(static)]
     time_format(ds_format)  # which is wrong whatever the file is
-    if aggregation not in (None, "sum", "mean"):
-        raise ParameterError(f"aggregation must be 'sum' or 'mean', not {aggregation!r}")
+    if duplicates not in ("error", "sum", "mean", "last"):
+        raise ParameterError(f"duplicates must be 'error', 'sum', 'mean' or 'last', not {duplicates!r}")
     faults = FaultList(str(path))
     with open_table(checked_path(path), [role.column for role in roles], faults, dialect) as table:
         if not (names or static):
             table = long_table(table, {"unique_id": unique_id, "ds": ds, "y": y}, faults)
-        formats = time_format(ds_format or table.ds_format, in_utc=frequency is Frequency.HOUR)
+        in_utc = frequency is Frequency.HOUR
+        table, formats, _ = column_format(table, ds, ds_format, faults, in_utc=in_utc)
         frame = read_cells(table, roles, faults, formats).frame
     if faults:
         raise faults.refusal()
     frame = frame.with_columns(pl.Series("period", frequency.to_period(frame["ds"])))
     attributes = _attributes(frame, static, path) if static else None
-    if aggregation is None:
+    if duplicates == "error":
         _refuse_repeated(frame, frequency, path)
     else:
-        value = pl.col("y").sum() if aggregation == "sum" else pl.col("y").mean()
+        values = pl.col("y")
+        value = {"sum": values.sum(), "mean": values.mean(), "last": values.drop_nulls().last()}[duplicates]
         value = pl.when(pl.col("y").count() > 0).then(value)
         beside = [pl.col(f"c_{i}").mean() for i in range(len(names))]
         frame = frame.group_by("unique_id", "period", maintain_order=True).agg(
@@ -214,6 +218,6 @@ def _refuse_repeated(frame: pl.DataFrame, frequency: Frequency, path: str | Path
         start = frequency.text(period, "m" if frequency is Frequency.HOUR else "D")
         raise DataError(
             f"{path}: {counted(repeated.height, 'row')} in a period that the series has a row in already, "
-            f"the first in row {row} (series {quoted(unique_id)}, period {start}): with the aggregation sum "
-            "or mean, several rows become one value"
+            f"the first in row {row} (series {quoted(unique_id)}, period {start}): with duplicates=sum, "
+            "mean or last, several rows become one value"
         )

@@ -9,6 +9,7 @@ sample, and the count is then an estimate.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -42,8 +43,8 @@ class Overlap:
         message = f"{self.first.message}; they were {self.effect}."
         return Warned(code="overlapping_rows", message=message, count=self.n_rows)
 
-    def refusal(self, name: str) -> Conflict:
-        """Say what would become of them in the dataset ``name``, and what to do."""
+    def refusal(self, name: str, report: dict[str, Any] | None) -> Conflict:
+        """Say what would become of them in the dataset ``name``; ``report`` is that of the file."""
         return Conflict(
             "overlapping_rows",
             f"The dataset {name!r} may have data of this file already: {self.first.message}; they would be "
@@ -52,6 +53,7 @@ class Overlap:
             "`overlap=accept`.",
             errors=[self.first],
             error_count=self.n_rows,
+            report=report,
         )
 
 

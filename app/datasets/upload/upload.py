@@ -56,7 +56,7 @@ def add_version(
                 f"The dataset {name!r} has these very rows already: they would count twice.",
             )
         if upload.overlap is OverlapPolicy.REFUSE and extent.overlap and extent.overlap.is_doubtful:
-            raise extent.overlap.refusal(name)
+            raise extent.overlap.refusal(name, report.inspection)
         version = None
         if not upload.dry_run:
             try:

@@ -216,8 +216,8 @@ def test_several_rows_of_a_period_are_aggregated_in_the_fit_and_in_forecasts(tmp
     refused = run(*series)
     assert refused.exit_code == 1
     assert "48 rows in a period that the series has a row in already, the first in row 2" in refused.stderr
-    assert "with the aggregation sum or mean" in refused.stderr
-    summed = run(*series, "--aggregation", "sum", "--output", tmp_path / "m.npz", "--json")
+    assert "with duplicates=sum" in refused.stderr
+    summed = run(*series, "--duplicates", "sum", "--output", tmp_path / "m.npz", "--json")
     assert json.loads(summed.stdout)["samples"] == 2 * 3
     done = run("forecast", tmp_path / "m.npz", tmp_path / "sold.csv", "--horizon", 1)
     assert [line.rpartition(",")[0] for line in done.stdout.splitlines()[1:]] == [

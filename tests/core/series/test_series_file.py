@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ccmtl_core import DataError, ParameterError
-from ccmtl_core.forecasting import read_series, read_series_table
+from ccmtl_core.forecasting import Frequency, read_series, read_series_table
 
 
 @pytest.fixture
@@ -40,22 +40,34 @@ def test_a_bad_cell_is_named_with_its_file_row_and_column(shop: Path) -> None:
 
 def test_two_rows_of_a_series_in_one_period_are_refused(shop: Path) -> None:
     shop.write_text("unique_id,ds,y\na,2024-01-01,1\na,2024-01-01,2\n")
-    with pytest.raises(DataError, match=r"1 row in .* row 2 \(series 'a', period 2024-01-01\).* sum or mean"):
+    with pytest.raises(DataError, match=r"row 2 \(series 'a', period 2024-01-01\).* duplicates=sum"):
         read_series(shop, "D")
 
 
-@pytest.mark.parametrize(("aggregation", "values"), [("sum", [3.0, 5.0]), ("mean", [1.5, 5.0])])
+@pytest.mark.parametrize(("duplicates", "values"), [("sum", [3.0, 5.0]), ("mean", [1.5, 5.0])])
 def test_rows_of_a_period_are_aggregated_where_that_is_asked_for(
-    shop: Path, aggregation: str, values: list[float]
+    shop: Path, duplicates: str, values: list[float]
 ) -> None:
     shop.write_text("unique_id,ds,y\na,2024-01-03,1\na,2024-01-08,5\na,2024-01-01,2\n")
-    panel = read_series(shop, "W", aggregation=aggregation)
+    panel = read_series(shop, "W", duplicates=duplicates)
     assert panel.values.tolist() == values
 
 
-def test_an_aggregation_that_does_not_exist_is_refused(shop: Path) -> None:
-    with pytest.raises(ParameterError, match="'sum' or 'mean', not 'max'"):
-        read_series(shop, "W", aggregation="max")
+def test_dates_are_read_as_the_whole_column_shows(tmp_path: Path) -> None:
+    path = tmp_path / "file.csv"
+    path.write_text("unique_id,ds,y\na,1/3/2024,1\na,13/3/2024,2\n")
+    assert (
+        read_series(path, "D").period.tolist()
+        == Frequency.DAY.to_period(["2024-03-01", "2024-03-13"]).tolist()
+    )
+    path.write_text("unique_id,ds,y\na,1/3/2024,1\na,12/3/2024,2\n")
+    with pytest.raises(DataError, match=r"'%d/%m/%Y'.* or .*'%m/%d/%Y'"):
+        read_series(path, "D")
+
+
+def test_a_policy_that_does_not_exist_is_refused(shop: Path) -> None:
+    with pytest.raises(ParameterError, match="'mean' or 'last', not 'max'"):
+        read_series(shop, "W", duplicates="max")
 
 
 def test_a_pattern_that_cannot_be_used_is_refused(shop: Path) -> None:
@@ -91,7 +103,7 @@ def test_a_column_with_one_value_in_each_period_holds_for_all_series(shop: Path)
 
 def test_several_rows_a_day_over_stores_become_a_sum_beside_a_mean_price(shop: Path) -> None:
     shop.write_text("unique_id,ds,y,price\na,2024-01-01,1,2\na,2024-01-01,5,4\nb,2024-01-01,5,1\n")
-    table = read_series_table(shop, "D", past=["price"], aggregation="sum")
+    table = read_series_table(shop, "D", past=["price"], duplicates="sum")
     assert table.panel.values.tolist() == [6.0, 5.0]
     assert table.columns is not None
     assert table.columns.values.ravel().tolist() == [3.0, 1.0]

@@ -98,6 +98,8 @@ def test_a_replacement_says_which_history_it_changes_and_lacks(shop: Shop) -> No
 def test_an_append_that_changes_history_says_so(shop: Shop) -> None:
     name = shop.series(duplicates="last")
     shop.accepted(name, history())
+    refused = shop.upload(name, "unique_id,ds,y\na,2024-03-30,8\n", mode="append")
+    assert (refused.status_code, found(refused.json()["report"])["history_changed"]) == (409, 1)
     report = shop.accepted(
         name, "unique_id,ds,y\na,2024-03-30,8\na,2024-03-31,2\n", mode="append", overlap="accept"
     )
