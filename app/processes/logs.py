@@ -48,6 +48,8 @@ class JsonLine(OneLine):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        if (request_id := REQUEST_ID.get()) is not None:
+            fields["request_id"] = request_id
         if record.exc_info:
             fields["traceback"] = self.formatException(record.exc_info)
         return json.dumps(fields, ensure_ascii=False)
