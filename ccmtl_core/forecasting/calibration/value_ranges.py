@@ -101,8 +101,9 @@ def ranges_of(
     """
     T, N, h = residuals.shape
     newest = max(-(-N // NEWEST), h)
-    if T * newest >= MANY:
-        residuals, first = residuals[:, -newest:], first + max(N - newest, 0)
+    if newest < N and T * newest >= MANY:
+        residuals = residuals.copy()
+        residuals[:, : N - newest] = np.nan
     table = range_table(residuals, mean_size(panel, scale), cluster)
     size, grid = sparse_series(panel)
     some = np.flatnonzero(~np.isnan(size) & ~np.isnan(residuals).all(axis=(1, 2)))

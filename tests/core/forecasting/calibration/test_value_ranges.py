@@ -10,7 +10,7 @@ import pytest
 
 from ccmtl_core import DataError
 from ccmtl_core.forecasting import ForecastModel, RangeTable
-from ccmtl_core.forecasting.calibration.value_ranges import sparse_series
+from ccmtl_core.forecasting.calibration.value_ranges import ranges_of, sparse_series
 from ccmtl_core.forecasting.metrics import coverage, randomised_pit, winkler
 from tests.core.forecasting.calibration.test_ranges import HORIZON, fitted, panel_of
 
@@ -142,3 +142,14 @@ def test_a_file_holds_them(pieces: ForecastModel, tmp_path: Path) -> None:
 def test_tables_of_values_that_do_not_fit_are_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         RangeTable(np.zeros((1, 1, 25)), [0], [1.0], **given)  # type: ignore[arg-type]
+
+
+def test_of_many_errors_the_newest_third_makes_ranges_no_wider_than_all_periods_allow() -> None:
+    T, N = 1000, 33
+    errors = np.random.default_rng(0).normal(size=(T, N, 4)).astype(np.float32)
+    errors[:, :22] *= 5.0
+    panel = panel_of(np.random.default_rng(1).normal(size=(T, N)))
+    table = ranges_of(panel, np.ones(T), errors, 0, np.zeros(T, dtype=np.int64))
+    lower, upper = np.moveaxis(table.errors(np.arange(T), 4, [0.025, 0.975]), 2, 0)
+    assert lower.mean() == pytest.approx(-2.1, abs=0.3)
+    assert upper.mean() == pytest.approx(2.1, abs=0.3)
