@@ -1,6 +1,6 @@
 # The commands of this repository. Each sets up what it needs in $(VENV) and says what the machine lacks.
 VENV ?= .venv
-BENCH ?= predict stream serving training_request new_products solver scale selection
+BENCH ?= predict stream serving training_request new_products solver scale selection reading
 export VENV PYTHON DATA
 bin := $(VENV)/bin
 shared := -n 2 --dist loadfile --no-loadscope-reorder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import lzma
 import struct
 import zipfile
@@ -129,7 +130,9 @@ def _out_of_zip(
             _write(_content(file, leaf.place), plain, limit, faults)
     except TableError:
         raise
-    except _DAMAGED as error:
+    except (*_DAMAGED, OSError) as error:
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # which damaged offsets lead to
+            raise
         reason = (
             "it is protected by a password"
             if "password" in str(error)

@@ -181,13 +181,14 @@ def _copied(path: Path, encoding: str, folder: Path, faults: FaultList) -> Path:
             block = file.read(BLOCK_BYTES)
             try:
                 text = decoder.decode(block, final=not block)
-            except UnicodeDecodeError as error:
+                out.write(text.removeprefix("\ufeff") if is_first and text else text)
+            except UnicodeError as error:
+                place = start + getattr(error, "start", 0)
                 message = (
-                    f"the file is not {encoding}: the bytes near offset {start + error.start} are no "
-                    "character in it; state another encoding"
+                    f"the file is not {encoding}: the bytes near offset {place} are no character in it; "
+                    "state another encoding"
                 )
                 raise faults.refusal_for("undecodable_text", message) from None
-            out.write(text.removeprefix("\ufeff") if is_first and text else text)
             is_first = is_first and not text
             start += len(block)
             if not block:

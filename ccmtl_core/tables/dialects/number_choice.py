@@ -107,8 +107,12 @@ def styled(table: Table, columns: Sequence[str], faults: FaultList, *, whole: bo
         counts = {}
         if sample is not None:
             counts = _counts(sample.lazy(), [names[name] for name in texts], options)
-        if sample is None or any(counted.decimal is None for counted in counts.values()):
-            counts = _counts(table.rows, [names[name] for name in texts], options)
+        open_names = [names[name] for name in texts]
+        if sample is not None:
+            open_names = [name for name in open_names if counts[name].decimal is None]
+            open_names = _with_marks(table.rows, open_names)
+        if open_names:
+            counts |= _counts(table.rows, open_names, options)
     found = {name: counts[names[name]] for name in texts}
     return _decided(table, found, faults)
 
@@ -121,6 +125,16 @@ def _is_plain(sample: pl.DataFrame, table: Table, options: ReadOptions) -> bool:
         return False
     filled = sample.select(pl.all().cast(pl.Float64, strict=False).null_count() <= (pl.all() == "").sum())
     return bool(filled.select(pl.all_horizontal(pl.all())).item())
+
+
+def _with_marks(rows: pl.LazyFrame, names: Sequence[str]) -> list[str]:
+    """Those of the columns in which a cell is neither empty nor digits alone, in any row."""
+    if not names:
+        return []
+    texts = rows.select(by_name(list(names)))
+    others = texts.select((pl.all() != "") & pl.all().cast(pl.Int64, strict=False).is_null())
+    found = others.select(pl.all().any()).collect(engine="streaming").row(0, named=True)
+    return [name for name in names if found[name]]
 
 
 def _counts(rows: pl.LazyFrame, names: Sequence[str], options: ReadOptions) -> dict[str, _Counts]:

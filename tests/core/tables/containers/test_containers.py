@@ -36,7 +36,9 @@ def zipped(**members: bytes) -> bytes:
 
 def changed(content: bytes, place: int) -> bytes:
     """The bytes with another one in one place."""
-    return content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :]
+    changed = bytearray(content)
+    changed[place] ^= 0xFF
+    return bytes(changed)
 
 
 def saved(write: Callable[[pl.DataFrame, io.BytesIO], object]) -> bytes:
@@ -114,6 +116,7 @@ REFUSED: dict[str, tuple[bytes, dict[str, Any], str, str]] = {
     "an empty archive": (zipped(), {}, "empty_archive", "no file"),
     "an archive without its end": (zipped(a_csv=PLAIN)[:-30], {}, "undecodable_file", "zip"),
     "changed bytes": (changed(zipped(a_csv=PLAIN * 50), 60), {}, "undecodable_file", "zip"),
+    "a wrong offset": (changed(zipped(a_csv=PLAIN), -6), {}, "undecodable_file", "zip"),
     "two sheets": (xlsx({"A": TABLE, "B": TABLE}), {}, "ambiguous_sheet", "one of 'A', 'B'"),
     "no such sheet": (xlsx({"A": TABLE}), {"sheet": "B"}, "no_such_sheet", "one of 'A'"),
     "a sheet without cells": (xlsx({"A": []}), {}, "no_rows", "no visible sheet"),

@@ -171,6 +171,7 @@ REFUSED = {
     "few words of a code page": ("id,y\nCafé,1\n".encode("latin-1"), {}, "not_utf8", "state the encoding"),
     "bytes that are not in the encoding": (b"id,y\n\xe9,1\n", {"encoding": "utf-8"}, "not_utf8", "another"),
     "half a character": (b"id,y\n\x81", {"encoding": "gb18030"}, "undecodable_text", "another encoding"),
+    "UTF-16 without its mark": (b"\0\0", {"encoding": "utf-16"}, "undecodable_text", "another encoding"),
     "an open quote": ('id,y\n"a,1\n', {}, "csv_unclosed_quote", "row 1"),
     "an open quote among comments": ('id,y\n"a,1\n', {"comment": "#"}, "csv_malformed", "row 1"),
     "a header line that is not there": ("id,y\na,1\n", {"header_row": 7}, "no_header", "line 7"),
