@@ -34,10 +34,9 @@ def send(port: int, path: str, body: bytes | Iterable[bytes], media_type: str = 
         return json.load(answer)
 
 
-def resident_mb() -> float:
-    """Return the memory of the one child of this process, the API, in megabytes."""
-    (api,) = psutil.Process().children()
-    return float(api.memory_info().rss) / 1e6
+def resident_mb(pid: int) -> float:
+    """Return the memory of a process in megabytes."""
+    return float(psutil.Process(pid).memory_info().rss) / 1e6
 
 
 def measure(data: Path) -> Section:
@@ -47,14 +46,14 @@ def measure(data: Path) -> Section:
 
 
 def _measured(folder: Path, data: Path) -> Section:
-    with running_api(folder) as port:
+    with running_api(folder) as (port, _):
         send(port, "datasets", json.dumps(DATASET).encode())
         versions = f"datasets/{DATASET['name']}/versions"
         report = send(port, versions, transactions(data).blocks(), "text/csv")["report"]
     job = json.dumps(JOB).encode()
-    with running_api(folder) as port:
+    with running_api(folder) as (port, pid):
         urllib.request.urlopen(f"http://{HOST}:{port}/v1/datasets").close()
-        before, taken = resident_mb(), []
+        before, taken = resident_mb(pid), []
         for _ in range(N_REQUESTS):
             start = time.perf_counter()
             send(port, "training-jobs", job)
@@ -64,7 +63,7 @@ def _measured(folder: Path, data: Path) -> Section:
             "median ms": statistics.median(taken),
             "largest ms": max(taken),
             "MB before": before,
-            "MB more": resident_mb() - before,
+            "MB more": resident_mb(pid) - before,
         }
     title = f"{N_REQUESTS} requests to train on {report['rows']:,} rows of {report['series']:,} products"
     return Section({title: [row]})

@@ -68,6 +68,7 @@ def test_a_version_says_how_it_was_made(run: Run, client: TestClient) -> None:
         "duplicates": "sum",
         "fill": {"method": "zero", "start": "series"},
         "lags": 5,
+        "aim": "products",
         "fusion_strength": 2.0,
         "folds": None,
         "n_folds": 5,

@@ -81,7 +81,9 @@ ENDS: list[tuple[TaskRegressor, Expected]] = [
 ]
 
 
-@pytest.mark.parametrize(("model", "expected"), ENDS, ids=lambda value: str(value).partition("(")[0])
+@pytest.mark.parametrize(
+    ("model", "expected"), ENDS, ids=[f"{model}-{expected.__name__}" for model, expected in ENDS]
+)
 def test_the_ends_of_each_penalty_are_closed_forms(model: TaskRegressor, expected: Expected) -> None:
     statistics = tasks(3, short=False).statistics
     W = model.fit_statistics(statistics).coef_
