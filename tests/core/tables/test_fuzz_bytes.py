@@ -22,6 +22,6 @@ def test_any_bytes_are_read_with_an_account_or_refused(content: bytes, options: 
         check(Path(folder) / "file", content, options)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SEEDS, ids=map(str, range(len(SEEDS))))
 def test_the_files_that_are_changed_are_read(seed: bytes, tmp_path: Path) -> None:
     check(tmp_path / "file", seed, ReadOptions())
