@@ -60,7 +60,11 @@ class Settings(BaseSettings):
         0.5, ge=0.05, le=60, description="How often an idle worker looks for a job."
     )
     job_max_attempts: int = Field(
-        3, ge=1, le=20, description="A job that lost its worker this often is failed."
+        3,
+        ge=1,
+        le=20,
+        description="A job whose process died this often is failed; one whose worker fell silent, five times "
+        "as often.",
     )
     max_upload_bytes: int = Field(
         4 * 1024**3, ge=1024, description="Largest accepted dataset upload, in bytes, after decompression."

@@ -1,7 +1,7 @@
 """Run one attempt at one job in a process of its own: ``python -m app.jobs.fit_child JOB_ID ATTEMPT``.
 
 The pipeline records success in the job's row, and this module failure. A run that can write nothing (its
-lease is lost, the database is gone) ends with an exit code that tells its worker so.
+job was taken over, the database is gone) ends with an exit code that tells its worker so.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The job queue: claim jobs, keep them with a lease, and record how they end, all in SQL on ``training_job``.
 
-A running job belongs to whoever knows its ``attempt`` and has a lease that has not run out. Every statement
-of an owner checks both in its WHERE; if it hits no row it raises :class:`StaleAttempt` and changes nothing.
-Leases are measured by the database's clock alone, since the clocks of machines differ.
+A running job belongs to whoever knows its ``attempt``, which each claim raises. Every statement of an owner
+checks it in its WHERE; if it hits no row it raises :class:`StaleAttempt` and changes nothing. When a lease
+has run out any worker may claim the job, but until one does, its owner is merely late and goes on. Leases
+are measured by the database's clock alone, since the clocks of machines differ.
 """
 
 from __future__ import annotations
@@ -16,8 +17,13 @@ from sqlalchemy.orm import Session
 
 from app.persistence.database import DatabaseNow
 from app.persistence.models import JobState, TrainingJob, utc_now
+from ccmtl_core.base.display import counted
 
-_FELL_SILENT = "its worker was silent for longer than its lease"
+SILENCES_PER_ATTEMPT = 5
+"""A job whose worker fell silent runs again this many times as often as one whose run is known to have died.
+
+The worker may be dead, but it may also have been late on a busy machine, which is not the job's fault.
+"""
 
 
 class StaleAttempt(Exception):
@@ -66,7 +72,7 @@ def claim(session: Session, worker: str, lease_seconds: float, max_attempts: int
 
     PostgreSQL skips rows that another claim has locked; on SQLite only one session can write at a time.
     """
-    again = and_(_abandoned(), ~TrainingJob.cancel_requested, ~_is_last_run(max_attempts))
+    again = and_(_abandoned(), ~TrainingJob.cancel_requested, ~_is_last_silence(max_attempts))
     oldest = (
         select(TrainingJob.id)
         .where(or_(TrainingJob.state == JobState.QUEUED, again))
@@ -80,7 +86,7 @@ def claim(session: Session, worker: str, lease_seconds: float, max_attempts: int
         TrainingJob.id == oldest,
         state=JobState.RUNNING,
         attempt=TrainingJob.attempt + 1,
-        times_lost=TrainingJob.times_lost + case((TrainingJob.state == JobState.RUNNING, 1), else_=0),
+        times_silent=TrainingJob.times_silent + case((TrainingJob.state == JobState.RUNNING, 1), else_=0),
         worker=worker,
         lease_expires_at=DatabaseNow() + lease_seconds,
         started_at=utc_now(),
@@ -92,11 +98,12 @@ def claim(session: Session, worker: str, lease_seconds: float, max_attempts: int
 def close_abandoned(session: Session, max_attempts: int) -> list[TrainingJob]:
     """End the abandoned jobs that must not run again, and return them.
 
-    Those are the ones whose cancellation was asked for, and those whose last allowed run was lost.
+    Those are the ones whose cancellation was asked for, and those whose workers fell silent too often.
     """
     cancelled = _update(session, and_(_abandoned(), TrainingJob.cancel_requested), **_cancelled())
-    last = and_(_abandoned(), _is_last_run(max_attempts))
-    return [*cancelled, *_update(session, last, **_final(JobState.FAILED, _lost(max_attempts, _FELL_SILENT)))]
+    last = and_(_abandoned(), _is_last_silence(max_attempts))
+    error = _lost(SILENCES_PER_ATTEMPT * max_attempts, "its worker was silent for longer than its lease")
+    return [*cancelled, *_update(session, last, **_final(JobState.FAILED, error))]
 
 
 def load(session: Session, job_id: str, attempt: int) -> ClaimedJob:
@@ -111,7 +118,7 @@ def is_cancel_requested(session: Session, job_id: str, attempt: int) -> bool:
 
 
 def heartbeat(session: Session, job_id: str, attempt: int, lease_seconds: float) -> None:
-    """Renew the lease."""
+    """Renew the lease, also one that has run out, as long as nobody has claimed the job since."""
     _write(session, job_id, attempt, lease_expires_at=DatabaseNow() + lease_seconds)
 
 
@@ -123,7 +130,7 @@ def report_progress(session: Session, job_id: str, attempt: int, progress: dict[
 def finish(session: Session, job_id: str, attempt: int, model_version_id: str) -> None:
     """Mark the job succeeded, inside the transaction that publishes ``model_version_id``.
 
-    A StaleAttempt (lease lost, or cancellation asked for) must roll that whole transaction back.
+    A StaleAttempt (taken over, or cancellation asked for) must roll that whole transaction back.
     """
     mine = and_(_owned(job_id, attempt), ~TrainingJob.cancel_requested)
     _one(_update(session, mine, **_final(JobState.SUCCEEDED), model_version_id=model_version_id))
@@ -175,12 +182,15 @@ def _owned(job_id: str, attempt: int) -> ColumnElement[bool]:
         TrainingJob.id == job_id,
         TrainingJob.attempt == attempt,
         TrainingJob.state == JobState.RUNNING,
-        TrainingJob.lease_expires_at > DatabaseNow(),
     )
 
 
 def _is_last_run(max_attempts: int) -> ColumnElement[bool]:
     return TrainingJob.times_lost + 1 >= max_attempts
+
+
+def _is_last_silence(max_attempts: int) -> ColumnElement[bool]:
+    return TrainingJob.times_silent + 1 >= SILENCES_PER_ATTEMPT * max_attempts
 
 
 def _final(state: JobState, error: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -203,9 +213,9 @@ def _queued_again() -> dict[str, Any]:
     }
 
 
-def _lost(max_attempts: int, reason: str) -> dict[str, Any]:
-    times = "time" if max_attempts == 1 else "times"
-    detail = f"The run ended without a result {max_attempts} {times}, the most that is tried; last: {reason}."
+def _lost(times: int, reason: str) -> dict[str, Any]:
+    tried = counted(times, "time")
+    detail = f"The run ended without a result {tried}, the most that is tried; last: {reason}."
     return {"code": "run_lost", "detail": detail}
 
 
@@ -221,7 +231,7 @@ def _write(session: Session, job_id: str, attempt: int, **values: Any) -> Traini
 
 def _one(rows: Sequence[TrainingJob]) -> TrainingJob:
     if not rows:
-        raise StaleAttempt("the attempt lost its lease, or its job is final")
+        raise StaleAttempt("the job was taken over, or is final")
     return rows[0]
 
 

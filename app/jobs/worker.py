@@ -89,9 +89,16 @@ class Worker:
         """Wait for the child's end; end it when the job is cancelled or lost, or when this worker stops."""
         heartbeat_seconds = self._settings.job_lease_seconds / 3
         heartbeat_due = time.monotonic() + heartbeat_seconds
+        awake = time.monotonic()
         while child.poll() is None:
             if self._signals.stop:
                 self._end_run(job, child, queue.give_back)
+                return
+            if not is_stopped(child):
+                awake = time.monotonic()
+            elif time.monotonic() > awake + self._settings.job_lease_seconds:
+                kill(child)
+                self._lose(job, "its process was suspended for longer than the lease")
                 return
             try:
                 with self._database.read() as session:
@@ -99,7 +106,7 @@ class Worker:
                 if is_cancelled:
                     self._end_run(job, child, queue.mark_cancelled)
                     return
-                # A suspended child makes no progress: let its lease run out, as for a dead one.
+                # A suspended child may hold a lock that a heartbeat would wait for.
                 if time.monotonic() >= heartbeat_due and not is_stopped(child):
                     heartbeat_due = time.monotonic() + heartbeat_seconds
                     with self._database.write() as session:
@@ -107,8 +114,10 @@ class Worker:
             except DBAPIError as error:
                 self._warn(error)
             self._signals.wait(min(self._settings.job_poll_seconds, heartbeat_seconds))
-        # The run is lost, unless the child recorded an outcome: then this raises StaleAttempt.
-        reason = _describe_exit(child.returncode)
+        self._lose(job, _describe_exit(child.returncode))
+
+    def _lose(self, job: ClaimedJob, reason: str) -> None:
+        """Count the run as lost, unless the child recorded an outcome: then this raises StaleAttempt."""
         with self._database.write() as session:
             queue.lose_run(session, job.id, job.attempt, reason, self._settings.job_max_attempts)
         logger.warning("job %s attempt %d was lost: %s", job.id, job.attempt, reason)

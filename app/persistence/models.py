@@ -174,7 +174,8 @@ class JobState(StrEnum):
 class TrainingJob(Owned, Base):
     """``attempt`` counts the runs; whoever writes must know the current one.
 
-    ``times_lost`` counts the runs that ended without an outcome (a killed worker, a fit out of memory).
+    ``times_lost`` counts the runs that ended without an outcome (as a fit out of memory), ``times_silent``
+    those that were taken over because their worker was not heard of, be it dead or late.
     """
 
     __tablename__ = "training_job"
@@ -194,6 +195,7 @@ class TrainingJob(Owned, Base):
     state: Mapped[str] = mapped_column(String(20), default=JobState.QUEUED)
     attempt: Mapped[int] = mapped_column(default=0)
     times_lost: Mapped[int] = mapped_column(default=0)
+    times_silent: Mapped[int] = mapped_column(default=0, server_default="0")
     worker: Mapped[str | None] = mapped_column(String(200))
     lease_expires_at: Mapped[float | None] = mapped_column(Float(53))
     cancel_requested: Mapped[bool] = mapped_column(default=False)

@@ -40,6 +40,12 @@ def run(settings: Settings, job_id: str, monkeypatch: pytest.MonkeyPatch) -> Cal
     return run
 
 
+def take_over(database: Database, job_id: str) -> None:
+    let_lease_run_out(database, job_id)
+    with database.write() as session:
+        assert queue.claim(session, "another", 60.0, 3) is not None
+
+
 def raising(error: BaseException) -> Pipeline:
     def stand_in(*arguments: object) -> None:
         raise error
@@ -106,13 +112,13 @@ def test_progress_is_stored(database: Database, job_id: str, run: Callable[[Pipe
     assert read_job(database, job_id).progress == {"phase": "solve"}
 
 
-def test_progress_of_a_run_that_lost_its_lease_ends_it(
+def test_progress_of_a_run_whose_job_was_taken_over_ends_it(
     database: Database, job_id: str, run: Callable[[Pipeline], int]
 ) -> None:
     def stand_in(
         database: Database, storage: Storage, job: ClaimedJob, on_progress: Callable[[dict[str, Any]], None]
     ) -> None:
-        let_lease_run_out(database, job.id)
+        take_over(database, job.id)
         on_progress({"phase": "solve"})
         pytest.fail("the run went on")
 
@@ -123,5 +129,5 @@ def test_progress_of_a_run_that_lost_its_lease_ends_it(
 def test_an_attempt_that_lost_its_job_before_it_began(
     database: Database, job_id: str, run: Callable[[Pipeline], int]
 ) -> None:
-    let_lease_run_out(database, job_id)
+    take_over(database, job_id)
     assert run(raising(AssertionError("the pipeline began"))) == fit_child.STALE

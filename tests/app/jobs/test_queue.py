@@ -95,11 +95,11 @@ def test_abandoned_job_is_claimed_again_under_a_new_attempt(database: Database, 
     assert again is not None
     assert (again.id, again.attempt) == (job_id, 2)
     row = read_job(database, job_id)
-    assert (row.worker, row.times_lost, row.progress) == ("w2", 1, queue.STARTING)
+    assert (row.worker, row.times_lost, row.times_silent, row.progress) == ("w2", 0, 1, queue.STARTING)
 
 
 @pytest.mark.parametrize("statement", OWNERS_STATEMENTS.values(), ids=OWNERS_STATEMENTS)
-@pytest.mark.parametrize("loss", ["taken over", "lease ran out", "succeeded", "given back"])
+@pytest.mark.parametrize("loss", ["taken over", "succeeded", "given back"])
 def test_who_lost_the_job_writes_nothing(
     database: Database, add_job: AddJob, statement: Callable[..., object], loss: str
 ) -> None:
@@ -119,11 +119,27 @@ def test_who_lost_the_job_writes_nothing(
     assert columns(database, job_id) == before
 
 
-def test_heartbeat_renews_the_lease(database: Database, add_job: AddJob) -> None:
+@pytest.mark.parametrize("statement", OWNERS_STATEMENTS.values(), ids=OWNERS_STATEMENTS)
+def test_who_is_late_keeps_the_job_until_another_takes_it(
+    database: Database, add_job: AddJob, statement: Callable[..., object]
+) -> None:
+    job_id = add_job()
+    claim(database, "w1")
+    let_lease_run_out(database, job_id)
+    do(database, statement, job_id, 1)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_heartbeat_renews_the_lease(database: Database, add_job: AddJob, late: bool) -> None:
     job_id = add_job()
     claim(database)
+    if late:
+        let_lease_run_out(database, job_id)
     do(database, queue.heartbeat, job_id, 1, 1000.0)
-    assert read_job(database, job_id).lease_expires_at == pytest.approx(time.time() + 1000, abs=5)
+    row = read_job(database, job_id)
+    assert row.lease_expires_at == pytest.approx(time.time() + 1000, abs=5)
+    assert claim(database, "w2") is None
+    assert (row.attempt, row.times_lost, row.times_silent) == (1, 0, 0)
 
 
 def test_finish_stands_or_falls_with_its_transaction(database: Database, add_job: AddJob) -> None:
@@ -199,9 +215,20 @@ def test_lost_run_is_tried_again_up_to_the_limit(database: Database, add_job: Ad
     assert "SIGKILL" in error["detail"]
 
 
-def test_job_abandoned_too_often_is_failed_and_not_claimed(database: Database, add_job: AddJob) -> None:
+def test_silent_workers_use_up_no_attempts_of_runs_that_die(database: Database, add_job: AddJob) -> None:
     job_id = add_job()
     for _ in range(MAX):
+        assert claim(database) is not None
+        let_lease_run_out(database, job_id)
+    assert claim(database) is not None
+    assert do(database, queue.lose_run, job_id, MAX + 1, "reason", MAX) == JobState.QUEUED
+    row = read_job(database, job_id)
+    assert (row.times_lost, row.times_silent) == (1, MAX)
+
+
+def test_job_abandoned_too_often_is_failed_and_not_claimed(database: Database, add_job: AddJob) -> None:
+    job_id = add_job(times_silent=queue.SILENCES_PER_ATTEMPT * MAX - 2)
+    for _ in range(2):
         assert claim(database) is not None
         let_lease_run_out(database, job_id)
     assert claim(database) is None
@@ -210,6 +237,7 @@ def test_job_abandoned_too_often_is_failed_and_not_claimed(database: Database, a
     row = read_job(database, job_id)
     assert row.state == JobState.FAILED
     assert row.error is not None
+    assert "15 times" in row.error["detail"]
     assert "silent for longer than its lease" in row.error["detail"]
 
 
