@@ -66,6 +66,9 @@ class Settings(BaseSettings):
         description="A job whose process died this often is failed; one whose worker fell silent, five times "
         "as often.",
     )
+    max_queued_jobs: int = Field(
+        1000, ge=1, description="Training jobs that may wait in a workspace; more are answered 429."
+    )
     max_upload_bytes: int = Field(
         4 * 1024**3, ge=1024, description="Largest accepted dataset upload, in bytes, after decompression."
     )

@@ -171,7 +171,7 @@ class InvalidContent(AppError):
 
 
 class TooManyRequests(AppError):
-    """The key has sent as many requests as it may."""
+    """The key has sent as many requests as it may, or as many jobs wait as may."""
 
     status, title = 429, "Too many requests"
 

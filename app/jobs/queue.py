@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, case, func, or_, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from app.persistence.database import DatabaseNow
 from app.persistence.models import JobState, TrainingJob, utc_now
@@ -24,6 +24,8 @@ SILENCES_PER_ATTEMPT = 5
 
 The worker may be dead, but it may also have been late on a busy machine, which is not the job's fault.
 """
+
+_OTHER = aliased(TrainingJob)
 
 
 class StaleAttempt(Exception):
@@ -43,8 +45,8 @@ class ClaimedJob:
 
 
 def has_work(session: Session) -> bool:
-    """Whether a job waits or was abandoned, without taking a lock."""
-    rows = select(TrainingJob.id).where(or_(TrainingJob.state == JobState.QUEUED, _abandoned()))
+    """Whether a job may start or was abandoned, without taking a lock."""
+    rows = select(TrainingJob.id).where(or_(_ready(), _abandoned()))
     return session.execute(rows.limit(1)).first() is not None
 
 
@@ -68,22 +70,23 @@ def count_by_state(session: Session) -> dict[str, int]:
 
 
 def claim(session: Session, worker: str, lease_seconds: float, max_attempts: int) -> ClaimedJob | None:
-    """Take the oldest job that waits or was abandoned by its worker; ``None`` when there is none.
+    """Take the first job that may start or was abandoned by its worker; ``None`` when there is none.
 
-    PostgreSQL skips rows that another claim has locked; on SQLite only one session can write at a time.
+    PostgreSQL skips rows that another claim has locked; on SQLite only one session can write at a time. Where
+    two claims start jobs of one model at the same moment, a unique index refuses the second: IntegrityError.
     """
     again = and_(_abandoned(), ~TrainingJob.cancel_requested, ~_is_last_silence(max_attempts))
-    oldest = (
+    first = (
         select(TrainingJob.id)
-        .where(or_(TrainingJob.state == JobState.QUEUED, again))
-        .order_by(TrainingJob.created_at, TrainingJob.id)
+        .where(or_(_ready(), again))
+        .order_by(*place_in_queue(TrainingJob))
         .limit(1)
         .with_for_update(skip_locked=True)
         .scalar_subquery()
     )
     rows = _update(
         session,
-        TrainingJob.id == oldest,
+        TrainingJob.id == first,
         state=JobState.RUNNING,
         attempt=TrainingJob.attempt + 1,
         times_silent=TrainingJob.times_silent + case((TrainingJob.state == JobState.RUNNING, 1), else_=0),
@@ -171,6 +174,27 @@ def request_cancel(session: Session, job_id: str) -> JobState | None:
         _update(session, running, cancel_requested=True)
     state = session.scalar(select(TrainingJob.state).where(TrainingJob.id == job_id))
     return None if state is None else JobState(state)
+
+
+def place_in_queue(job: type[TrainingJob]) -> tuple[ColumnElement[Any], ...]:
+    """Return what jobs are claimed in the order of: the highest priority first, then the oldest."""
+    return -job.priority, job.created_at.expression, job.id.expression
+
+
+def _ready() -> ColumnElement[bool]:
+    """Whether the job waits, and not for another of its model to end."""
+    running = (
+        select(_OTHER.id)
+        .where(
+            _OTHER.workspace == TrainingJob.workspace,
+            _OTHER.model_name == TrainingJob.model_name,
+            _OTHER.state == JobState.RUNNING,
+            ~_OTHER.parallel,
+        )
+        .correlate(TrainingJob)
+        .exists()
+    )
+    return and_(TrainingJob.state == JobState.QUEUED, or_(TrainingJob.parallel, ~running))
 
 
 def _abandoned() -> ColumnElement[bool]:

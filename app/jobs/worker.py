@@ -14,7 +14,7 @@ import subprocess
 import time
 from collections.abc import Callable
 
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.orm import Session
 
 from app.jobs import queue
@@ -65,9 +65,12 @@ class Worker:
             if not queue.has_work(session):
                 return None
         max_attempts = self._settings.job_max_attempts
-        with self._database.write() as session:
-            closed = queue.close_abandoned(session, max_attempts)
-            job = queue.claim(session, self.name, self._settings.job_lease_seconds, max_attempts)
+        try:
+            with self._database.write() as session:
+                closed = queue.close_abandoned(session, max_attempts)
+                job = queue.claim(session, self.name, self._settings.job_lease_seconds, max_attempts)
+        except IntegrityError:  # at the same moment another worker has started a job of the same model
+            return None
         for abandoned in closed:
             logger.warning("job %s was abandoned and is now %s", abandoned.id, abandoned.state)
         if job is not None:

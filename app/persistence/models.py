@@ -20,8 +20,10 @@ from sqlalchemy import (
     String,
     TypeDecorator,
     UniqueConstraint,
+    false,
     func,
     select,
+    text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, column_property, mapped_column, relationship
 
@@ -171,8 +173,13 @@ class JobState(StrEnum):
     CANCELLED = "cancelled"
 
 
+_RUNS_ALONE = text("state = 'running' AND NOT parallel")
+
+
 class TrainingJob(Owned, Base):
     """``attempt`` counts the runs; whoever writes must know the current one.
+
+    Of the jobs of one model a single one runs at a time, but for those that are ``parallel``.
 
     ``times_lost`` counts the runs that ended without an outcome (as a fit out of memory), ``times_silent``
     those that were taken over because their worker was not heard of, be it dead or late.
@@ -181,6 +188,14 @@ class TrainingJob(Owned, Base):
     __tablename__ = "training_job"
     __table_args__ = (
         Index("ix_training_job_queue", "state", "created_at"),
+        Index(
+            "ix_training_job_one_of_a_model",
+            "workspace",
+            "model_name",
+            unique=True,
+            sqlite_where=_RUNS_ALONE,
+            postgresql_where=_RUNS_ALONE,
+        ),
         UniqueConstraint("workspace", "idempotency_key"),
     )
 
@@ -191,6 +206,9 @@ class TrainingJob(Owned, Base):
     model_name: Mapped[str] = mapped_column(String(200))
     request: Mapped[dict[str, Any]]
     idempotency_key: Mapped[str | None] = mapped_column(String(200))
+
+    priority: Mapped[int] = mapped_column(default=0, server_default="0")
+    parallel: Mapped[bool] = mapped_column(default=False, server_default=false())
 
     state: Mapped[str] = mapped_column(String(20), default=JobState.QUEUED)
     attempt: Mapped[int] = mapped_column(default=0)

@@ -46,6 +46,8 @@ CREATED: dict[int | str, dict[str, Any]] = {
             404: "No such dataset or version; near matches are suggested.",
             409: "The Idempotency-Key belongs to another request, or to a job whose model was deleted.",
             422: "The training cannot work; every reason is listed.",
+            429: "As many jobs wait as may; `Retry-After` says when to come again. Or the key sends too many "
+            "requests.",
         }
     ),
 }
@@ -116,7 +118,9 @@ def create_training_job(
     ] = None,
 ) -> TrainingJobDetail:
     """Queue a training job, unless it cannot work."""
-    job = service.submit(database, parse_json_object(body), idempotency_key)
+    job = service.submit(
+        database, parse_json_object(body), idempotency_key, request.app.state.settings.max_queued_jobs
+    )
     response.headers["Location"] = request.url_for("read_training_job", job_id=job.id).path
     return job
 

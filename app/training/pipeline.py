@@ -147,7 +147,8 @@ def _fit(
 
 
 def _configuration(stored: LoadedPanel | TaskDataset, request: TrainingJobRequest) -> dict[str, Any]:
-    asked = request.model_dump(mode="json", exclude={"dataset", "version", "model", "horizon", "lags"})
+    of_the_job = {"dataset", "version", "model", "priority", "parallel"}
+    asked = request.model_dump(mode="json", exclude={*of_the_job, "horizon", "lags"})
     if isinstance(stored, TaskDataset):
         return {"kind": "regression", **asked}
     series = stored.definition.model_dump(mode="json", include={"kind", "frequency", "duplicates", "fill"})

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import and_, case, func, or_, select, tuple_, update
 from sqlalchemy.orm import Session, aliased
 
+from app.jobs.queue import place_in_queue
 from app.persistence.models import Dataset, DatasetVersion, JobState, ModelVersion, TrainingJob
 
 
@@ -29,7 +30,7 @@ _AHEAD = (
             _OTHER.state == JobState.RUNNING,
             and_(
                 _OTHER.state == JobState.QUEUED,
-                tuple_(_OTHER.created_at, _OTHER.id) < tuple_(TrainingJob.created_at, TrainingJob.id),
+                tuple_(*place_in_queue(_OTHER)) < tuple_(*place_in_queue(TrainingJob)),
             ),
         ),
     )
@@ -60,6 +61,12 @@ def find_by_key(session: Session, idempotency_key: str) -> JobRow | None:
     """Return the job that was created with this idempotency key."""
     row = session.execute(_JOBS.where(TrainingJob.idempotency_key == idempotency_key)).one_or_none()
     return None if row is None else JobRow(*row)
+
+
+def count_queued(session: Session) -> int:
+    """Return how many jobs wait."""
+    queued = select(func.count(TrainingJob.id)).where(TrainingJob.state == JobState.QUEUED)
+    return session.scalar(queued) or 0
 
 
 def list_jobs(

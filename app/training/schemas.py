@@ -30,6 +30,8 @@ from ccmtl_core.fitting.selection import DEFAULT_FOLDS, Folds
 from ccmtl_core.solver.objective import MAX_STRENGTH, STRENGTHS, check_strength
 
 FINAL_STATES = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
+PRIORITIES = {"high": 1, "normal": 0, "low": -1}
+"""What a priority is stored as."""
 DEFAULT_LAGS = 5
 MAX_LAGS = MAX_HORIZON = 366
 MAX_STRENGTHS = 100
@@ -181,6 +183,16 @@ class TrainingJobRequest(BaseModel):
         True, description="Publish a model fitted to all rows; false: the one that the metrics are of."
     )
 
+    priority: Literal["high", "normal", "low"] = Field(
+        "normal",
+        description="Workers take jobs of high priority first, those of low last, and of one priority the "
+        "oldest.",
+    )
+    parallel: bool = Field(
+        False,
+        description="Start although another job of the same model runs; else it waits until that has ended.",
+    )
+
     elsewhere: ClassVar[dict[str, str]] = {
         "start": "there is no such choice any more: it made no model better; leave it out"
     }
@@ -270,8 +282,7 @@ class TrainingJobStatus(BaseModel):
     cancel_requested: bool
     attempt: int = Field(description="Runs started so far; a run whose worker died is started again.")
     jobs_ahead: int | None = Field(
-        description="Of a queued job: jobs of its workspace that run or were queued before it; null of "
-        "any other."
+        description="Of a queued job: jobs of its workspace that run or come before it; null of any other."
     )
     progress: JobProgress | None
     error: JobError | None

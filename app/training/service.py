@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from app.datasets import service as datasets
 from app.datasets.stored.coverage import find_coverage
 from app.datasets.stored.frames import deleted
-from app.http.errors import Conflict, Fault, InvalidContent, NotFound
+from app.http.errors import Conflict, Fault, InvalidContent, NotFound, TooManyRequests
 from app.http.request_body import faults_in_body
 from app.jobs import queue
 from app.persistence.database import Database
@@ -22,6 +22,7 @@ from app.training.feasibility import faults_of_horizon, faults_of_one_strength, 
 from app.training.repository import JobRow
 from app.training.schemas import (
     FINAL_STATES,
+    PRIORITIES,
     TrainingJobDetail,
     TrainingJobPage,
     TrainingJobRequest,
@@ -30,12 +31,18 @@ from app.training.schemas import (
 )
 from ccmtl_core.base.display import counted
 
+RETRY_SECONDS = "30"
+"""When to come again if the queue is full: jobs take minutes."""
 
-def submit(database: Database, document: dict[str, Any], idempotency_key: str | None) -> TrainingJobDetail:
+
+def submit(
+    database: Database, document: dict[str, Any], idempotency_key: str | None, max_queued: int
+) -> TrainingJobDetail:
     """Queue a job, or return the one that the same request with the same key has queued before.
 
     A request that cannot work is refused with every reason; an unknown dataset is reported with the request's
-    other faults. The worker checks data that was uploaded before coverages were stored.
+    other faults. The worker checks data that was uploaded before coverages were stored. Where ``max_queued``
+    jobs of the workspace wait already, raise TooManyRequests.
     """
     request, unsound, faults, n_unlisted = _read(document)
     faults += faults_of_horizon(request, unsound) or faults_of_one_strength(request, unsound)
@@ -63,7 +70,7 @@ def submit(database: Database, document: dict[str, Any], idempotency_key: str | 
             errors=faults,
             error_count=n_faults,
         )
-    return _queue(database, request, version_id, idempotency_key)
+    return _queue(database, request, version_id, idempotency_key, max_queued)
 
 
 def read_job(session: Session, job_id: str) -> TrainingJobDetail:
@@ -134,9 +141,15 @@ def _version_id(session: Session, dataset: str, version: int | None) -> str:
 
 
 def _queue(
-    database: Database, request: TrainingJobRequest, version_id: str, idempotency_key: str | None
+    database: Database,
+    request: TrainingJobRequest,
+    version_id: str,
+    idempotency_key: str | None,
+    max_queued: int,
 ) -> TrainingJobDetail:
     job = TrainingJob(
+        priority=PRIORITIES[request.priority],
+        parallel=request.parallel,
         dataset_version_id=version_id,
         model_name=request.model,
         request=request.model_dump(mode="json"),
@@ -144,6 +157,8 @@ def _queue(
     )
     try:
         with database.write() as session:
+            if repository.count_queued(session) >= max_queued:
+                raise _queue_full(max_queued)
             session.add(job)
             session.flush()
             return read_job(session, job.id)
@@ -156,6 +171,15 @@ def _queue(
             if session.get(DatasetVersion, version_id) is None:
                 raise deleted() from None
         raise
+
+
+def _queue_full(max_queued: int) -> TooManyRequests:
+    return TooManyRequests(
+        "queue_full",
+        f"{counted(max_queued, 'job')} wait already, the most that may; send the request again when some "
+        "have ended, or cancel some.",
+        headers={"Retry-After": RETRY_SECONDS},
+    )
 
 
 def _repeated(earlier: JobRow, request: TrainingJobRequest) -> TrainingJobDetail:

@@ -29,9 +29,8 @@ def add_job(database: Database, dataset_version_id: str) -> AddJob:
     """Queue a job; returns its id."""
 
     def add(request: dict[str, Any] | None = None, **columns: Any) -> str:
-        job = TrainingJob(
-            dataset_version_id=dataset_version_id, model_name="m", request=request or {}, **columns
-        )
+        columns = {"model_name": "m", **columns}
+        job = TrainingJob(dataset_version_id=dataset_version_id, request=request or {}, **columns)
         with database.write() as session:
             session.add(job)
             session.flush()

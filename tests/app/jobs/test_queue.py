@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.jobs import queue
@@ -54,9 +55,41 @@ def test_database_clock_is_the_time_of_day(database: Database) -> None:
 
 def test_oldest_job_first(database: Database, add_job: AddJob) -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    ids = [add_job(created_at=now - timedelta(minutes=minutes)) for minutes in (1, 3, 2)]
+    ages = (1, 3, 2)
+    ids = [add_job(created_at=now - timedelta(minutes=age), model_name=f"m{age}") for age in ages]
     claimed = [claim(database) for _ in range(4)]
     assert [job and job.id for job in claimed] == [ids[1], ids[2], ids[0], None]
+
+
+def test_highest_priority_first_then_the_oldest_job(database: Database, add_job: AddJob) -> None:
+    ids = [add_job(priority=priority, parallel=True) for priority in (-1, 0, 1, 0, 1)]
+    claimed = [claim(database) for _ in ids]
+    assert [ids.index(job.id) for job in claimed if job] == [2, 4, 1, 3, 0]
+
+
+def test_one_job_of_a_model_runs_at_a_time(database: Database, add_job: AddJob) -> None:
+    first, second = add_job(), add_job()
+    elsewhere, other = add_job(workspace="another"), add_job(model_name="other")
+    alongside = add_job(parallel=True)
+    assert [job and job.id for job in (claim(database) for _ in range(5))] == [
+        first,
+        elsewhere,
+        other,
+        alongside,
+        None,
+    ]
+    with database.read() as session:
+        assert not queue.has_work(session), "idle workers would take the lock for writing at each look"
+    do(database, queue.finish, first, 1, "mv_1")
+    claimed = claim(database)
+    assert claimed is not None
+    assert claimed.id == second, "a parallel job does not make others wait"
+
+
+def test_two_jobs_of_a_model_cannot_start_at_the_same_moment(database: Database, add_job: AddJob) -> None:
+    add_job(state=JobState.RUNNING)
+    with pytest.raises(IntegrityError):
+        add_job(state=JobState.RUNNING)
 
 
 def test_claim_takes_the_job_for_a_lease(
@@ -269,7 +302,7 @@ def test_cancel_of_waiting_final_and_unknown_jobs(database: Database, add_job: A
 
 
 def test_400_jobs_are_claimed_exactly_once(settings: Settings, database: Database, add_job: AddJob) -> None:
-    ids = sorted(add_job() for _ in range(400))
+    ids = sorted(add_job(parallel=True) for _ in range(400))
     claimed = [out.split() for out in run_together("tests.support.claim_all", 4, settings.environment())]
     assert sorted(job for part in claimed for job in part) == ids
     assert sum(1 for part in claimed if part) > 1, "only one process claimed: nothing ran side by side"

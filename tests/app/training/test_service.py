@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import update
 
@@ -41,6 +42,29 @@ def test_an_unknown_dataset_gets_near_matches_and_the_other_faults(client: TestC
     assert answer.json()["code"] == "dataset_not_found"
     assert answer.json()["suggestions"] == ["ta-feng"]
     assert locations(answer) == ["body.tolerance"]
+
+
+def test_a_full_queue_of_the_workspace_refuses_all_but_repeated_requests(
+    client: TestClient, api: FastAPI, database: Database
+) -> None:
+    api.state.settings = api.state.settings.model_copy(update={"max_queued_jobs": 2})
+    add_series(client)
+    first, _ = (post(client, job(), **{"Idempotency-Key": key}) for key in "ab")
+    refused = post(client, job())
+    assert (refused.status_code, refused.json()["code"]) == (429, "queue_full")
+    assert int(refused.headers["retry-after"]) > 0
+    assert post(client, job(), **{"Idempotency-Key": "a"}).json() == first.json()
+    client.post(f"/v1/training-jobs/{first.json()['id']}/cancel")
+    with database.write() as session:
+        session.execute(update(TrainingJob).values(workspace="another"))
+    assert [post(client, job()).status_code for _ in range(3)] == [202, 202, 429]
+
+
+def test_a_job_of_higher_priority_has_fewer_ahead(client: TestClient) -> None:
+    add_series(client)
+    ids = [post(client, job(priority=priority)).json()["id"] for priority in ("low", "normal", "high")]
+    ahead = [client.get(f"/v1/training-jobs/{each}").json()["jobs_ahead"] for each in ids]
+    assert ahead == [2, 1, 0]
 
 
 def test_an_unknown_version_names_the_newest(client: TestClient) -> None:

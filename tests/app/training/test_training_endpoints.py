@@ -57,6 +57,8 @@ def test_a_job_is_queued_with_all_defaults_filled_in(client: TestClient) -> None
         "aim": "products",
         "tolerance": 1e-4,
         "refit": True,
+        "priority": "normal",
+        "parallel": False,
     }
     for empty in ("progress", "error", "model", "started_at", "finished_at"):
         assert created[empty] is None
