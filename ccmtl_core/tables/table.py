@@ -75,6 +75,7 @@ def refusing_unreadable(unreadable: tuple[str, str], faults: FaultList) -> Itera
         with naming_system_errors():
             yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # which damaged offsets lead to
+        # Damaged offsets are an invalid argument, and a missing end has no number.
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
         raise faults.refusal_for(*unreadable) from error

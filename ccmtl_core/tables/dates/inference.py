@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 import polars as pl
 
@@ -98,7 +99,7 @@ and no other date of the column decides: state ds_format
         return DatesFound(
             None,
             "more than one reading fits all dates",
-            tuple((str(written or "ISO 8601"), f"{p[differs]:%Y-%m-%d}") for written, p in readings.items()),
+            tuple((str(written or "ISO 8601"), _day(p[differs])) for written, p in readings.items()),
             distinct[differs],
             is_known=False,
             is_ambiguous=True,
@@ -106,6 +107,10 @@ and no other date of the column decides: state ds_format
     of = counted(len(distinct), "different date")
     evidence = f"{n_read:,} of {of} are written so" + _decided(distinct, tried, name)
     return DatesFound(name, evidence + (f"; {CENTURY_RULE}" if name and "%y" in name else ""))
+
+
+def _day(moment: datetime | None) -> str:
+    return "no date" if moment is None else f"{moment:%Y-%m-%d}"
 
 
 def _decided(distinct: pl.Series, tried: dict[str | None, pl.Series], name: str | None) -> str:

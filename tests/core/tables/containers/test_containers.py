@@ -123,6 +123,7 @@ REFUSED: dict[str, tuple[bytes, dict[str, Any], str, str]] = {
     "half a workbook": (XLS[:900], {}, "not_workbook", "cannot be read"),
     "no line of JSON": (JSON_LINES + b"[1]\n", {}, "not_json_lines", "row 4, '[1]'"),
     "half a line of JSON": (JSON_LINES + b'{"id":\n', {}, "not_json_lines", "row 4"),
+    "no stream": (b"\xff\xff\xff\xff", {}, "not_arrow", "cut off"),
     "half a stream": (saved(pl.DataFrame.write_ipc_stream)[:200], {}, "not_arrow", "cut off"),
     "packed over and over": (
         gzip.compress(gzip.compress(gzip.compress(gzip.compress(PLAIN)))), {}, "packed_too_often", "unpack it"
