@@ -14,6 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -27,10 +28,15 @@ LEAST_RATE = 0.5
 """Of the rate of polars."""
 MOST_BYTES = 1.5e9
 """Of memory, beside the pages of the file itself."""
-DELIMITERS = {"commas": ",", "semicolons": ";"}
+NOTATIONS: dict[str, dict[str, Any]] = {
+    "commas": {"separator": ","},
+    "semicolons": {"separator": ";"},
+    "semicolons, decimal commas": {"separator": ";", "decimal_comma": True},
+}
+"""How files are written, in the words of polars."""
 
 
-def write_sales(path: Path, n_rows: int, delimiter: str) -> None:
+def write_sales(path: Path, n_rows: int, notation: dict[str, Any]) -> None:
     """Write rows of 20,000 stores: id, price with two digits, promotion, units sold."""
     random = np.random.default_rng(0)
     with path.open("wb") as out:
@@ -44,41 +50,41 @@ def write_sales(path: Path, n_rows: int, delimiter: str) -> None:
                     "sold": random.poisson(3, size=n),
                 }
             )
-            frame.write_csv(out, separator=delimiter, include_header=start == 0)
+            frame.write_csv(out, include_header=start == 0, **notation)
 
 
-def bare(path: Path, delimiter: str) -> None:
+def bare(path: Path, notation: dict[str, Any]) -> None:
     """Read the file as polars does by itself."""
-    pl.read_csv(path, separator=delimiter, schema_overrides={"store": pl.String})
+    pl.read_csv(path, schema_overrides={"store": pl.String}, **notation)
 
 
-def checked(path: Path, delimiter: str) -> None:
+def checked(path: Path, notation: dict[str, Any]) -> None:
     """Read the file into statistics."""
     statistics_from_files(path, task="store", target="sold", features=["price", "promotion"])
 
 
 def measured(
-    work: Callable[[Path, str], None], path: Path, delimiter: str, repeats: int
+    work: Callable[[Path, dict[str, Any]], None], path: Path, notation: dict[str, Any], repeats: int
 ) -> tuple[Seconds, float]:
     """Return the fastest of some runs, and the most memory, of this process alone."""
-    work(path, delimiter)  # compiled, and the file in the system's memory
-    _, seconds = best_of(repeats, lambda: work(path, delimiter))
+    work(path, notation)  # compiled, and the file in the system's memory
+    _, seconds = best_of(repeats, lambda: work(path, notation))
     unit = 1 if sys.platform == "darwin" else 1024
     return seconds, float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
 
 
 def rates(chosen: argparse.Namespace) -> Section:
-    """Read files of each delimiter both ways."""
+    """Read files of each notation both ways."""
     rows, bars = [], []
     with tempfile.TemporaryDirectory() as folder:
-        for word, delimiter in DELIMITERS.items():
+        for word, notation in NOTATIONS.items():
             path = Path(folder) / "sales.csv"
             step(f"writing {chosen.rows:,} rows parted by {word}")
-            write_sales(path, chosen.rows, delimiter)
+            write_sales(path, chosen.rows, notation)
             found = {}
             for name, work in (("polars", bare), ("statistics", checked)):
                 with ProcessPoolExecutor(1, get_context("spawn")) as alone:
-                    found[name] = alone.submit(measured, work, path, delimiter, chosen.repeats).result()
+                    found[name] = alone.submit(measured, work, path, notation, chosen.repeats).result()
             (polars, _), (ours, peak) = found["polars"], found["statistics"]
             ratio = polars.cpu / ours.cpu
             size = path.stat().st_size
