@@ -25,13 +25,15 @@ OLD_SECONDS = 30 * 24 * 3600.0
 _DIGEST_BYTES = 32
 
 
-def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+def kernel(function: Callable[..., Any], *, fastmath: set[str] | bool = FAST_MATH) -> Callable[..., Any]:
     """Compile a function at the first call with each combination of argument types.
 
     Parameters
     ----------
     function : callable
         What numba can compile.
+    fastmath : set of str, or False
+        What the compiler may do to sums and quotients; False where each must be the nearest number.
 
     Returns
     -------
@@ -39,7 +41,7 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
         It keeps compiled code in :func:`cache_folder`. Where that cannot be written, each process compiles
         anew (up to half a minute for a fit).
     """
-    compiled: Any = njit(nogil=True, error_model="numpy", fastmath=FAST_MATH)(function)
+    compiled: Any = njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
     with suppress(RuntimeError):  # numba's word for: no folder to write to
         compiled._cache = _KernelCache(function)
     return compiled

@@ -135,6 +135,11 @@ class StatisticsSum:
         self._make_room(len(number))
         return np.array(found, dtype=np.int64)
 
+    @property
+    def n_tasks(self) -> int:
+        """How many tasks are known."""
+        return len(self._number)
+
     def statistics(self) -> SufficientStatistics:
         """Return the sum so far, of one task or more; nothing may be added afterwards."""
         T = len(self._number)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,7 @@ from ccmtl_core.base.types import IntArray
 from ccmtl_core.kernels.csv_scan import CsvStructure, Irregularity, scan_csv
 from ccmtl_core.tables.dialects.dialect import Dialect, ReadOptions
 from ccmtl_core.tables.dialects.encoding import in_utf8
-from ccmtl_core.tables.dialects.layout import layout_of
+from ccmtl_core.tables.dialects.layout import Layout, layout_of
 from ccmtl_core.tables.dialects.rewrite import Rewritten, rewritten
 from ccmtl_core.tables.faults import MAX_LISTED, Fault, FaultList
 from ccmtl_core.tables.header import (
@@ -43,6 +43,84 @@ _SENTENCES = {
 }
 
 
+@dataclass(frozen=True)
+class CsvText:
+    """A text of which the layout is known, and no row was looked at yet."""
+
+    path: Path
+    """Where it lies in UTF-8."""
+    columns: tuple[str, ...]
+    """The header as it stands in the file, repetitions included."""
+    layout: Layout
+    """Of the text at ``path``, which may be a copy with commas."""
+    dialect: Dialect
+    options: ReadOptions
+    row_of: IntArray | None
+    notes: tuple[Note, ...]
+
+    @property
+    def data(self) -> NDArray[np.uint8]:
+        """The bytes from the header on, or from the first row where there is none."""
+        return _below(_bytes(self.path), self.layout.n_before)
+
+    def first_rows(self, n_rows: int) -> Table:
+        """Return the table of the first rows, as if nothing were wrong with them."""
+        return self._table(n_rows, self._rows(is_ragged=False).head(n_rows))
+
+    def scanned(self, faults: FaultList) -> Table:
+        """Return the table of all rows; ``faults`` takes what is wrong with their structure."""
+        plain = self.layout
+        structure = scan_csv(
+            self.data,
+            len(plain.names),
+            delimiter=plain.delimiter,
+            quote=plain.quote,
+            has_header=plain.has_header,
+        )
+        _report(structure, self.columns, self.row_of, faults)
+        rows = None
+        is_readable = set(structure.counts) <= {Irregularity.FIELD_COUNT, Irregularity.BLANK}
+        if is_readable and structure.n_irregularities == len(structure.irregularities):
+            rows = self._rows(is_ragged=structure.n_irregularities > 0).head(structure.n_rows)
+        table = self._table(structure.n_rows, rows)
+        notes = table.notes
+        if structure.n_blank_at_end:
+            message = "blank lines at the end were skipped"
+            notes = (*notes, Note("blank_lines", message, structure.n_blank_at_end))
+        return replace(table, malformed_rows=tuple(structure.irregularities[:, 1].tolist()), notes=notes)
+
+    def _table(self, n_rows: int, rows: pl.LazyFrame | None) -> Table:
+        return Table(
+            columns=self.columns,
+            names=self._names,
+            rows=rows,
+            n_rows=n_rows,
+            unreadable=("not_csv", "the file cannot be read as CSV"),
+            row_of=self.row_of,
+            dialect=self.dialect,
+            options=self.options,
+            notes=self.notes,
+        )
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(map(str, range(len(self.columns))))
+
+    def _rows(self, *, is_ragged: bool) -> pl.LazyFrame:
+        return pl.scan_csv(
+            self.path,
+            glob=False,
+            infer_schema=False,
+            empty_string_is_null=False,
+            has_header=self.layout.has_header,
+            skip_lines=self.layout.n_before,
+            separator=self.layout.delimiter,
+            quote_char=self.layout.quote,
+            new_columns=self._names,
+            truncate_ragged_lines=is_ragged,
+        )
+
+
 def open_csv(
     path: Path,
     wanted: Collection[str],
@@ -50,11 +128,11 @@ def open_csv(
     options: ReadOptions,
     dialect: Dialect,
     folder: Path,
-) -> Table:
+) -> CsvText:
     """Open a file that is not empty and does not change meanwhile; ``wanted`` are the columns asked for.
 
-    ``faults`` takes the faults of rows, ``folder`` copies of a text in another encoding or with comments. A
-    file whose encoding or layout cannot be told, or that is of another format, is a `TableError`.
+    ``folder`` takes copies of a text in another encoding or with comments. A file whose encoding or layout
+    cannot be told, or that is of another format, is a `TableError`.
     """
     path, dialect = in_utf8(path, options.encoding, dialect, folder, faults)
     data = _bytes(path)
@@ -76,46 +154,8 @@ def open_csv(
     if pads or layout.is_padded or layout.comment is not None:
         done = rewritten(path, layout, folder, faults, pads=pads)
         path, row_of, notes = done.path, done.row_of, _notes(done)
-        data, plain = _bytes(path), replace(layout, delimiter=",", quote='"', n_before=0)
-    structure = scan_csv(
-        _below(data, plain.n_before),
-        len(plain.names),
-        delimiter=plain.delimiter,
-        quote=plain.quote,
-        has_header=plain.has_header,
-    )
-    _report(structure, layout.names, row_of, faults)
-    names = tuple(map(str, range(len(plain.names))))
-    rows = None
-    is_readable = set(structure.counts) <= {Irregularity.FIELD_COUNT, Irregularity.BLANK}
-    if is_readable and structure.n_irregularities == len(structure.irregularities):
-        rows = pl.scan_csv(
-            path,
-            glob=False,
-            infer_schema=False,
-            empty_string_is_null=False,
-            has_header=plain.has_header,
-            skip_lines=plain.n_before,
-            separator=plain.delimiter,
-            quote_char=plain.quote,
-            new_columns=names,
-            truncate_ragged_lines=structure.n_irregularities > 0,
-        ).head(structure.n_rows)
-    if structure.n_blank_at_end:
-        message = "blank lines at the end were skipped"
-        notes.append(Note("blank_lines", message, structure.n_blank_at_end))
-    return Table(
-        columns=layout.names,
-        names=names,
-        rows=rows,
-        n_rows=structure.n_rows,
-        unreadable=("not_csv", "the file cannot be read as CSV"),
-        malformed_rows=tuple(structure.irregularities[:, 1].tolist()),
-        row_of=row_of,
-        dialect=dialect,
-        options=options,
-        notes=tuple(notes),
-    )
+        plain = replace(layout, delimiter=",", quote='"', n_before=0)
+    return CsvText(path, layout.names, plain, dialect, options, row_of, tuple(notes))
 
 
 def _bytes(path: Path) -> NDArray[np.uint8]:

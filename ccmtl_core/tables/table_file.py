@@ -17,7 +17,7 @@ from polars.exceptions import DuplicateError
 from ccmtl_core.tables.containers.formats import Format
 from ccmtl_core.tables.containers.unpack import unpacked
 from ccmtl_core.tables.containers.workbook import sheet_as_csv
-from ccmtl_core.tables.csv_file import open_csv
+from ccmtl_core.tables.csv_file import CsvText, open_csv
 from ccmtl_core.tables.dialects.dialect import NOTHING_STATED, Dialect, ReadOptions
 from ccmtl_core.tables.faults import FaultList, TableError
 from ccmtl_core.tables.header import refuse_too_many
@@ -42,23 +42,37 @@ def open_table(
     ``wanted`` are the columns that are asked for; ``faults`` takes the faults of rows; ``max_bytes`` limits
     what is unpacked. A file that is no table, or was cut off or changed, is a `TableError`.
     """
+    with open_unscanned(path, wanted, faults, options, max_bytes) as opened:
+        yield opened.scanned(faults) if isinstance(opened, CsvText) else opened
+
+
+@contextmanager
+def open_unscanned(
+    path: Path,
+    wanted: Collection[str],
+    faults: FaultList,
+    options: ReadOptions = NOTHING_STATED,
+    max_bytes: int | None = None,
+) -> Iterator[Table | CsvText]:
+    """Open a file as :func:`open_table` does, but look at no row of a text."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         found = unpacked(path, folder, wanted, options, faults, max_bytes)
         path, kind, dialect = found.path, found.format, found.dialect
+        if kind is Format.TEXT:
+            yield open_csv(path, wanted, faults, options, dialect, folder)
+            return
         if kind in _SCANS:
             table = replace(_open_typed(path, kind, faults), path=path)
         elif kind is Format.ARROW_STREAM:
             table = _open_stream(path, faults)
         elif kind is Format.JSON_LINES:
             table = _open_json(path, faults)
-        elif kind is Format.WORKBOOK:
+        else:
             path, dialect = sheet_as_csv(path, folder, wanted, options, dialect, faults, max_bytes)
             as_text = replace(options, delimiter=",", encoding="utf-8", quote=None)
-            table = _as_workbook(open_csv(path, wanted, faults, as_text, dialect, folder), options)
-            dialect = table.dialect
-        else:
-            table = open_csv(path, wanted, faults, options, dialect, folder)
+            text = open_csv(path, wanted, faults, as_text, dialect, folder)
+            table = _as_workbook(text.scanned(faults), options)
             dialect = table.dialect
         yield replace(table, dialect=dialect, options=options)
 

@@ -84,6 +84,8 @@ def in_utf8(
 
 def _of_two_bytes(head: bytes) -> str | None:
     """Return the kind of UTF-16 whose ASCII characters have zeros where these bytes have them."""
+    if b"\0" not in head:
+        return None
     zeros = np.frombuffer(head[: len(head) // 2 * 2], np.uint8).reshape(-1, 2) == 0
     if len(zeros) < 2:
         return None
@@ -102,7 +104,8 @@ def _not_utf8(path: Path) -> int | None:
             block = file.read(BLOCK_BYTES)
             pending = len(decoder.getstate()[0])
             try:
-                decoder.decode(block, final=not block)
+                if pending or not block.isascii():  # which takes a tenth of decoding
+                    decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:
                 return start - pending + error.start
             if not block:

@@ -95,10 +95,9 @@ def layout_of(
     padded = _is_padded(first.fields, wanted) if has_header else False
     names = first.fields
     if padded:
-        again = _records(head, found.delimiter, quote, skipinitialspace=True)
-        names = [
-            name.strip() for name in next(record.fields for record in again if record.line == first.line)
-        ]
+        below = head.split("\n", first.line)[-1]  # a quote after a space may open in a title line
+        again = next(_records(below, found.delimiter, quote, skipinitialspace=True), first)
+        names = [name.strip() for name in again.fields]
         dialect = dialect.guessed("padding", "spaces", "spaces stand around the names in the header")
     if not has_header:
         names = [f"column_{i}" for i in range(1, len(names) + 1)]
@@ -175,9 +174,9 @@ def _bare(names: Sequence[str]) -> set[str]:
 
 
 def _records(head: str, delimiter: str, quote: str, *, skipinitialspace: bool = False) -> Iterator[_Record]:
-    lines = head.split("\n")
+    n_lines = head.count("\n") + 1
     reader = csv.reader(
-        (line + "\n" for line in lines),
+        _lines(head),
         delimiter=delimiter,
         quotechar=quote,
         skipinitialspace=skipinitialspace,
@@ -185,10 +184,19 @@ def _records(head: str, delimiter: str, quote: str, *, skipinitialspace: bool = 
     line = 0
     with suppress(csv.Error):
         for i, fields in enumerate(reader):
-            if i > MOST_RECORDS or (reader.line_num >= len(lines) > 1 and not fields):
+            if i > MOST_RECORDS or (reader.line_num >= n_lines > 1 and not fields):
                 return
             yield _Record(line, fields)
             line = reader.line_num
+
+
+def _lines(head: str) -> Iterator[str]:
+    """The lines, each with a line end, cut as they are asked for: of many, the first few are enough."""
+    start = 0
+    while end := head.find("\n", start) + 1:
+        yield head[start:end]
+        start = end
+    yield head[start:] + "\n"
 
 
 def _is_title(fields: Sequence[str], n_fields: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -115,6 +116,31 @@ def styled(table: Table, columns: Sequence[str], faults: FaultList, *, whole: bo
             counts |= _counts(table.rows, open_names, options)
     found = {name: counts[names[name]] for name in texts}
     return _decided(table, found, faults)
+
+
+def sampled_decimals(table: Table, columns: Sequence[str]) -> dict[str, str] | None:
+    """Return the decimal sign of each column as its first rows prove it, "" where these are whole numbers.
+
+    None where they prove none, or where numbers have more marks than that. Rows that keep to this are read by
+    :func:`styled` in the same way, however many follow.
+    """
+    if table.rows is None:
+        return None
+    names = dict(zip(table.columns, table.names, strict=True))
+    asked = [names[name] for name in columns]
+    with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        sample = table.rows.select(by_name(asked)).head(SAMPLE_ROWS).collect()
+        if _is_plain(sample, table, table.options):
+            return dict.fromkeys(columns, ".")
+        counts = _counts(sample.lazy(), asked, table.options)
+        is_open = [name for name in asked if counts[name].decimal is None]
+        if _with_marks(sample.lazy(), is_open):
+            return None
+        styles = _decided(table, {name: counts[names[name]] for name in columns}, FaultList()).styles
+        decimals = {name: styles.get(name, NumberStyle()).decimal for name in columns}
+        if all(style == NumberStyle(style.decimal) for style in styles.values()):
+            return decimals | {name: "" for name in columns if names[name] in is_open}
+    return None
 
 
 def _is_plain(sample: pl.DataFrame, table: Table, options: ReadOptions) -> bool:

@@ -10,8 +10,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from ccmtl_core import DataError, ParameterError, SufficientStatistics, TaskDataset, statistics_from_files
+from ccmtl_core.tables import ReadOptions, sample_files
 
 FEATURES = ["price", "promo"]
 
@@ -145,3 +148,62 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     n_rows, grown_kilobytes = map(int, done.stdout.split())
     assert n_rows == 2_400_000
     assert grown_kilobytes * 1024 < 0.4 * (files[1].stat().st_size - files[0].stat().st_size)
+
+
+CELLS = {
+    "store": ["1", "01", "a b", '"q"', '"a,b"', "", "é", "12345678", "12345679", 'x"', "x" * 513],
+    "number": [
+        "1",
+        "-2.5",
+        "0.1",
+        "12,5",
+        "1.234",
+        "1,234",
+        "1e3",
+        "",
+        "+1",
+        " 1",
+        "007",
+        '"3"',
+        "-0",
+        "true",
+    ],
+    "other": ["", "x", '"y;\n"', "2024-01-01"],
+}
+
+
+def rows_of(delimiter: str) -> st.SearchStrategy[str]:
+    number = st.one_of(st.integers(-99, 99).map(str), st.sampled_from(CELLS["number"][:2]))
+    plain = st.tuples(st.sampled_from(CELLS["store"][:4]), number, number, st.just(""))
+    odd = st.tuples(*(st.sampled_from(CELLS[k]) for k in ("store", "number", "number", "other")))
+    lines = st.lists(st.one_of(plain, plain, plain, odd).map(delimiter.join), max_size=5)
+    return lines.map(
+        lambda rows: delimiter.join(["store", "sold", "price", "other"]) + "\n" + "\n".join(rows)
+    )
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    content=st.sampled_from(",;").flatmap(rows_of),
+    end=st.sampled_from(["", "\n", "\r\n"]),
+    decimal=st.sampled_from([None, None, ",", "."]),
+)
+def test_one_pass_over_plain_rows_says_what_the_careful_reader_says(
+    content: str, end: str, decimal: str | None, tmp_path: Path
+) -> None:
+    file = tmp_path / "f.csv"
+    file.write_bytes((content.replace("\n", end or "\n") + end).encode())
+    told = []
+    for is_quick in (True, False):
+        with pytest.MonkeyPatch.context() as patch:
+            if not is_quick:
+                patch.setattr(sample_files, "_statistics_of_plain_text", lambda *_: None)
+            try:
+                statistics = statistics_from_files(
+                    file, task="store", target="sold", features=["price"], batch_rows=2,
+                    dialect=ReadOptions(decimal=decimal),
+                )  # fmt: skip
+                told.append({k: np.asarray(v).tolist() for k, v in vars(statistics).items() if v is not None})
+            except DataError as error:
+                told.append(str(error))
+    assert told[0] == told[1]

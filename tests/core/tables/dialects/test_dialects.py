@@ -57,6 +57,9 @@ SAME = {
     "a title": File("Sales of January\n" + PLAIN, {"header_row": 2}),
     "titles with a delimiter": File("Sales; of January;\n\n" + GERMAN, {"header_row": 3}),
     "a header in a stated line": File("id,ds,y\n" + PLAIN, {"header_row": 2}, {"header_row": 2}),
+    "a quote above padded columns": File(
+        ' "\n' + PLAIN.replace(",", " , "), {"header_row": 2, "padding": "spaces"}, {"header_row": 2}
+    ),
     "blank lines around": File("\n\n" + PLAIN + "\n\n", {"header_row": 3}, notes={"blank_lines": 2}),
     "comments": File(
         PLAIN.replace("1,2024-01-02", "#, the second\n1,2024-01-02"),
