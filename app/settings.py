@@ -66,6 +66,16 @@ class Settings(BaseSettings):
         description="A job whose process died this often is failed; one whose worker fell silent, five times "
         "as often.",
     )
+    job_max_seconds: float | None = Field(
+        None,
+        gt=0,
+        description="A run of a job that takes longer is ended, and the job failed (`time_limit`).",
+    )
+    job_max_memory_mb: int | None = Field(
+        None,
+        ge=1,
+        description="A job whose process takes more memory, in MiB, is failed (`memory_limit`). Linux only.",
+    )
     max_queued_jobs: int = Field(
         1000, ge=1, description="Training jobs that may wait in a workspace; more are answered 429."
     )

@@ -13,11 +13,13 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable
+from functools import partial
 
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.orm import Session
 
 from app.jobs import queue
+from app.jobs.limits import exceeded, memory_of
 from app.jobs.queue import ClaimedJob, StaleAttempt
 from app.persistence.database import Database
 from app.persistence.models import TrainingJob
@@ -29,6 +31,8 @@ from app.settings import Settings
 logger = logging.getLogger("app.jobs.worker")  # not "__main__", which this module is when it runs
 
 FIT_CHILD = "app.jobs.fit_child"
+WATCH_SECONDS = 1.0
+"""A run is looked at this often, or more often, for its limits and for a wish to cancel it."""
 
 
 class Worker:
@@ -92,10 +96,15 @@ class Worker:
         """Wait for the child's end; end it when the job is cancelled or lost, or when this worker stops."""
         heartbeat_seconds = self._settings.job_lease_seconds / 3
         heartbeat_due = time.monotonic() + heartbeat_seconds
-        awake = time.monotonic()
+        began = awake = time.monotonic()
         while child.poll() is None:
             if self._signals.stop:
                 self._end_run(job, child, queue.give_back)
+                return
+            excess = exceeded(self._settings, time.monotonic() - began, memory_of(child.pid))
+            if excess is not None:
+                code, detail = excess
+                self._end_run(job, child, partial(queue.fail, code=code, detail=detail))
                 return
             if not is_stopped(child):
                 awake = time.monotonic()
@@ -116,7 +125,7 @@ class Worker:
                         queue.heartbeat(session, job.id, job.attempt, self._settings.job_lease_seconds)
             except DBAPIError as error:
                 self._warn(error)
-            self._signals.wait(min(self._settings.job_poll_seconds, heartbeat_seconds))
+            self._signals.wait(min(self._settings.job_poll_seconds, heartbeat_seconds, WATCH_SECONDS))
         self._lose(job, _describe_exit(child.returncode))
 
     def _lose(self, job: ClaimedJob, reason: str) -> None:

@@ -82,6 +82,8 @@ def test_a_failed_run_says_why(
     assert row.error["code"] == code
     assert detail in row.error["detail"]
     assert "a secret" not in row.error["detail"]
+    with database.write() as session:
+        assert queue.claim(session, "another", 60.0, 3) is None, "it would fail in the same way again"
     assert any(record.levelno >= logging.WARNING and job_id in record.message for record in caplog.records)
 
 

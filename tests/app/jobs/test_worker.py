@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from tests.support.processes import PATIENCE, is_running, wait_until
 
 LEASE = 3.0
 
-StartWorker = Callable[[], "subprocess.Popen[bytes]"]
+StartWorker = Callable[..., "subprocess.Popen[bytes]"]
 
 
 @pytest.fixture
@@ -29,8 +30,8 @@ def start_worker(settings: Settings) -> Iterator[StartWorker]:
     timing = {"CCMTL_JOB_LEASE_SECONDS": str(LEASE), "CCMTL_JOB_POLL_SECONDS": "0.1"}
     workers = []
 
-    def start() -> subprocess.Popen[bytes]:
-        environment = {**os.environ, **settings.environment(), **timing}
+    def start(**variables: str) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, **settings.environment(), **timing, **variables}
         workers.append(
             subprocess.Popen([sys.executable, "-m", "tests.support.stand_in_worker"], env=environment)
         )
@@ -108,6 +109,41 @@ def test_cancelled_jobs_child_is_ended(
         queue.request_cancel(session, job_id)
     wait_for_state(database, job_id, JobState.CANCELLED)
     wait_until(lambda: not is_running(child), "the end of the fit child")
+
+
+@pytest.mark.slow
+def test_cancelled_jobs_child_is_ended_within_two_seconds_however_seldom_idle_workers_look(
+    database: Database, add_job: AddJob, start_worker: StartWorker, pid_file: str
+) -> None:
+    job_id = add_job({"pid_file": pid_file})
+    start_worker(CCMTL_JOB_POLL_SECONDS="60")
+    child = fit_pid(pid_file, 1)
+    began = time.monotonic()
+    with database.write() as session:
+        queue.request_cancel(session, job_id)
+    wait_until(lambda: not is_running(child), "the end of the fit child")
+    assert time.monotonic() - began < 2.0
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "code"),
+    [("CCMTL_JOB_MAX_SECONDS", "0.5", "time_limit"), ("CCMTL_JOB_MAX_MEMORY_MB", "1", "memory_limit")],
+)
+@quickly_on("sqlite")
+def test_run_over_a_limit_is_ended_and_not_tried_again(
+    database: Database,
+    add_job: AddJob,
+    start_worker: StartWorker,
+    limit: str,
+    value: str,
+    code: str,
+) -> None:
+    job_id = add_job()
+    start_worker(**{limit: value})
+    wait_for_state(database, job_id, JobState.FAILED)
+    row = read_job(database, job_id)
+    assert row.error is not None
+    assert (row.error["code"], row.attempt) == (code, 1)
 
 
 @pytest.mark.parametrize(
