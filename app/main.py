@@ -69,6 +69,7 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=_lifespan,
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,  # the address would be made of what the client says that the host is called
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.settings = settings

@@ -6,9 +6,11 @@ Every endpoint names its scope by ``dependencies=[requires(Scope.…)]``, on its
 
 from __future__ import annotations
 
+import ipaddress
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple, Protocol
+from urllib.parse import urlsplit
 
 from fastapi import Request, Security
 from fastapi.concurrency import run_in_threadpool
@@ -83,8 +85,8 @@ class _Requirement(SecurityBase):
         elif _is_from_elsewhere(request.headers):
             raise Unauthorized(
                 "key_missing",
-                "The service has no API keys, and answers its own machine alone: not what a proxy forwards "
-                "nor pages of other sites. `ccmtl keys create NAME` makes a key.",
+                "The service has no API keys, and answers its own machine alone, as localhost or 127.0.0.1: "
+                "not what a proxy forwards, nor pages of other sites. `ccmtl keys create NAME` makes a key.",
                 headers=CHALLENGE,
             )
         if self.scope not in caller.scopes:
@@ -131,7 +133,24 @@ def requires(scope: Scope) -> Any:
 
 
 def _is_from_elsewhere(headers: Headers) -> bool:
-    return not _FORWARDED.isdisjoint(headers) or headers.get("sec-fetch-site") == "cross-site"
+    """Whether a proxy or a browser's page of another site sends this.
+
+    A page may let its own name mean this machine, and then is no other site for the browser; so the name that
+    a request was sent to has to be this machine's too.
+    """
+    if not _FORWARDED.isdisjoint(headers) or headers.get("sec-fetch-site") == "cross-site":
+        return True
+    host, origin = headers.get("host"), headers.get("origin")
+    return bool(host and not _is_here(f"http://{host}")) or (origin is not None and not _is_here(origin))
+
+
+@lru_cache(maxsize=64)
+def _is_here(url: str) -> bool:
+    try:
+        name = urlsplit(url).hostname or ""
+        return name == "localhost" or ipaddress.ip_address(name).is_loopback
+    except ValueError:  # another name, or no address at all
+        return False
 
 
 def _listed(scopes: frozenset[str]) -> str:

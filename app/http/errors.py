@@ -314,7 +314,8 @@ def install_error_handlers(app: FastAPI) -> None:
         headers = dict(error.headers or {})
         if code == "route_not_found":
             root = request.scope.get("root_path", "").rstrip("/")
-            detail = f"There is nothing under this path; {root}/docs describes what there is."
+            slash = ": no path here ends in a slash" if request.url.path.endswith("/") else ""
+            detail = f"There is nothing under this path{slash}; {root}/docs describes what there is."
         elif code == "method_not_allowed":
             methods = _methods_of(request)
             headers["Allow"] = ", ".join(methods)

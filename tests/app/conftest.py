@@ -30,5 +30,5 @@ def api(settings: Settings, routes: list[BaseRoute]) -> FastAPI:
 @pytest.fixture
 def client(api: FastAPI) -> Iterator[TestClient]:
     """A client of the started application; errors become answers, as on the wire."""
-    with TestClient(api, raise_server_exceptions=False) as client:
+    with TestClient(api, "http://localhost", raise_server_exceptions=False) as client:
         yield client

@@ -16,7 +16,7 @@ from tests.support.training import add_series, job
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     app = create_app(Settings(data_dir=tmp_path_factory.mktemp("keys")))
-    with TestClient(app, raise_server_exceptions=False) as client:
+    with TestClient(app, "http://localhost", raise_server_exceptions=False) as client:
         client.headers.update(key_header(app))
         yield client
 
@@ -80,12 +80,29 @@ def test_events_end_when_the_key_is_revoked(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize(
-    "headers", [{"X-Forwarded-For": "192.0.2.1"}, {"Forwarded": "for=x"}, {"Sec-Fetch-Site": "cross-site"}]
+    "headers",
+    [
+        {"X-Forwarded-For": "192.0.2.1"},
+        {"Forwarded": "for=x"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Host": "shop.example"},  # a page whose own name was made to mean this machine
+        {"Host": "localhost.example:8000"},
+        {"Host": "192.0.2.1:8000"},
+        {"Origin": "http://shop.example"},
+        {"Origin": "null"},
+    ],
 )
 def test_without_keys_nothing_from_elsewhere_is_answered(tmp_path: Path, headers: dict[str, str]) -> None:
     app = create_app(Settings(data_dir=tmp_path))
-    with TestClient(app) as client:
+    with TestClient(app, "http://localhost") as client:
         assert client.get("/v1/models", headers={"Sec-Fetch-Site": "same-origin"}).status_code == 200
         refused = client.get("/v1/models", headers=headers)
         assert (refused.status_code, refused.json()["code"]) == (401, "key_missing")
         assert client.get("/v1/models", headers={**headers, **key_header(app)}).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:8000", "127.0.0.1:8000", "127.0.0.2", "[::1]:8000"])
+def test_without_keys_this_machine_is_answered_under_each_of_its_names(tmp_path: Path, host: str) -> None:
+    with TestClient(create_app(Settings(data_dir=tmp_path)), "http://localhost") as client:
+        headers = {"Host": host, "Origin": f"http://{host}"}
+        assert client.get("/v1/models", headers=headers).status_code == 200

@@ -53,7 +53,7 @@ def test_without_a_number_nothing_is_counted() -> None:
 
 def test_a_key_over_its_limit_is_told_when_to_come_again(tmp_path_factory: pytest.TempPathFactory) -> None:
     app = create_app(Settings(data_dir=tmp_path_factory.mktemp("rates")))
-    with TestClient(app) as client:
+    with TestClient(app, "http://localhost") as client:
         limited, free = key_header(app, requests_per_minute=1), key_header(app)
         assert client.get("/v1/models", headers=limited).status_code == 200
         answer = client.get("/v1/models", headers=limited)

@@ -91,7 +91,7 @@ class Shop:
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     folder = tmp_path_factory.mktemp("shop")
     app = create_app(Settings(data_dir=folder, max_upload_bytes=8 * 1024**2))
-    with TestClient(app, raise_server_exceptions=False) as client:
+    with TestClient(app, "http://localhost", raise_server_exceptions=False) as client:
         yield Shop(client, folder)
 
 

@@ -347,7 +347,7 @@ def test_starting_removes_what_a_crash_left(client: TestClient, settings: Settin
     orphan.parent.mkdir()
     orphan.write_bytes(b"published without its row")
     (settings.data_dir / "incoming" / "half").write_bytes(b"half an upload")
-    with TestClient(create_app(settings)):
+    with TestClient(create_app(settings), "http://localhost"):
         assert segments(settings) == [segment]
         assert leftovers(settings) == []
 

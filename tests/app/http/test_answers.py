@@ -48,7 +48,7 @@ def test_an_error_of_the_service_itself_ends_with_a_line_feed() -> None:
     def fails() -> None:
         raise RuntimeError
 
-    answer = TestClient(app, raise_server_exceptions=False).get("/fails")
+    answer = TestClient(app, "http://localhost", raise_server_exceptions=False).get("/fails")
     assert answer.status_code == 500
     assert answer.content.endswith(b"}\n")
 

@@ -38,7 +38,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
 
 @pytest.fixture(scope="module")
 def client(app: FastAPI) -> Iterator[TestClient]:
-    with TestClient(app, raise_server_exceptions=False) as client:
+    with TestClient(app, "http://localhost", raise_server_exceptions=False) as client:
         answer = client.post("/v1/datasets", json={"name": "shop", "kind": "series", "frequency": "D"})
         assert answer.status_code == 201, answer.text
         database: Database = app.state.database
@@ -306,3 +306,10 @@ def _answer(address: tuple[str, int], sent: bytes, *, is_whole: bool = True) -> 
             return connection.recv(65536)
         except (ConnectionResetError, BrokenPipeError):
             return b""
+
+
+@pytest.mark.parametrize("path", ["/v1/datasets/", "/v1/models/m/", "/docs/"])
+def test_a_slash_at_the_end_leads_nowhere_that_the_client_named(client: TestClient, path: str) -> None:
+    answer = client.get(path, headers={"Host": "shop.example"}, follow_redirects=False)
+    assert (answer.status_code, answer.json()["code"]) == (404, "route_not_found")
+    assert "slash" in answer.json()["detail"]

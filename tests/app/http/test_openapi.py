@@ -95,7 +95,7 @@ def test_the_examples_of_bodies_are_accepted(tmp_path: Any) -> None:
     """Each in its place, on the shop and the stores that the first of them define."""
     examples = Path(__file__).parents[3] / "examples"
     app = create_app(Settings(data_dir=tmp_path))
-    with TestClient(app) as client:
+    with TestClient(app, "http://localhost") as client:
         for form, file in zip(datasets.EXAMPLES.values(), ("shop.csv", "stores.csv"), strict=True):
             assert client.post("/v1/datasets", json=form).status_code == 201
             url, content = f"/v1/datasets/{form['name']}/versions", (examples / file).read_bytes()

@@ -43,7 +43,7 @@ def test_the_page_shows_this_api(client: TestClient, page: str) -> None:
 
 
 def test_below_a_prefix_of_a_proxy(client: TestClient) -> None:
-    with TestClient(client.app, root_path="/ccmtl") as below:
+    with TestClient(client.app, "http://localhost", root_path="/ccmtl") as below:
         page, links = below.get("/docs").text, below.get("/").json()
     assert links["datasets"] == "/ccmtl/v1/datasets"
     assert "url: '/ccmtl/openapi.json'" in page

@@ -56,7 +56,7 @@ def others() -> pl.DataFrame:
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     app = create_app(Settings(data_dir=tmp_path_factory.mktemp("shop")))
-    with TestClient(app, raise_server_exceptions=False) as client:
+    with TestClient(app, "http://localhost", raise_server_exceptions=False) as client:
         columns = {"future": ["offer"], "attributes": ["kind"]}
         form = {"name": "shop", "kind": "series", "frequency": "D", "columns": columns}
         assert client.post("/v1/datasets", json=form).status_code == 201

@@ -93,7 +93,7 @@ def test_the_newest_version_answers_unless_one_is_named(client: TestClient, data
 def test_the_same_answers_after_a_restart(client: TestClient, model: CCMTLModel, settings: Settings) -> None:
     body = columns(ODD_IDS, LAGS)
     before = client.post("/v1/models/sales/predict", json=body).content
-    with TestClient(create_app(settings)) as restarted:
+    with TestClient(create_app(settings), "http://localhost") as restarted:
         assert restarted.post("/v1/models/sales/predict", json=body).content == before
 
 
@@ -150,7 +150,7 @@ def test_only_json_is_read(client: TestClient, model: CCMTLModel) -> None:
 
 def test_a_body_over_the_limit_is_refused(database_url: str, tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path, database_url=database_url, max_request_bytes=1024)
-    with TestClient(create_app(settings)) as client:
+    with TestClient(create_app(settings), "http://localhost") as client:
         for size, status in [(1024, 404), (1025, 413)]:
             answer = client.post(
                 "/v1/models/sales/predict",

@@ -56,7 +56,7 @@ def test_a_rollback_that_is_sent_twice_does_no_harm(client: TestClient) -> None:
 
 def test_another_process_follows_within_a_second(client: TestClient, settings: Settings) -> None:
     client.put(ALIAS, json={"version": 1})
-    with TestClient(create_app(settings)) as other:
+    with TestClient(create_app(settings), "http://localhost") as other:
         assert predict(other, "sales@production") == 1.0
         for change, expected in (
             (lambda: client.put(ALIAS, json={"version": 2}), 2.0),

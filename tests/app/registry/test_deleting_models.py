@@ -164,7 +164,7 @@ def test_another_process_stops_answering_soon_and_never_answers_with_old_weights
     """Two applications on one database stand for two API processes: they share nothing else."""
     publish(database, 1.0)
     publish(database, 2.0)
-    with TestClient(create_app(settings), raise_server_exceptions=False) as second:
+    with TestClient(create_app(settings), "http://localhost", raise_server_exceptions=False) as second:
         for api in (client, second):
             assert (predict(api), predict(api, 1)) == (2.0, 1.0)
         assert client.delete("/v1/models/sales").status_code == 204
