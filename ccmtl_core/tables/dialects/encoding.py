@@ -68,7 +68,11 @@ def in_utf8(
     for mark, name in _MARKS.items():
         if head.startswith(mark):
             dialect = dialect.guessed("encoding", name, "the byte-order mark")
-            return path if name == "utf-8" else _copied(path, name, folder, faults), dialect
+            if name != "utf-8":
+                return _copied(path, name, folder, faults), dialect
+            if (place := _not_utf8(path)) is not None:
+                raise _refusal(path, place, "its mark says UTF-8: state another encoding", faults)
+            return path, dialect
     if wide := _of_two_bytes(head):
         dialect = dialect.guessed("encoding", wide, "every second byte is zero")
         return _copied(path, wide, folder, faults), dialect

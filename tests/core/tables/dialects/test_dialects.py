@@ -173,6 +173,7 @@ REFUSED = {
     "a comma that may be either": ("id;y\n1;1,234\n2;3\n", {}, "ambiguous_number", "',' or '.'"),
     "few words of a code page": ("id,y\nCafé,1\n".encode("latin-1"), {}, "not_utf8", "state the encoding"),
     "bytes that are not in the encoding": (b"id,y\n\xe9,1\n", {"encoding": "utf-8"}, "not_utf8", "another"),
+    "bytes that belie the mark": (b"\xef\xbb\xbfid,y\n\xff,1\n", {}, "not_utf8", "mark says UTF-8"),
     "half a character": (b"id,y\n\x81", {"encoding": "gb18030"}, "undecodable_text", "another encoding"),
     "UTF-16 without its mark": (b"\0\0", {"encoding": "utf-16"}, "undecodable_text", "another encoding"),
     "an open quote": ('id,y\n"a,1\n', {}, "csv_unclosed_quote", "row 1"),
