@@ -27,6 +27,8 @@ FEWEST_PERIODS = 3
 _SAMPLED = 200
 _MONTH = r"(?i)\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _INTEGER = "integer"
+_SUMS = ("total", "sum", "gesamt", "ytd")
+"""How names begin of columns that add up the periods before them."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def long_table(table: Table, stated: Mapping[str, str | None], faults: FaultList
         return table
     with refusing_unreadable(table.unreadable, faults):
         head = table.rows.select(by_name(list(table.names))).head(_SAMPLED).collect()
-        found = _by_periods(table, stated, head) or _by_series(table, stated, head)
+        found = _by_periods(table, stated, head, faults) or _by_series(table, stated, head)
         if found is None:
             if shape == "wide" or table.options.periods is not None:
                 message = (
@@ -84,7 +86,9 @@ def long_table(table: Table, stated: Mapping[str, str | None], faults: FaultList
         return _melted(table, found, names)
 
 
-def _by_periods(table: Table, stated: Mapping[str, str | None], head: pl.DataFrame) -> _Wide | None:
+def _by_periods(
+    table: Table, stated: Mapping[str, str | None], head: pl.DataFrame, faults: FaultList
+) -> _Wide | None:
     """A row for each series: of all columns whose names count or are dates, the first group of the most."""
     columns = table.columns
     if stated["y"] in columns or stated["ds"] in columns:
@@ -99,27 +103,75 @@ def _by_periods(table: Table, stated: Mapping[str, str | None], head: pl.DataFra
             groups.setdefault(_form(name), []).append(i)
         places = max(groups.values(), key=len)
         evidence = f"{len(places)} columns are called as periods are, from {columns[places[0]]!r} on"
-    texts = [columns[i] for i in places]
+    names = [columns[i] for i in places]
     others = [i for i in range(len(columns)) if i not in set(places)]
     fewest = 1 if pattern is not None or table.options.shape == "wide" else FEWEST_PERIODS
-    if len(places) < fewest or not others or len(set(texts)) < len(texts):
+    if len(places) < fewest or not others or len(set(names)) < len(names):
         return None
-    if not all(any(map(str.isdigit, text)) for text in texts) or not _are_numbers(head, places):
+    if not all(any(map(str.isdigit, name)) for name in names) or not _are_numbers(head, places):
         return None
+    dates = infer_dates(pl.Series(names))
+    are_dated = (dates.is_known and dates.format != _INTEGER) or bool(dates.readings)
+    is_sure = are_dated or pattern is not None or table.options.shape == "wide"
     key = next((i for i in others if columns[i] == stated["unique_id"]), None)
     if key is None:
         before = [i for i in others if i < places[0]] or others
-        if len(before) > 1:
-            before = [i for i in before if not _are_numbers(head, [i])]
-        if len(before) != 1:
+        texts = [i for i in before if not _are_numbers(head, [i])] if len(before) > 1 else before
+        if len(texts) == 1 and (not is_sure or len(before) == 1 or _differ(head, texts[0])):
+            key = texts[0]
+        elif not is_sure or any(_are_dates(head.to_series(i)) for i in texts):
             return None
-        key = before[0]
+        else:
+            key = _key_of_series(table, head, before, evidence, faults)
     if pattern is None and _are_dates(head.to_series(key)):
         return None
-    form = _form(texts[0])
-    dates = infer_dates(pl.Series(texts))
-    is_counted = form.count("#") == 1 and form != "#" and (not dates.is_known or dates.format == _INTEGER)
+    form = _form(names[0])
+    if pattern is None and are_dated:
+        _refuse_months_in_other_words(columns, places, faults)
+    is_counted = form.count("#") == 1 and form != "#" and not are_dated
+    if is_counted and len({re.sub("[^0-9]", "", text) for text in names}) < len(names):
+        return None
+    if columns[key] != stated["unique_id"]:
+        evidence += f"; {columns[key]!r} names the series"
     return _Wide("a column for each period", key, tuple(places), evidence, is_counted)
+
+
+def _differ(head: pl.DataFrame, place: int) -> bool:
+    """Whether no cell of the column repeats."""
+    return head.to_series(place).n_unique() == head.height
+
+
+def _key_of_series(
+    table: Table, head: pl.DataFrame, places: Sequence[int], evidence: str, faults: FaultList
+) -> int:
+    """The only one of the columns whose cells all differ; refuse the table if there is none, or more."""
+    found = [i for i in places if _differ(head, i)]
+    if len(found) == 1 and head.height > 1:
+        return found[0]
+    shown = ", ".join(repr(table.columns[i]) for i in (found or places)[:10])
+    message = (
+        f"the table is wide ({evidence}), and it cannot be told which column holds unique_id (the series): "
+        f"state unique_id; there are {shown}"
+    )
+    raise faults.refusal_for("unknown_column", message)
+
+
+def _refuse_months_in_other_words(columns: Sequence[str], places: Sequence[int], faults: FaultList) -> None:
+    """Refuse a header with unread months between others, such as "Mai 24" after "Apr 24"."""
+    form, of_periods = _any_word(columns[places[0]]), set(places)
+    left = [columns[i] for i in range(places[0], places[-1]) if i not in of_periods]
+    left = [name for name in left if _any_word(name) == form and not name.casefold().startswith(_SUMS)]
+    if "@" in form and left:
+        message = (
+            f"the columns {', '.join(map(repr, left[:5]))} stand between periods such as "
+            f"{columns[places[0]]!r} and are not read as one: name the months in English or as 2024-05"
+        )
+        raise faults.refusal_for("unknown_periods", message)
+
+
+def _any_word(name: str) -> str:
+    """The name with ``#`` for each number and ``@`` for each word."""
+    return re.sub("[0-9]+", "#", re.sub(r"[^\W\d_]+", "@", name.strip()))
 
 
 def _by_series(table: Table, stated: Mapping[str, str | None], head: pl.DataFrame) -> _Wide | None:

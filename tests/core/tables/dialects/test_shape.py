@@ -21,7 +21,11 @@ WEEKS = "product,town,W0,W1,W2,MIN\n001,Oslo,1,2,3.5,1\n1,Rome,4,,6,4\n"
 DATES = f"sku;{';'.join(MONTHS)}\n001;1;2;3,5\n1;4;;6\n"
 ROWS_OF_DATES = "month,001,1\n2024-01,1,4\n2024-02,2,\n2024-03,3.5,6\n"
 WORDS = "sku,Jan 2024,Feb 2024,Mar 2024\n001,1,2,3.5\n1,4,,6\n"
+TWO_TEXTS = "product,group,2024-01,2024-02,2024-03\n001,food,1,2,3.5\n1,food,4,,6\n"
+SHORT_YEARS = "sku,Jan 24,Feb 24,Mar 24\n001,1,2,3.5\n1,4,,6\n"
 WIDE = {
+    "a text that repeats beside the id": (TWO_TEXTS, {}, {}, "MS"),
+    "words and two digits": (SHORT_YEARS, {}, {}, "MS"),
     "numbered periods": (WEEKS, {"unique_id": "product"}, {}, "1"),
     "a stated pattern": (WEEKS.replace("W", "K"), {"unique_id": "product"}, {"periods": "K*"}, "1"),
     "months in the header": (DATES, {}, {}, "MS"),
@@ -70,6 +74,29 @@ def test_names_that_repeat_are_series_of_their_own_and_told(tmp_path: Path) -> N
     assert codes(report)["repeated_columns"] == 2
     assert len(report.require_panel().unique_ids) == 13
     assert {"p0", "p0 (2)", "p9", "p9 (2)"} <= set(report.require_panel().unique_ids)
+
+
+def test_months_in_other_languages_are_not_left_out(tmp_path: Path) -> None:
+    header = "Artikel;Jan 24;Feb 24;Mrz 24;Apr 24;Mai 24;Jun 24\n"
+    report = inspect(written(tmp_path, header + "01;1;2;3;4;5;6\n02;6;5;4;3;2;1\n"))
+    (finding,) = report.findings
+    assert finding.code == "unknown_periods"
+    assert "'Mrz 24', 'Mai 24'" in finding.message
+    totals = "sku,Jan 2023,Feb 2023,Mar 2023,Total 2023,Jan 2024\n1,1,2,3,6,1\n2,1,2,3,6,2\n"
+    assert codes(inspect(written(tmp_path, totals)))["ignored_columns"] == 1
+
+
+def test_an_unclear_column_of_ids_beside_dates_must_be_stated(tmp_path: Path) -> None:
+    text = "product,town,2024-01,2024-02,2024-03\na,Oslo,1,2,3\nb,Rome,4,5,6\n"
+    (finding,) = inspect(written(tmp_path, text)).findings
+    assert finding.code == "unknown_column"
+    assert "state unique_id; there are 'product', 'town'" in finding.message
+    assert inspect(written(tmp_path, text), unique_id="town").series == 2
+
+
+def test_names_that_share_one_number_count_no_periods(tmp_path: Path) -> None:
+    text = "sku,Sold24,Left24,Lost24\na,1,2,3\nb,4,5,6\n"
+    assert "shape" not in inspect(written(tmp_path, text)).traits
 
 
 def test_columns_that_are_not_of_the_wide_table_are_told(tmp_path: Path) -> None:
