@@ -50,7 +50,9 @@ def _in_words(report: InspectionReport) -> str:
     if report.traits:
         known = _plain("understood as", "", "because")
         for name, trait in report.traits.items():
-            known.add_row(name, Text(str(trait.value), "bold"), trait.evidence)
+            known.add_row(
+                name, Text("tab" if trait.value == "\t" else str(trait.value), "bold"), trait.evidence
+            )
         console.print(known)
     accounts = report.accounts
     console.print()
@@ -81,7 +83,8 @@ def _accounted(report: InspectionReport) -> str:
 
 def _print(console: Console, finding: Finding) -> None:
     head = Text(f"{finding.severity} ", _COLOURS[finding.severity])
-    console.print(head + Text(f"{finding.code} ", "bold") + Text(f"{finding.count:,} {finding.unit}"))
+    option = "" if finding.policy is None else f", decided by --{finding.policy.replace('_', '-')}"
+    console.print(head + Text(f"{finding.code} ", "bold") + Text(f"{finding.count:,} {finding.unit}{option}"))
     console.print(Text(f"  {finding.message}"), soft_wrap=False)
     if any(sample.row or sample.unique_id for sample in finding.samples):
         samples = _plain("", "row", "unique_id", "ds", "value")

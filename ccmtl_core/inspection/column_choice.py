@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from unicodedata import combining, normalize
 
 import polars as pl
 
@@ -17,11 +18,15 @@ ROLES = ("unique_id", "ds", "y")
 _SAMPLED = 1000
 _WORDS = {
     "unique_id": ("unique_id", "product_id", "item_id", "sku", "article", "product", "product_code", "item",
-                  "series", "material", "part", "code", "id", "store", "dept", "name", "column"),
+                  "series", "material", "part", "code", "artikel", "artikelnummer", "artikel_nr", "produkt",
+                  "produit", "producto", "articulo", "prodotto", "articolo", "id", "store", "dept", "name",
+                  "column"),
     "ds": ("ds", "date", "day", "week", "month", "period", "time", "timestamp", "datetime", "dt",
-           "transaction_dt", "year", "quarter"),
+           "transaction_dt", "datum", "tag", "woche", "monat", "jour", "semaine", "mois", "fecha", "data",
+           "year", "quarter"),
     "y": ("y", "sales", "quantity", "qty", "units", "amount", "demand", "sold", "weekly_sales", "volume",
-          "value", "count", "revenue"),
+          "value", "count", "revenue", "umsatz", "menge", "absatz", "anzahl", "ventes", "quantite",
+          "ventas", "cantidad", "vendite", "quantita"),
 }  # fmt: skip
 """Words that name columns of each role, the surest first."""
 _OTHERS = {"price", "cost", "discount", "customer", "group", "min", "max", "promotion", "holiday"}
@@ -64,17 +69,31 @@ def choose_columns(table: Table, stated: dict[str, str | None], faults: FaultLis
             continue
         fitting = [column for column in left if _fits(role, sample.get(column)) and not _is_other(column)]
         column, evidence = _best(role, fitting)
+        if table.n_rows == 0:
+            evidence = "there are no rows below the header"
         if column is None:
             option = {"unique_id": "unique_id (the series)", "ds": "ds (the time)", "y": "y (the value)"}[
                 role
             ]
             shown = ", ".join(map(repr, (fitting or left)[:10]))
-            faults.add(
-                "unknown_column", f"which column holds {option}? {evidence}: state it; there are {shown}"
-            )
+            message = f"which column holds {option}? {evidence}: state it; there are {shown}"
+            faults.add("unknown_column", message + _of_header(table.columns))
         else:
             traits[role] = Trait(column, "guessed", evidence)
     return ColumnsFound(traits)
+
+
+def _of_header(columns: Sequence[str]) -> str:
+    """Say what to do where the names of columns look like the cells of a row."""
+    is_row = any(re.fullmatch(r"-?[0-9]+([.,][0-9]+)?", name) for name in columns) and any(
+        map(_is_date, columns)
+    )
+    names = len(columns) <= 20 and is_row
+    return ". If these are no names but the first row, state header_row 0" if names else ""
+
+
+def _is_date(text: str) -> bool:
+    return not text.isdigit() and _are_dates(pl.Series([text]))
 
 
 def _sample(table: Table, faults: FaultList) -> dict[str, pl.Series]:
@@ -137,4 +156,6 @@ def _is_other(column: str) -> bool:
 
 
 def _plain(column: str) -> str:
-    return re.sub("[^a-z0-9]+", "_", re.sub("([a-z])([A-Z])", r"\1_\2", column).casefold()).strip("_")
+    spaced = re.sub("([a-z])([A-Z])", r"\1_\2", column)
+    bare = "".join(sign for sign in normalize("NFKD", spaced) if not combining(sign))
+    return re.sub("[^a-z0-9]+", "_", bare.casefold()).strip("_")

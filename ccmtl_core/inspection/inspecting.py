@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
 import polars as pl
 
-from ccmtl_core.base.display import quoted
+from ccmtl_core.base.display import named, quoted
 from ccmtl_core.base.file_path import checked_path
 from ccmtl_core.inspection.column_choice import choose_columns
 from ccmtl_core.inspection.frequency import infer_frequency
@@ -33,6 +33,9 @@ from ccmtl_core.tables.faults import FaultList, TableError
 from ccmtl_core.tables.header import Kind, Role
 from ccmtl_core.tables.table import Note, Table
 from ccmtl_core.tables.table_file import open_table
+
+_COMPARED = 200_000
+"""Rows in which columns are looked for that tell rows of one period apart."""
 
 
 def inspect(
@@ -134,7 +137,10 @@ def inspect(
         today=today,
         found=found,
     )
-    return examined.report(read.traits, read.cells.time_zone)
+    report = examined.report(read.traits, read.cells.time_zone)
+    if chosen.duplicates == "error" and "duplicate_period" in report.counts:
+        return replace(report, findings=tuple(_with_parting(one, table, read) for one in report.findings))
+    return report
 
 
 @dataclass(frozen=True)
@@ -315,6 +321,29 @@ def _of_periods(
         is_filled=policies.fill != "none",
         is_merged=policies.duplicates != "error",
     )
+
+
+def _with_parting(finding: Finding, table: Table, read: _Read) -> Finding:
+    """Name in the finding on several rows in a period the columns that tell these rows apart."""
+    taken = {str(read.traits[role].value) for role in ("unique_id", "ds", "y")}
+    if finding.code != "duplicate_period" or table.rows is None or not taken <= set(table.columns):
+        return finding
+    by_name = dict(zip(table.columns, table.names, strict=True))
+    of_id, of_time = str(read.traits["unique_id"].value), str(read.traits["ds"].value)
+    head = table.rows.head(_COMPARED).collect()
+    keys, parting = [by_name[of_id], by_name[of_time]], []
+    for column in (column for column in table.columns if column not in taken):
+        cells = head[by_name[column]]
+        is_group = not cells.dtype.is_float() and 2 * cells.n_unique() <= head.height
+        if is_group and not head.select(*keys, by_name[column]).is_duplicated().any():
+            parting.append(column)
+    if not parting:
+        return finding
+    told = (
+        f" These rows differ in {named(parting, 'column')}: if that is part of the series, state unique_id "
+        f"{of_id},{parting[0]}; if it is part of the time, write both in one column."
+    )
+    return replace(finding, message=finding.message + told)
 
 
 def note_findings(notes: Sequence[Note]) -> Iterator[Finding]:

@@ -8,12 +8,26 @@ from datetime import date
 import numpy as np
 import polars as pl
 
+from ccmtl_core.base.display import counted
 from ccmtl_core.base.types import BoolArray, IntArray
 from ccmtl_core.inspection.policies import Policies
 from ccmtl_core.inspection.repairs import Repaired, Rows
 from ccmtl_core.inspection.report import Finding, Sample, Severity, rows_as_samples
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.tables.dates.inference import CENTURY_RULE
+
+_SUMS = (
+    "total",
+    "grand total",
+    "subtotal",
+    "sum",
+    "summe",
+    "gesamt",
+    "gesamtsumme",
+    "gesamtergebnis",
+    "totale",
+)
+"""Ids of rows that add up others, as exports have at their end."""
 
 
 def row_findings(
@@ -131,16 +145,25 @@ def id_findings(unique_ids: pl.Series) -> Iterator[Finding]:
     ------
     Finding
     """
-    plain = unique_ids.str.strip_chars().str.to_lowercase().str.replace("^0+(.)", "$1")
+    plain = unique_ids.str.replace_all(r"\s+", "").str.to_lowercase().str.replace("^0+(.)", "$1")
     alike = pl.DataFrame({"id": unique_ids, "plain": plain}).group_by("plain", maintain_order=True).agg("id")
     alike = alike.filter(pl.col("id").list.len() > 1)
     groups = alike["id"].to_list()
     first = ", ".join(" and ".join(map(repr, sorted(group)[:3])) for group in groups[:2])
     n_ids = sum(map(len, groups))
     message = (
-        f"{n_ids:,} ids differ only by capitals, outer spaces or leading zeros ({first}): they are different "
-        "series. If "
-        "they are the same product, write its id in one way."
+        f"{n_ids:,} ids differ only by capitals, spaces or leading zeros ({first}): they are different "
+        "series. If they are the same product, write its id in one way."
     )
     samples = tuple(Sample(unique_id=one) for group in groups for one in sorted(group))[:6]
     yield Finding("similar_ids", "warning", n_ids, "ids", message, samples)
+    sums = unique_ids.filter(unique_ids.str.strip_chars().str.to_lowercase().is_in(_SUMS)).to_list()
+    message = (
+        f"{counted(len(sums), 'id')} may be of a row that adds up others ({', '.join(map(repr, sums))}): a "
+        "series of sums beside those it sums counts them twice. If it is one, take its rows out of the file."
+    )
+    yield Finding("total_rows", "warning", len(sums), "ids", message, tuple(map(_of_id, sums[:5])))
+
+
+def _of_id(unique_id: str) -> Sample:
+    return Sample(unique_id=unique_id)

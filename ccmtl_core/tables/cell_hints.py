@@ -16,6 +16,9 @@ _DATE = re.compile(
     r"([0-9]{1,4})([./-])([0-9]{1,2})\2([0-9]{4}|[0-9]{2})(?:([ T])[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?)?"
 )
 _COMPACT_DATE = re.compile(r"[0-9]{8}")
+_NO_VALUE = {"na", "n/a", "#n/a", "nan", "null", "none", "-", "--", "–", "—", "?", "#value!", "#div/0!"}
+_UNIT = r"([^\W\d_]{1,4}|[$€£¥₹₩₽₺฿%])"
+_BESIDE_NUMBER = re.compile(rf"\(?[+-]?(?:{_UNIT}\s?[+-]?[0-9][0-9.,' ]*|[0-9][0-9.,'\s]*?{_UNIT})\)?")
 _SHOWN_BY_SPREADSHEETS = re.compile(r"[0-9](\.[0-9]+)?[eE]\+[0-9]+")
 
 
@@ -30,10 +33,19 @@ def number_hint(text: str) -> str:
     "; leave the commas between thousands out: 1234567.5; or state thousands ','"
     >>> number_hint(" 1.5")
     '; leave out the spaces around it'
+    >>> number_hint("$1,004.50")
+    "; if '$' is a currency or a unit, state currency '$'"
+    >>> number_hint("n/a")
+    '; if it says that there is no value, leave the cell empty'
     >>> number_hint("many")
     ''
     """
     bare = text.strip()
+    if bare.casefold() in _NO_VALUE:
+        return "; if it says that there is no value, leave the cell empty"
+    if beside := _BESIDE_NUMBER.fullmatch(bare):
+        sign = beside[1] or beside[2]
+        return f"; if {sign!r} is a currency or a unit, state currency {sign!r}"
     if re.fullmatch(r"[+-]?\d{1,3},\d{3}", bare):
         return (
             "; the decimal sign must be a point, and nothing may stand between thousands; or state the "

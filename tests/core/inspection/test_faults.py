@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from ccmtl_core.inspection import Policies, inspect
@@ -169,6 +170,15 @@ FILES = {
         rows_of(("a", DAYS, UP), ("b", DAYS[1::4], UP[:8])), {"mixed_frequencies": 1, "absent_periods": 21}
     ),
     # ids
+    "ids that differ by a space inside": File(
+        daily(**{"Tea 1": UP, "Tea  1": UP, "Tea\u00a01": UP, "cup": UP}), {"similar_ids": 3}
+    ),
+    "a row of totals": File(daily(a=UP, Total=UP), {"total_rows": 1}),
+    "names of other languages": File(
+        daily(a=UP).replace("unique_id,ds,y", "Artikel,Datum,Quantité"),
+        {},
+        traits={"unique_id": "Artikel", "ds": "Datum", "y": "Quantité"},
+    ),
     "ids that differ by zeros": File(daily(**{"001": UP, "1": UP}), {"similar_ids": 2}),
     "ids that differ by case and space": File(
         daily(**{"Tea": UP, "tea ": UP, "cup": UP}), {"similar_ids": 2}
@@ -337,3 +347,41 @@ def test_two_columns_make_one_id(tmp_path: Path) -> None:
     path.write_text("shop,article,ds,y\n1,007,2024-03-01,1\n1,12,2024-03-01,2\n2,12,2024-03-01,3\n")
     panel = inspect(path, unique_id=["shop", "article"], frequency="D", today=TODAY).require_panel()
     assert panel.unique_ids == ("1-007", "1-12", "2-12")
+
+
+@pytest.mark.parametrize("other", ["store", "week"])
+def test_rows_of_one_period_name_the_column_that_tells_them_apart(other: str) -> None:
+    rows = pl.DataFrame(
+        {"item": ["a", "b"] * 20, "day": [day for day in DAYS[:10] for _ in range(4)]}
+    ).with_columns(pl.Series(other, ["01", "01", "02", "02"] * 10), sold=1, receipt=pl.int_range(40))
+    finding = next(one for one in inspect(rows, today=TODAY).findings if one.code == "duplicate_period")
+    assert f"differ in 1 column [{other}]" in finding.message
+    assert f"state unique_id item,{other}" in finding.message
+
+
+def test_a_first_row_that_is_taken_for_names_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "file.csv"
+    path.write_text("\n".join(daily(a=UP).splitlines()[1:]))
+    assert "state header_row 0" in inspect(path).findings[0].message
+
+
+def test_a_file_of_names_alone_is_told_to_have_no_rows(tmp_path: Path) -> None:
+    path = tmp_path / "file.csv"
+    path.write_text("product,date,qty\n")
+    assert "there are no rows below the header" in inspect(path).findings[0].message
+
+
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ("3 €", "state currency '€'"),
+        ("$3.50", "state currency '$'"),
+        ("EUR 3", "state currency 'EUR'"),
+        ("n/a", "leave the cell empty"),
+    ],
+)
+def test_a_cell_that_is_nearly_a_number_is_told_what_reads_it(tmp_path: Path, cell: str, told: str) -> None:
+    path = tmp_path / "file.csv"
+    path.write_text(daily(a=UP) + f"a,2024-03-31,{cell}\n")
+    (finding,) = (one for one in inspect(path, today=TODAY).findings if one.code == "unparseable_number")
+    assert told in finding.message
