@@ -220,6 +220,14 @@ _OF_TYPES = {
     "greater_than_equal": "must be {ge} or more",
     "less_than": "must be less than {lt}",
     "less_than_equal": "must be {le} or less",
+    "too_short": "must have {min_length} or more entries",
+    "too_long": "must have {max_length} or fewer entries",
+    "string_too_short": "must have {min_length} or more characters",
+    "string_too_long": "must have {max_length} or fewer characters",
+    **dict.fromkeys(
+        ("datetime_type", "datetime_parsing", "datetime_from_date_parsing", "timezone_aware"),
+        "must be a time with its zone, such as 2026-01-31T12:00:00Z",
+    ),
 }
 """What replaces the sentences of the library that checks requests, by its names of what is wrong."""
 
@@ -240,7 +248,7 @@ def faults_of(errors: Iterable[Mapping[str, Any]], *prefix: str) -> list[Fault]:
 def _in_words(error: Mapping[str, Any]) -> str:
     context, given = error.get("ctx", {}), error.get("input")
     template = IN_WORDS.get(context.get("pattern"))
-    if error["msg"].startswith(("Input should", "Field required")):
+    if re.match("[A-Z][a-z]+ should |Field required", error["msg"]):
         template = template or _OF_TYPES.get(error.get("type", ""))
     message: str = template.format(**context) if template else error["msg"]
     known = re.findall("'([^']+)'", context.get("expected", ""))

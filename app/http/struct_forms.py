@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from functools import cache, reduce
 from operator import or_
+from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    create_model,
+)
+from pydantic_core import PydanticCustomError
 
 _CONSTRAINTS = ("ge", "le", "gt", "lt", "min_length", "max_length", "description", "examples")
+_IN_WORDS = {str: "text", float: "a finite number", NoneType: "null"}
 
 
 @cache
@@ -56,4 +67,18 @@ def _annotation(annotation: Any) -> Any:
     inner_types = tuple(map(_annotation, arguments))
     if origin in (list, dict):
         return origin[inner_types]
-    return reduce(or_, inner_types)
+    union = reduce(or_, inner_types)
+    return Annotated[union, _one_fault(arguments)] if {str, float} <= set(arguments) else union
+
+
+def _one_fault(types: tuple[type, ...]) -> WrapValidator:
+    """Say once what a value may be, instead of once for each of the types that it is not."""
+    *others, last = (_IN_WORDS[one] for one in types)
+
+    def check(value: Any, check_union: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return check_union(value)
+        except ValidationError:
+            raise PydanticCustomError("cell", f"must be {', '.join(others)} or {last}") from None
+
+    return WrapValidator(check)

@@ -18,6 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from app.http.errors import MAX_ERRORS, Conflict, Fault, InvalidContent
+from app.http.names import hint
 from app.predictions import wire
 from app.predictions.request_tables import Cells, attribute_frame, columns_of, future_frame, history_panel
 from app.predictions.service import Matrix, Refused, explained, refuse_repeated_keys
@@ -30,6 +31,7 @@ from ccmtl_core.forecasting import (
     Frequency,
     NewProducts,
     SeriesColumns,
+    SeriesPanel,
     new_products,
     range_columns,
     recursive_forecast,
@@ -144,7 +146,10 @@ def _added(model: StoredModel, request: wire.ForecastBatch, asked: Asked) -> New
         unknown = [name for name in table.columns if name != "unique_id" and name not in model.attributes]
         if unknown:
             faults = [
-                Fault(message="the dataset names no such attribute", location=f"body.attributes.{name}")
+                Fault(
+                    message=f"the dataset names no such attribute; {hint(name, model.attributes)}",
+                    location=f"body.attributes.{name}",
+                )
                 for name in unknown
             ]
             raise InvalidContent(
@@ -163,10 +168,27 @@ def _added(model: StoredModel, request: wire.ForecastBatch, asked: Asked) -> New
         raise InvalidContent(
             "product_is_known", "Only products that are new can be described.", errors=[fault]
         )
+    _refuse_not_asked(request, table, panel)
     found: NewProducts = refusing(
         partial(new_products, forecaster, table, panel=panel, columns=nothing_known(forecaster))
     )
     return found
+
+
+def _refuse_not_asked(request: wire.ForecastBatch, table: pl.DataFrame, panel: SeriesPanel | None) -> None:
+    """Refuse what is told of products that are not asked for: an id was mistyped, or is missing."""
+    told = {"attributes": table["unique_id"].to_list(), "history": panel.unique_ids if panel else ()}
+    asked = set(request.unique_id)
+    faults = [
+        Fault(message=f"`unique_id` does not ask for the product {name!r}", location=f"body.{part}.unique_id")
+        for part, names in told.items()
+        for name in names
+        if name not in asked
+    ]
+    if faults:
+        raise InvalidContent(
+            "product_not_asked_for", "Only products that are asked for can be described.", errors=faults
+        )
 
 
 def _answer(model: StoredModel, unique_ids: Sequence[str], asked: Asked) -> bytes:

@@ -140,7 +140,9 @@ def _check_lists(table: Cells, where: str, needed: Sequence[str]) -> None:
     lengths = {name: len(cells) for name, cells in table.items()}
     most = max(lengths.values(), default=0)
     faults += [
-        Fault(message=f"has {n} entries, another list {most}", location=f"body.{where}.{name}")
+        Fault(
+            message=f"is of length {n}; the longest list is of length {most}", location=f"body.{where}.{name}"
+        )
         for name, n in lengths.items()
         if n != most
     ]
@@ -182,7 +184,9 @@ def _periods(cells: Sequence[Any], frequency: Frequency, where: str) -> pl.Serie
 def _refuse_repeated(frame: pl.DataFrame, where: str) -> None:
     keys = [name for name in ("unique_id", "period") if name in frame.columns]
     again = (~frame.select(pl.struct(keys).is_first_distinct()).to_series()).arg_true().to_list()
-    what = "this product has a row for this period before" if len(keys) > 1 else "it has a row before"
+    what = "this product has a row for this period before"
+    if len(keys) == 1:
+        what = f"this {'period' if keys == ['period'] else 'product'} has a row before"
     _refuse(
         (Fault(message=what, location=f"body.{where}.{keys[-1].replace('period', 'ds')}.{i}") for i in again),
         len(again),

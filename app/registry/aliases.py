@@ -8,11 +8,12 @@ from app.http.errors import Conflict
 from app.persistence.models import Model, ModelAlias, utc_now
 from app.registry import repository
 from app.registry.schemas import AliasDetail, AliasList
-from app.registry.service import lock, no_alias, no_version
+from app.registry.service import lock, newest_number, no_alias, no_version
 
 
 def list_aliases(session: Session, name: str) -> AliasList:
     """Return all aliases of the model, by name."""
+    newest_number(session, name)  # raises where there is no such model
     return AliasList(items=[_detail(name, *row) for row in repository.list_aliases(session, name)])
 
 

@@ -202,3 +202,24 @@ def test_a_data_folder_that_cannot_be_made_is_named_with_the_variable(tmp_path: 
     folder = tmp_path / ("x" * 300)
     with pytest.raises(CannotStart, match=f"^CCMTL_DATA_DIR: {folder}.* cannot be created: "):
         opened(Settings(data_dir=folder))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("name", "", "must be 1 to 100 characters"),
+        ("scopes", [], "must have 1 or more entries"),
+        ("expires_at", "tomorrow", "must be a time with its zone"),
+        ("expires_at", "2999-01-01T00:00:00", "must be a time with its zone"),
+    ],
+)
+def test_what_a_field_of_a_key_may_be_is_said_in_words(
+    client: TestClient, field: str, value: object, said: str
+) -> None:
+    form = {"name": "till", "scopes": ["predict"], field: value}
+    assert fault(client.post("/v1/keys", json=form), f"body.{field}")["message"].startswith(said)
+
+
+def test_how_long_a_parameter_may_be_is_said_in_words(client: TestClient) -> None:
+    answer = client.get("/v1/models/m/forecast", params={"unique_id": ""})
+    assert fault(answer, "query.unique_id")["message"] == "must have 1 or more characters"

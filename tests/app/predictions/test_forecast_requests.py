@@ -200,11 +200,22 @@ def test_products_with_hardly_any_history_are_forecast_from_their_like(client: T
         ({"attributes": {"unique_id": ["0001"], "kind": ["tea"]}}, "product_is_known"),
         ({"attributes": {"unique_id": ["new"], "colour": ["red"]}}, "unknown_attribute"),
         ({"history": {"unique_id": ["new"], "ds": ["2025-01-01"]}}, "invalid_request"),
+        ({"attributes": {"unique_id": ["nwe"], "kind": ["tea"]}}, "product_not_asked_for"),
+        ({"history": {"unique_id": ["nwe"], "ds": ["2025-01-01"], "y": [1]}}, "product_not_asked_for"),
     ],
 )
 def test_faults_of_new_products_are_refused(client: TestClient, part: Any, code: str) -> None:
     answer = client.post("/v1/models/m/forecast", json={"unique_id": ["new"], **part})
     assert (answer.status_code, answer.json()["code"]) == (422, code)
+
+
+@pytest.mark.parametrize("cell", ["NaN", "true", "[]", "1e999"])
+def test_a_cell_of_another_type_is_one_fault(client: TestClient, cell: str) -> None:
+    body = f'{{"unique_id": ["0001"], "future": {{"ds": ["2025-02-20"], "offer": [{cell}]}}}}'
+    answer = client.post("/v1/models/m/forecast", content=body, headers={"Content-Type": "application/json"})
+    (fault,) = answer.json()["errors"]
+    assert (fault["location"], answer.json()["error_count"]) == ("body.future.offer.0", 1)
+    assert fault["message"] == "must be text, a finite number or null"
 
 
 def test_what_each_feature_adds_sums_to_the_forecast(client: TestClient) -> None:

@@ -141,3 +141,8 @@ def test_a_version_names_its_aliases_and_the_code_that_trained_it(client: TestCl
     assert len(digest) == 12
     listed = client.get("/v1/models/sales/aliases").json()["items"]
     assert [(a["alias"], a["version"]) for a in listed] == [("canary", 2), ("production", 2)]
+
+
+def test_a_model_that_is_not_there_has_no_list_of_aliases(client: TestClient) -> None:
+    answer = client.get("/v1/models/none/aliases")
+    assert (answer.status_code, answer.json()["code"]) == (404, "model_not_found")
