@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session, joinedload, selectinload
 
 from app.http.errors import NotFound
@@ -81,6 +81,14 @@ def segments_of(session: Session, version_id: str) -> Sequence[Segment]:
     """Return the segments of a version in their order."""
     query = select(Segment).where(Segment.dataset_version_id == version_id).order_by(Segment.position)
     return session.scalars(query).all()
+
+
+def first_version_with(session: Session, dataset_id: str, digest: str) -> int | None:
+    """Return the number of the first version that has this segment."""
+    query = select(func.min(DatasetVersion.number)).join(
+        Segment, Segment.dataset_version_id == DatasetVersion.id
+    )
+    return session.scalar(query.where(DatasetVersion.dataset_id == dataset_id, Segment.sha256 == digest))
 
 
 def digests_of(session: Session, dataset_id: str) -> Sequence[str]:

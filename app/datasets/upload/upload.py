@@ -51,9 +51,13 @@ def add_version(
         write_segment(extent.segment, path)
         digest = file_sha256(path)
         if base is not None and digest in base.digests:
+            with database.read() as session:
+                number = repository.first_version_with(session, target.dataset_id, digest)
             raise Conflict(
                 "already_appended",
-                f"The dataset {name!r} has these very rows already: they would count twice.",
+                f"The dataset {name!r} has these very rows since version {number}: they would count twice. "
+                "If the answer to this upload was lost, that version is what it made.",
+                suggestions=[str(number)],
             )
         if upload.overlap is OverlapPolicy.REFUSE and extent.overlap and extent.overlap.is_doubtful:
             raise extent.overlap.refusal(name, report.inspection)

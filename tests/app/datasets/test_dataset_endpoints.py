@@ -188,6 +188,7 @@ def test_the_same_rows_are_not_appended_twice(client: TestClient) -> None:
     for dry_run in (True, False):
         answer = send(client, FIRST, mode="append", dry_run=dry_run)
         assert (answer.status_code, answer.json()["code"]) == (409, "already_appended")
+        assert answer.json()["suggestions"] == ["1"], "the version that a lost answer told of"
     assert send(client, FIRST, mode="full").status_code == 201
 
 
