@@ -29,6 +29,7 @@ from ccmtl_core.forecasting import (
     total_forecasts,
 )
 from ccmtl_core.tables import ReadOptions
+from ccmtl_core.tables.faults import TableError
 
 
 def forecast_file(
@@ -101,7 +102,13 @@ def _read(
     written: Mapping[str, Any],
 ) -> SeriesTable:
     given: dict[str, Any] = {name: value for name, value in columns.items() if value is not None}
-    table = read_series_table(file, **given, **dict[str, Any](beside), dialect=ReadOptions(**written))
+    try:
+        table = read_series_table(file, **given, **dict[str, Any](beside), dialect=ReadOptions(**written))
+    except TableError as error:
+        if "missing_column" in error.counts:
+            options = "Name the columns with --task, --time and --target"
+            error.add_note(f"{options}; ccmtl inspect {file} says which they may be.")
+        raise
     return table if fill == "none" else table._replace(panel=table.panel.filled(fill, "series")[0])
 
 

@@ -27,7 +27,7 @@ def explaining(messages: Console) -> Iterator[None]:
     except ParameterError as error:
         raise typer.BadParameter(str(error)) from None
     except (CCMTLError, OSError, MemoryError) as error:
-        fault = str(error)
+        fault = "\n".join([str(error), *getattr(error, "__notes__", ())])
     else:
         return
     messages.print(fault, style="red", markup=False, soft_wrap=True)

@@ -129,18 +129,27 @@ def _code_page(path: Path, place: int, faults: FaultList) -> tuple[str, str]:
         same = f"; {', '.join(others)} would read the same" if others else ""
         return likely[0][0], f"{n_words} with other letters than English ones read well in it{same}"
     readings = [
-        f"{_CODE_PAGES[name]} reads {quoted(next(iter(text.splitlines()), '').strip()[:30])}"
-        for name, text in likely[:4]
+        f"{_CODE_PAGES[name]} reads {quoted(word.strip()[:30])}"
+        for (name, _), word in zip(likely[:4], _that_differ([text for _, text in likely[:4]]), strict=True)
     ]
     told = f" ({', '.join(readings)})" if readings else ""
     remedy = f"save it as UTF-8, or state the encoding, such as windows-1252{told}"
     raise _refusal(path, place, remedy, faults)
 
 
+def _that_differ(texts: list[str]) -> list[str]:
+    """The first word of each reading that not all read alike; the first one if they all do."""
+    words = list(zip(*(text.split("\n") for text in texts), strict=False))
+    differing = next((of_all for of_all in words if len(set(of_all)) > 1), None)
+    return list(differing or [text.split("\n")[0] for text in texts])
+
+
 def _refusal(path: Path, place: int, remedy: str, faults: FaultList) -> TableError:
     data = np.memmap(path, np.uint8, mode="r").view(np.ndarray)
     row, _ = scan_csv(data[:place], 1).end
-    where = f"byte 0x{data[place]:02X} at offset {place} is no character"
+    blocks = (data[start : min(place, start + BLOCK_BYTES)] for start in range(0, place, BLOCK_BYTES))
+    line = 1 + sum(int(np.count_nonzero(block == ord("\n"))) for block in blocks)
+    where = f"byte 0x{data[place]:02X} at offset {place} (line {line:,}) is no character"
     faults.add("not_utf8", f"the file is not UTF-8: {where}; {remedy}", row=row or None)
     return faults.refusal()
 

@@ -165,6 +165,15 @@ def test_forecasts_follow_a_promotion_that_rows_without_sales_announce(offers: P
     assert parts["future_promotion"].max() > 15.0
 
 
+@pytest.mark.parametrize("command", ["forecast", "backtest"])
+def test_columns_of_other_names_are_told_their_options(tmp_path: Path, command: str) -> None:
+    path = tmp_path / "sold.csv"
+    path.write_text("product,date,qty\na,2024-03-01,1\n")
+    done = run(command, path, "--frequency", "D", "--horizon", 3)
+    assert done.exit_code == 1
+    assert "--task, --time and --target" in done.stderr
+
+
 def test_a_missing_future_row_is_named(tmp_path: Path) -> None:
     path = tmp_path / "sold.csv"
     rows = promoted()

@@ -167,6 +167,15 @@ def test_code_pages_are_guessed_only_rightly(tmp_path: Path, encoding: str) -> N
         assert read_table(path).frame["id"].to_list() == words
 
 
+TWO_READINGS = "Report\n\n\nArtikel;Datum;Währung\nMüller Käse;2025-03-01;1\nCrème brûlée;2025-03-01;2\n"
+
+
+def test_code_pages_in_doubt_are_shown_by_a_word_that_they_read_differently(tmp_path: Path) -> None:
+    path = written(tmp_path, TWO_READINGS.encode("cp1252"))
+    with pytest.raises(TableError, match=r"\(line 4\).*windows-1252 reads 'Crème brûlée'"):
+        read_table(path)
+
+
 REFUSED = {
     "two delimiters that fit alike": ("id;price, EUR\n1;2,5\n", {}, "ambiguous_delimiter", "state the delim"),
     "a point that may be either": ("id;y\n1;1.234\n2;3\n", {}, "ambiguous_number", "'.' or ','"),
