@@ -37,6 +37,7 @@ from ccmtl_core.forecasting import (
     RowFeatures,
     SeriesColumns,
     SeriesPanel,
+    SeriesTable,
     backtest,
     choose_rows,
     direct_rows,
@@ -64,6 +65,7 @@ def public_values() -> list[Any]:
     return [
         rows,
         SeriesColumns.from_frame(holidays, "D"),
+        SeriesTable(panel, None, shops),
         tried,
         tried.tried[0],
         direct_rows(panel, rows, 1),

@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import select, update
 
+from app.datasets.schemas import FileType
 from app.datasets.stored.frames import LoadedPanel, load
 from app.datasets.upload import upload
 from app.main import create_app
@@ -20,6 +21,7 @@ from app.persistence.models import Dataset, DatasetVersion, JobState, ModelVersi
 from app.persistence.storage import Storage
 from app.settings import Settings
 from ccmtl_core.forecasting import SeriesPanel
+from ccmtl_core.tables import ReadOptions
 from tests.app.datasets.stored.test_coverage import forget
 from tests.support.models import add_version, trained
 from tests.support.processes import PATIENCE
@@ -356,10 +358,11 @@ def test_starting_removes_what_a_crash_left(client: TestClient, settings: Settin
 def test_the_description_of_the_upload_is_complete(api: FastAPI) -> None:
     document = api.openapi()
     operation = document["paths"]["/v1/datasets/{name}/versions"]["post"]
-    assert set(operation["requestBody"]["content"]) == {"text/csv", "application/vnd.apache.parquet"}
+    assert set(operation["requestBody"]["content"]) == set(FileType)
     refusals = ("400", "404", "409", "413", "415", "422", "default")
     assert set(operation["responses"]) == {"200", "201", *refusals}
     for status in refusals:
         assert list(operation["responses"][status]["content"]) == ["application/problem+json"]
     names = {p["name"] for p in operation["parameters"]}
-    assert names == {"name", "mode", "overlap", "dry_run", "content-encoding"}
+    reading = set(ReadOptions.__dataclass_fields__)
+    assert names == {"name", "mode", "overlap", "dry_run", "content-encoding"} | reading

@@ -97,7 +97,7 @@ def test_an_object_is_asked_for_where_one_is_wanted(client: TestClient) -> None:
         (
             {"kind": "series", "frequency": "D", "columns": {"features": ["x"]}},
             "columns.features",
-            "own past",
+            "`columns` names what is known of periods to come",
         ),
         ({"kind": "series", "frequency": "D", "features": ["x"]}, "features", "kind 'regression'"),
         ({"kind": "regression", "columns": {"features": ["x"], "ds": "t"}}, "columns.ds", "kind 'series'"),

@@ -94,8 +94,7 @@ def test_every_documented_parameter_is_known(api: FastAPI, client: TestClient) -
             answer = client.request(
                 method, path.replace("{", "").replace("}", ""), params=dict.fromkeys(names, "1")
             )
-            code = answer.json().get("code")
-            assert code != "unknown_parameter", (method, path)
+            assert "unknown_parameter" not in answer.text, (method, path)
             n_checked += len(names)
     assert n_checked > 10
 
