@@ -67,7 +67,7 @@ def choose_columns(table: Table, stated: dict[str, str | None], faults: FaultLis
         if role in left:
             traits[role] = Trait(role, "guessed", "its name")
             continue
-        fitting = [column for column in left if _fits(role, sample.get(column)) and not _is_other(column)]
+        fitting = [column for column in left if _fits(role, sample.get(column)) and not is_other(column)]
         column, evidence = _best(role, fitting)
         if table.n_rows == 0:
             evidence = "there are no rows below the header"
@@ -151,7 +151,8 @@ def _rank(column: str, words: Sequence[str]) -> int:
     return min(ranks, default=2 * len(words))
 
 
-def _is_other(column: str) -> bool:
+def is_other(column: str) -> bool:
+    """Return whether a column's name has a word of none of the roles, such as a customer or a price."""
     return bool(set(_plain(column).split("_")) & _OTHERS)
 
 

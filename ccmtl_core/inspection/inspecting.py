@@ -12,7 +12,7 @@ import polars as pl
 
 from ccmtl_core.base.display import named, quoted
 from ccmtl_core.base.file_path import checked_path
-from ccmtl_core.inspection.column_choice import choose_columns
+from ccmtl_core.inspection.column_choice import choose_columns, is_other
 from ccmtl_core.inspection.frequency import infer_frequency
 from ccmtl_core.inspection.id_columns import SIGN, with_one_id
 from ccmtl_core.inspection.period_checks import period_findings
@@ -124,23 +124,23 @@ def inspect(
             read = _read(table, stated, ds_format, of_period, chosen, faults)
         except TableError as error:
             return _refused(error, table.n_rows, chosen)
-    n_unread = table.n_rows - read.cells.frame.height
-    found = [*note_findings(table.notes), *(fault_findings(faults.refusal()) if faults else ())]
-    if read.frequency is None:
-        return _without_frequency(read, found, n_unread, chosen)
-    examined = examine(
-        read.cells.frame,
-        read.frequency,
-        chosen,
-        n_unread=n_unread,
-        ds_format=read.dates.format,
-        today=today,
-        found=found,
-    )
-    report = examined.report(read.traits, read.cells.time_zone)
-    if chosen.duplicates == "error" and "duplicate_period" in report.counts:
-        return replace(report, findings=tuple(_with_parting(one, table, read) for one in report.findings))
-    return report
+        n_unread = table.n_rows - read.cells.frame.height
+        found = [*note_findings(table.notes), *(fault_findings(faults.refusal()) if faults else ())]
+        if read.frequency is None:
+            return _without_frequency(read, found, n_unread, chosen)
+        examined = examine(
+            read.cells.frame,
+            read.frequency,
+            chosen,
+            n_unread=n_unread,
+            ds_format=read.dates.format,
+            today=today,
+            found=found,
+        )
+        report = examined.report(read.traits, read.cells.time_zone)
+        if chosen.duplicates == "error" and "duplicate_period" in report.counts:
+            return replace(report, findings=tuple(_with_parting(one, table, read) for one in report.findings))
+        return report
 
 
 @dataclass(frozen=True)
@@ -332,7 +332,7 @@ def _with_parting(finding: Finding, table: Table, read: _Read) -> Finding:
     of_id, of_time = str(read.traits["unique_id"].value), str(read.traits["ds"].value)
     head = table.rows.head(_COMPARED).collect()
     keys, parting = [by_name[of_id], by_name[of_time]], []
-    for column in (column for column in table.columns if column not in taken):
+    for column in (column for column in table.columns if column not in taken and not is_other(column)):
         cells = head[by_name[column]]
         is_group = not cells.dtype.is_float() and 2 * cells.n_unique() <= head.height
         if is_group and not head.select(*keys, by_name[column]).is_duplicated().any():

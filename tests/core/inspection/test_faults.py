@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -357,6 +358,14 @@ def test_rows_of_one_period_name_the_column_that_tells_them_apart(other: str) ->
     finding = next(one for one in inspect(rows, today=TODAY).findings if one.code == "duplicate_period")
     assert f"differ in 1 column [{other}]" in finding.message
     assert f"state unique_id item,{other}" in finding.message
+
+
+def test_the_columns_of_a_packed_file_are_compared_too(tmp_path: Path) -> None:
+    path = tmp_path / "file.csv.gz"
+    text = "".join(f"{store},a,{day},1\n" for store in ("01", "02") for day in DAYS)
+    path.write_bytes(gzip.compress(f"store,item,day,sold\n{text}".encode()))
+    finding = next(one for one in inspect(path, today=TODAY).findings if one.code == "duplicate_period")
+    assert "state unique_id item,store" in finding.message
 
 
 def test_a_first_row_that_is_taken_for_names_is_told(tmp_path: Path) -> None:
