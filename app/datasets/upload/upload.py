@@ -26,6 +26,12 @@ from app.persistence.database import Database
 from app.persistence.models import DatasetVersion, Segment
 from app.persistence.storage import SegmentDamaged, Storage, file_sha256
 
+_MOST_ATTEMPTS = 10
+
+
+class _Changed(Conflict):
+    """Another upload was stored first, so that this one was checked against what is no longer the newest."""
+
 
 class _Target(NamedTuple):
     """The dataset that an upload goes to, and the version that it is appended to, if any."""
@@ -41,9 +47,21 @@ def add_version(
 ) -> UploadOutcome:
     """Validate an upload and, unless it is a dry run, make it the newest version of the dataset.
 
+    An append that another one came before is checked again, against the version that has become the newest.
     Raise InvalidContent with every fault of the file, and Conflict if its rows may be there already or the
-    dataset changed meanwhile.
+    dataset keeps changing meanwhile.
     """
+    for _ in range(_MOST_ATTEMPTS - 1):
+        try:
+            return _add_version(database, storage, name, upload, max_bytes)
+        except _Changed:
+            continue
+    return _add_version(database, storage, name, upload, max_bytes)
+
+
+def _add_version(
+    database: Database, storage: Storage, name: str, upload: Upload, max_bytes: int
+) -> UploadOutcome:
     target = _target(database, storage, name, upload.mode)
     base = target.base
     extent, report = ingest(upload, target.definition, base, max_bytes, lambda: _stored(storage, target))
@@ -128,7 +146,7 @@ def _insert(
     is_append = report.mode is UploadMode.APPEND
     base_id, newest_id = target.base and target.base.id, newest and newest.id
     if dataset.id != target.dataset_id or (is_append and newest_id != base_id):
-        raise Conflict("dataset_changed", f"The dataset {name!r} changed during the upload; send it again.")
+        raise _Changed("dataset_changed", f"The dataset {name!r} changed during the upload; send it again.")
     kept = repository.segments_of(session, newest.id) if newest is not None and is_append else []
     version = DatasetVersion(
         dataset_id=dataset.id,

@@ -207,20 +207,21 @@ def test_appended_times_must_agree_on_having_a_zone(client: TestClient) -> None:
     assert error["message"].endswith("send times of the same kind, or all data anew with mode=full")
 
 
-def test_two_appends_at_once_do_not_both_count(
+def test_two_appends_at_once_are_stored_one_after_the_other(
     client: TestClient, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(client, aggregation="sum")
     send(client, FIRST)
-    both_read = threading.Barrier(2)
+    both_read, first_two = threading.Barrier(2), threading.Semaphore(2)
     write_segment = upload.write_segment
 
     def wait_then_write(*arguments: Any) -> None:
-        both_read.wait(PATIENCE)
+        if first_two.acquire(blocking=False):
+            both_read.wait(PATIENCE)
         write_segment(*arguments)
 
     monkeypatch.setattr(upload, "write_segment", wait_then_write)
-    texts = (SECOND, "unique_id,ds,y\nb,2000-01-01,5\n")
+    texts = (SECOND, "unique_id,ds,y\nc,2000-01-01,5\n")
     answers: list[httpx2.Response] = []
     threads = [
         threading.Thread(target=lambda text=text: answers.append(send(client, text, mode="append")))
@@ -230,10 +231,31 @@ def test_two_appends_at_once_do_not_both_count(
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert sorted(answer.status_code for answer in answers) == [201, 409]
-    assert {a.json()["code"] for a in answers if a.status_code == 409} == {"dataset_changed"}
-    assert client.get("/v1/datasets/sales").json()["newest_version"] == 2
-    assert len(segments(settings)) == 2
+    assert [answer.status_code for answer in answers] == [201, 201]
+    assert sorted(answer.json()["version"] for answer in answers) == [2, 3]
+    assert max(answer.json()["report"]["version"]["values"] for answer in answers) == 5
+    assert len(segments(settings)) == 3
+    assert leftovers(settings) == []
+
+
+def test_an_append_that_others_keep_coming_before_is_refused(
+    client: TestClient, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(client, aggregation="sum")
+    send(client, FIRST)
+    write_segment, numbers, nested = upload.write_segment, iter(range(100)), threading.Event()
+
+    def let_another_pass(*arguments: Any) -> None:
+        if not nested.is_set():
+            nested.set()
+            other = f"unique_id,ds,y\nx{next(numbers)},2000-01-01,1\n"
+            assert send(client, other, mode="append").status_code == 201
+            nested.clear()
+        write_segment(*arguments)
+
+    monkeypatch.setattr(upload, "write_segment", let_another_pass)
+    answer = send(client, SECOND, mode="append")
+    assert (answer.status_code, answer.json()["code"]) == (409, "dataset_changed")
     assert leftovers(settings) == []
 
 
