@@ -26,7 +26,7 @@ def test_killed_api_leaves_no_trace_of_an_upload(service: Service) -> None:
     url = service.client.base_url
     with socket.create_connection((url.host, url.port or 0)) as connection:
         head = (
-            "POST /v1/datasets/sales/versions?mode=full HTTP/1.1\r\nHost: ccmtl\r\n"
+            "POST /v1/datasets/sales/versions?mode=full HTTP/1.1\r\nHost: localhost\r\n"
             f"Content-Type: text/csv\r\nContent-Length: {len(content)}\r\n\r\n"
         )
         connection.sendall(head.encode() + content[: len(content) // 2])

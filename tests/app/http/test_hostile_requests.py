@@ -244,12 +244,12 @@ def test_two_parquet_columns_of_one_name_are_named(client: TestClient) -> None:
     assert (fault["code"], fault["column"]) == ("repeated_column", "ds")
 
 
-START = b"POST /v1/datasets HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+START = b"POST /v1/datasets HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 CHUNKED = START + b"Transfer-Encoding: chunked\r\n\r\n"
 WIRE = {
     "garbage": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 100,
     "no request": b"\r\n\r\n\r\n",
-    "a version that is none": b"GET /healthz HTTP/9.9\r\nHost: x\r\n\r\n",
+    "a version that is none": b"GET /healthz HTTP/9.9\r\nHost: localhost\r\n\r\n",
     "a length below zero": START + b"Content-Length: -5\r\n\r\n{}",
     "a length that is none": START + b"Content-Length: ten\r\n\r\n{}",
     "two lengths": START + b"Content-Length: 2\r\nContent-Length: 20\r\n\r\n{}",
@@ -258,12 +258,12 @@ WIRE = {
     "a chunk's size below zero": CHUNKED + b"-2\r\n{}\r\n0\r\n\r\n",
     "a chunk's size of many digits": CHUNKED + b"F" * 40 + b"\r\n{}",
     "a chunk that goes on": CHUNKED + b"2\r\n{}}}}}}\r\n0\r\n\r\n",
-    "a header without a name": b"GET /healthz HTTP/1.1\r\nHost: x\r\n: y\r\n\r\n",
-    "a header over lines": b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: a\r\n b\r\n\r\n",
-    "a NUL in a header": b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: a\x00b\r\n\r\n",
-    "a path of a megabyte": b"GET /" + b"a" * 1024**2 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
-    "a header of a megabyte": b"GET /v1/nothing HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 1024**2 + b"\r\n\r\n",
-    "a hundred thousand headers": b"GET /v1/nothing HTTP/1.1\r\nHost: x\r\n"
+    "a header without a name": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n: y\r\n\r\n",
+    "a header over lines": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: a\r\n b\r\n\r\n",
+    "a NUL in a header": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: a\x00b\r\n\r\n",
+    "a path of a megabyte": b"GET /" + b"a" * 1024**2 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "a header of a megabyte": b"GET /v1/nothing HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 1024**2 + b"\r\n\r\n",
+    "a hundred thousand headers": b"GET /v1/nothing HTTP/1.1\r\nHost: localhost\r\n"
     + b"X: a\r\n" * 100_000
     + b"\r\n",
     "less than was announced": START + b"Content-Length: 1000\r\n\r\n{}",
@@ -291,7 +291,7 @@ def test_bytes_that_are_no_request(address: tuple[str, int], name: str) -> None:
     """Each is answered with a 4xx, or with the end of the connection; none keeps it open or is obeyed."""
     answer = _answer(address, WIRE[name], is_whole=name not in UNFINISHED)
     assert answer == b"" or answer.startswith(b"HTTP/1.1 4"), answer[:300]
-    assert _answer(address, b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").startswith(
+    assert _answer(address, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").startswith(
         b"HTTP/1.1 200"
     )
 

@@ -243,4 +243,4 @@ def test_a_version_from_before_there_was_a_coverage_is_judged_by_the_worker_once
         run()
     assert refusal.value.problem.code == "invalid_training_request"
     assert client.post("/v1/training-jobs", json=job(lags=N_DAYS)).status_code == 422
-    assert run.trained(lags=3)["n_tasks"] == N_PRODUCTS
+    assert run.trained(lags=3, parallel=True)["n_tasks"] == N_PRODUCTS
