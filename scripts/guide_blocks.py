@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/http.md", "docs/python.md", "docs/files.md", "docs/operations.md", "docs/scale.md")
+PAGES = ("README.md", *(f"docs/{page}.md" for page in ("http", "python", "files", "operations", "scale")))
 DATABASES = ("sqlite", "postgresql")
 MARKS = {
     "server": "runs before the first page, in the terminal that then holds the service",
