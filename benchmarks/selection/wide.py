@@ -49,6 +49,7 @@ def measure(n_tasks: int = N_TASKS, n_features: int = N_FEATURES) -> Section:
         selection = select(
             data, folds="rolling", n_folds=N_FOLDS, n_jobs=N_JOBS, choices=choices,
             path_tolerance=PATH_TOLERANCE, tolerance=TOLERANCE,
+            on_progress=lambda progress: step(f"    {progress.done} of at most {progress.total} fits done"),
         )  # fmt: skip
     seconds, wall = (float(stages.rows[0][f"{clock} seconds"]) for clock in ("processor", "wall"))
     stages.rows.append(
