@@ -52,3 +52,11 @@ def test_an_environment_of_others_is_not_touched(made: Path) -> None:
     assert done.returncode == 1
     assert "was not made by this Makefile" in done.stderr
     assert made.exists()
+
+
+def test_the_commands_keep_compiled_modules_whatever_the_environment_says() -> None:
+    rule = f"include Makefile\nsay:\n\t@{sys.executable} -c 'import sys; print(sys.dont_write_bytecode)'\n"
+    command = ["make", "--silent", "--file", "-", "say"]
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(command, input=rule, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("False\n", "")
