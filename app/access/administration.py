@@ -13,8 +13,8 @@ from app.access.keys import KeyHash, secret_of
 from app.access.schemas import KeyForm, NewKeyDetail
 from app.http.errors import NotFound
 from app.http.request_body import faults_in_body
+from app.persistence.base import utc_now
 from app.persistence.database import Database
-from app.persistence.models import utc_now
 from app.persistence.schema import prepare
 from app.processes.cannot_start import CannotStart
 from app.settings import Settings

@@ -17,8 +17,9 @@ from app.access import repository
 from app.access.keys import KeyHash, id_of
 from app.http.access import CHALLENGE, Caller, Scope
 from app.http.errors import ServiceUnavailable, Unauthorized
+from app.persistence.base import DEFAULT_WORKSPACE
 from app.persistence.database import Database
-from app.persistence.models import DEFAULT_WORKSPACE, ApiKey
+from app.persistence.models import ApiKey
 
 logger = logging.getLogger(__name__)
 

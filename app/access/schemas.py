@@ -10,7 +10,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from app.http.access import Scope
 from app.http.names import NAME
 from app.http.parameters import Page
-from app.persistence.models import utc_now
+from app.persistence.base import utc_now
 
 MAX_REQUESTS_PER_MINUTE = 10_000_000
 

@@ -11,8 +11,9 @@ from app.access import repository
 from app.access.keys import KeyHash, new_key
 from app.access.schemas import KeyDetail, KeyForm, KeyPage, NewKeyDetail
 from app.http.errors import NotFound
+from app.persistence.base import utc_now
 from app.persistence.database import Database
-from app.persistence.models import ApiKey, utc_now
+from app.persistence.models import ApiKey
 from app.processes.cannot_start import CannotStart
 from app.processes.listener import is_loopback
 from app.settings import Settings, variable

@@ -15,8 +15,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, case, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
+from app.persistence.base import utc_now
 from app.persistence.database import DatabaseNow
-from app.persistence.models import JobState, TrainingJob, utc_now
+from app.persistence.models import JobState, TrainingJob
 from ccmtl_core.base.display import counted
 
 SILENCES_PER_ATTEMPT = 5

@@ -15,7 +15,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import ORMExecuteState, Session, with_loader_criteria
 from sqlalchemy.sql.functions import FunctionElement
 
-from app.persistence.models import Owned
+from app.persistence.base import Owned
 from app.processes.cannot_start import CannotStart
 from app.settings import Settings, make_folder
 

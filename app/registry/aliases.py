@@ -5,7 +5,8 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from app.http.errors import Conflict
-from app.persistence.models import Model, ModelAlias, utc_now
+from app.persistence.base import utc_now
+from app.persistence.models import Model, ModelAlias
 from app.registry import repository
 from app.registry.schemas import AliasDetail, AliasList
 from app.registry.service import lock, newest_number, no_alias, no_version

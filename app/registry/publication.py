@@ -17,7 +17,8 @@ from sqlalchemy.orm import Session
 
 import app
 import ccmtl_core
-from app.persistence.models import MatrixName, Model, ModelVersion, utc_now
+from app.persistence.base import utc_now
+from app.persistence.models import MatrixName, Model, ModelVersion
 from app.registry import repository
 from app.registry.forecasters import attribute_matrix, ranges_matrix, series_matrix
 from app.registry.groups import graph_matrix

@@ -19,8 +19,8 @@ from app.datasets.stored.frames import LoadedPanel, load
 from app.http.errors import InvalidContent
 from app.jobs import queue
 from app.jobs.queue import ClaimedJob
+from app.persistence.base import new_id
 from app.persistence.database import Database
-from app.persistence.models import new_id
 from app.persistence.storage import Storage
 from app.registry.publication import TrainedModel, publish
 from app.reports import POINTER_TO_NOTES, described, rival_notes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from app.persistence.models import UtcDateTime
+from app.persistence.base import UtcDateTime
 
 revision = "0005"
 down_revision = "0004"

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sqlalchemy import select
 
+from app.persistence.base import new_id
 from app.persistence.database import Database
-from app.persistence.models import Dataset, DatasetVersion, JobState, TrainingJob, new_id
+from app.persistence.models import Dataset, DatasetVersion, JobState, TrainingJob
 from app.registry.publication import History, TrainedModel, publish
 
 METRICS = {

@@ -17,8 +17,9 @@ from app.access.keys import KeyHash
 from app.access.schemas import KeyForm
 from app.http.access import Caller, Scope
 from app.http.errors import Unauthorized
+from app.persistence.base import utc_now
 from app.persistence.database import Database
-from app.persistence.models import ApiKey, utc_now
+from app.persistence.models import ApiKey
 from tests.support.clock import Clock
 
 HASH = KeyHash(b"secret")

@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from app.http.errors import NotFound
+from app.persistence.base import DEFAULT_WORKSPACE as HOME
 from app.persistence.database import Database
-from app.persistence.models import DEFAULT_WORKSPACE as HOME
 from app.predictions.cache import REFRESH_SECONDS, ModelCache, ModelsOfWorkspace
 from app.registry import service as registry
 from app.registry.publication import History
