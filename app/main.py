@@ -56,8 +56,8 @@ logger = logging.getLogger("app.main")  # not "__main__", which this module is w
 
 NOTE_SECONDS = 60
 """How often the last uses of keys are stored."""
-STOP_SECONDS = 5
-"""How long unfinished answers (an upload, a stream of events) may take after SIGTERM."""
+STOP_SECONDS = 20
+"""How long unfinished answers, such as that to an upload, may take after SIGTERM."""
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -73,6 +73,7 @@ def create_app(settings: Settings) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.settings = settings
+    app.state.is_stopping = False  # streams of events end once this is true
     app.state.database = Database(settings)
     app.state.storage = Storage(settings.data_dir)
     app.state.histories = Histories(StoredValues(app.state.database, app.state.storage))
@@ -127,8 +128,20 @@ async def _note_uses(callers: KnownCallers) -> None:
 class _Server(uvicorn.Server):
     """A server that ends with code 0 when a signal stopped it; uvicorn's own would raise the signal again."""
 
+    def __init__(self, app: FastAPI, settings: Settings) -> None:
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=settings.access_log,
+            server_header=False,
+            timeout_graceful_shutdown=STOP_SECONDS,
+        )
+        super().__init__(config)
+        self._app = app
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop; a second interrupt does not wait for answers under way."""
+        """Finish the answers under way and stop; after a second interrupt, stop at once."""
+        self._app.state.is_stopping = True
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.should_exit = True
 
@@ -149,14 +162,7 @@ def run_api(settings: Settings, listener: socket.socket | None = None) -> None:
     if listener is None:
         listener = listen(settings.host, settings.port)
     require_keys(app.state.database, settings)
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=settings.access_log,
-        server_header=False,
-        timeout_graceful_shutdown=STOP_SECONDS,
-    )
-    _Server(config).run(sockets=[listener])
+    _Server(app, settings).run(sockets=[listener])
 
 
 if __name__ == "__main__":

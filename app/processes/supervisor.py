@@ -25,8 +25,8 @@ logger = logging.getLogger(__name__)
 STEADY_SECONDS = 10.0
 """A child that ran this long is restarted at once; one that ended earlier, after a pause."""
 MAX_PAUSE_SECONDS = 10.0
-STOP_SECONDS = 10.0
-"""A child that has not ended this long after SIGTERM is killed."""
+WORKER_STOP_SECONDS, API_STOP_SECONDS = 10.0, 25.0
+"""A child that has not ended this long after SIGTERM is killed; the API may have answers to finish."""
 
 
 @dataclass
@@ -84,17 +84,18 @@ def supervise(settings: Settings) -> None:
                     child.keep_running()
                 signals.wait(1.0)
         finally:
-            _stop(workers, signals)
-            _stop([api], signals)
+            _stop(workers, signals, WORKER_STOP_SECONDS)
+            listener.close()  # now only the API holds it, and callers are refused as soon as it stops
+            _stop([api], signals, API_STOP_SECONDS)
     logger.info("all has ended")
 
 
-def _stop(children: Sequence[Child], signals: Signals) -> None:
+def _stop(children: Sequence[Child], signals: Signals, seconds: float) -> None:
     """Ask all children to end, and kill those that take too long, or all when another signal comes."""
     processes = {child.name: child.process for child in children if child.process is not None}
     for process in processes.values():
         process.terminate()
-    stops, deadline = signals.stops, time.monotonic() + STOP_SECONDS
+    stops, deadline = signals.stops, time.monotonic() + seconds
     while any(process.poll() is None for process in processes.values()):
         if signals.stops > stops or time.monotonic() >= deadline:
             break

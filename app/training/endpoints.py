@@ -154,10 +154,11 @@ async def watch_training_job(
 ) -> AsyncIterator[TrainingJobStatus]:
     """Follow a training job by server-sent events: its status now and after each change, until it ends.
 
-    Of the errors of strengths each event holds those that are new.
+    Of the errors of strengths each event holds those that are new. The stream also ends when this API process
+    stops: if the last event is not of a job that has ended, follow it again.
     """
     seen = None
-    while await is_still_let_in(request):
+    while not request.app.state.is_stopping and await is_still_let_in(request):
         job = await run_in_threadpool(_status, database, job_id)
         if job != seen:
             yield news(job, seen)

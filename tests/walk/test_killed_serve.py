@@ -6,7 +6,7 @@ import os
 import signal
 
 from tests.support.database_kinds import quickly_on
-from tests.support.processes import PATIENCE, is_running, wait_until
+from tests.support.processes import is_running, wait_until
 from tests.support.service import (
     queue_long_training,
     read_job,
@@ -29,24 +29,15 @@ def test_job_outlives_supervisor_service_and_worker(start_service: StartService)
         service.process.wait()
         wait_until(lambda: not any(map(is_running, pids)), "the end of all processes")
 
-    with start_service(job_lease_seconds=2) as service:
-        service.fit_of(job_id)
-        assert read_job(service.client, job_id)["attempt"] == 2
-        pids = service.all_pids()
-        service.process.terminate()
-        assert service.process.wait(PATIENCE) == 0, service.log
-        assert [pid for pid in pids if is_running(pid)] == []
-        assert f"{job_id} attempt 2 is queued" in service.log, "it was not given back"
-
     with start_service() as service:  # with the lease that users get
         fit = service.fit_of(job_id)
-        assert read_job(service.client, job_id)["attempt"] == 3
+        assert read_job(service.client, job_id)["attempt"] == 2
         wait_for_phase(service.client, job_id, "solve")
         os.kill(service.workers()[0], signal.SIGKILL)
         wait_until(lambda: not is_running(fit), "the end of the fit")
-        wait_until(lambda: read_job(service.client, job_id)["attempt"] == 4, "the next attempt")
+        wait_until(lambda: read_job(service.client, job_id)["attempt"] == 3, "the next attempt")
         assert service.fit_of(job_id) != fit
 
         assert wait_for_end(service.client, job_id)["state"] == "succeeded"
-        assert read_job(service.client, job_id)["attempt"] == 4
+        assert read_job(service.client, job_id)["attempt"] == 3
         assert versions_of(service.client, "m") == [1]
