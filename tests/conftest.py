@@ -7,12 +7,13 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import hypothesis
 import pytest
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import Engine, create_engine, make_url, text
 
 from app.persistence.database import Database
 from app.persistence.models import Base
@@ -74,10 +75,12 @@ def postgres_template(postgres_url: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def shared_postgres_url(postgres_url: str, postgres_template: str) -> Iterator[str]:
-    """URL of a migrated database that one test leaves empty for the next: PostgreSQL makes none quickly."""
+def shared_postgres(postgres_url: str, postgres_template: str) -> Iterator[Engine]:
+    """A migrated database that one test leaves empty for the next: PostgreSQL makes none quickly."""
     with postgres_database(postgres_url, postgres_template) as url:
-        yield url
+        engine = create_engine(url)
+        yield engine
+        engine.dispose()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"], scope="module")
@@ -103,9 +106,10 @@ def database_url(database_kind: str, request: pytest.FixtureRequest, tmp_path: P
         path = shutil.copy(request.getfixturevalue("sqlite_template"), tmp_path / "test.db")
         yield f"sqlite:///{path}"
         return
-    url = request.getfixturevalue("shared_postgres_url")
-    yield url
-    _empty(url)
+    shared = request.getfixturevalue("shared_postgres")
+    yield shared.url.render_as_string(hide_password=False)
+    with shared.begin() as connection:
+        connection.exec_driver_sql(_emptying())
 
 
 @pytest.fixture
@@ -135,13 +139,22 @@ def _sibling(url: str, name: str) -> str:
     return make_url(url).set(database=name).render_as_string(hide_password=False)
 
 
-def _empty(url: str) -> None:
-    """End what a test has left connected, delete all rows, and say of the schema what it is."""
+@cache
+def _emptying() -> str:
+    """End what a test has left connected, delete all rows, and say of the schema what it is.
+
+    Deleting the few rows of a test takes a quarter of the time of TRUNCATE, which makes each table's files anew.
+    """
     others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-    tables = ", ".join(table.name for table in Base.metadata.sorted_tables)
+    tables = [table.name for table in Base.metadata.sorted_tables]
     revision = ScriptDirectory.from_config(migration_config()).get_current_head()
-    version = f"UPDATE alembic_version SET version_num = '{revision}'"
-    _execute(url, f"SELECT pg_terminate_backend(pid) {others}", f"TRUNCATE {tables}", version)
+    statements = [
+        f"SELECT pg_terminate_backend(pid) {others}",
+        f"LOCK TABLE {', '.join(tables)}",  # waits for what is ending
+        *(f"DELETE FROM {name}" for name in reversed(tables)),
+        f"UPDATE alembic_version SET version_num = '{revision}'",
+    ]
+    return "; ".join(statements)
 
 
 def _execute(url: str, *statements: str) -> None:
