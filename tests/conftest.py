@@ -143,7 +143,7 @@ def _sibling(url: str, name: str) -> str:
 def _emptying() -> str:
     """End what a test has left connected, delete all rows, and say of the schema what it is.
 
-    Deleting the few rows of a test takes a quarter of the time of TRUNCATE, which makes each table's files anew.
+    Deleting a few rows takes a quarter of the time of TRUNCATE, which makes the files of each table anew.
     """
     others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     tables = [table.name for table in Base.metadata.sorted_tables]
