@@ -14,6 +14,7 @@ import hypothesis
 import pytest
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, create_engine, make_url, text
+from threadpoolctl import threadpool_limits
 
 from app.persistence.database import Database
 from app.persistence.models import Base
@@ -39,6 +40,14 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in os.environ:
         if name.startswith("CCMTL_") and not name.startswith("CCMTL_TEST_"):
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_blas_thread() -> Iterator[None]:
+    """Linear algebra on one thread, here and in processes started here: small matrices, shared cores."""
+    with pytest.MonkeyPatch.context() as patch, threadpool_limits(limits=1, user_api="blas"):
+        patch.setenv("OPENBLAS_NUM_THREADS", "1")
+        yield
 
 
 @pytest.fixture(scope="session")
