@@ -77,11 +77,12 @@ def series_extent(
     base: Base | None,
     faults: FaultList,
     compare: Callable[[PeriodValues, bool], None],
+    refuse_repeated: Callable[[pl.DataFrame], None],
 ) -> Extent:
     """Bring the rows to one value per series and period, and put them beside those of ``base``.
 
-    ``compare`` is told the values, and whether some lie in periods that have one. Raise TableError if
-    ``faults`` has any, or gets any here.
+    ``compare`` is told the values, and whether some lie in periods that have one; ``refuse_repeated`` gets a
+    segment all of which does. Raise TableError if ``faults`` has any, or gets any here.
     """
     upload = by_period(cells.frame, definition.frequency, definition.aggregation)
     _check_repetitions(upload, cells.frame, faults)
@@ -95,6 +96,8 @@ def series_extent(
         taken = has_period(base.summary.series, upload.unique_ids, upload.series, upload.period)
         is_taken = bool(taken.any())
         if definition.aggregation is None:
+            if not faults and taken.all():
+                refuse_repeated(upload.to_frame())
             _check_taken(upload, taken, faults)
         else:
             overlap = overlap_of_series(upload, taken, definition.aggregation)

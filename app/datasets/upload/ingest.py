@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import polars as pl
+
 from app.datasets.reading.parquet_probe import survives_decoding
 from app.datasets.receive import too_large
 from app.datasets.schemas import (
@@ -56,12 +58,14 @@ def ingest(
     base: Base | None,
     max_bytes: int,
     stored: Callable[[], PeriodValues | None],
+    refuse_repeated: Callable[[pl.DataFrame], None],
 ) -> tuple[Extent, UploadReport]:
     """Validate an upload, and return what it amounts to and its report.
 
     ``max_bytes`` limits the memory of a table whose file does not show its size; ``base`` is the version that
-    the upload is appended to, if any; ``stored`` reads the values of the newest version of series. Raise
-    InvalidContent with every fault of the file.
+    the upload is appended to, if any; ``stored`` reads the values of the newest version of series;
+    ``refuse_repeated`` gets a segment whose periods all have values, and raises where it is there already.
+    Raise InvalidContent with every fault of the file.
     """
     path, faults = upload.path, FaultList()
     roles = _roles_of(definition)
@@ -89,7 +93,7 @@ def ingest(
                     table = long_table(table, of_role, faults)
                 rows = inspect_rows(table, definition, roles, base.summary if base else None, faults)
                 cells, inspection = rows.cells, rows.report
-                extent = series_extent(cells, definition, base, faults, compared)
+                extent = series_extent(cells, definition, base, faults, compared, refuse_repeated)
             else:
                 cells = read_cells(table, roles, faults)
                 extent = regression_extent(cells, base, faults)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
+import polars as pl
 from sqlalchemy.orm import Session
 
 from app.datasets import repository
@@ -64,10 +66,8 @@ def _add_version(
 ) -> UploadOutcome:
     target = _target(database, storage, name, upload.mode)
     base = target.base
-    extent, report = ingest(upload, target.definition, base, max_bytes, lambda: _stored(storage, target))
-    with storage.incoming() as path:
-        write_segment(extent.segment, path)
-        digest = file_sha256(path)
+
+    def refuse_repeated(digest: str) -> None:
         if base is not None and digest in base.digests:
             with database.read() as session:
                 number = repository.first_version_with(session, target.dataset_id, digest)
@@ -77,6 +77,18 @@ def _add_version(
                 "If the answer to this upload was lost, that version is what it made.",
                 suggestions=[str(number)],
             )
+
+    def refuse_repeated_segment(segment: pl.DataFrame) -> None:
+        with storage.incoming() as path:
+            write_segment(segment, path)
+            refuse_repeated(file_sha256(path))
+
+    stored = partial(_stored, storage, target)
+    extent, report = ingest(upload, target.definition, base, max_bytes, stored, refuse_repeated_segment)
+    with storage.incoming() as path:
+        write_segment(extent.segment, path)
+        digest = file_sha256(path)
+        refuse_repeated(digest)
         if upload.overlap is OverlapPolicy.REFUSE and extent.overlap and extent.overlap.is_doubtful:
             raise extent.overlap.refusal(name, report.inspection)
         version = None

@@ -90,10 +90,14 @@ def test_without_an_aggregation_nothing_can_be_accepted(shop: Shop) -> None:
     assert "`duplicates`" in message
 
 
-def test_the_very_rows_of_a_segment_are_never_appended(shop: Shop) -> None:
-    name = shop.series(aggregation="sum")
+@pytest.mark.parametrize("duplicates", ["sum", "error"])
+def test_the_very_rows_of_a_segment_are_never_appended(shop: Shop, duplicates: str) -> None:
+    name = shop.series(duplicates=duplicates)
     shop.accepted(name, JANUARY)
-    assert refused(shop, name, JANUARY, overlap="accept")["code"] == "already_appended"
+    shop.accepted(name, "unique_id,ds,y\n" + FEBRUARY, mode="append")
+    for text, version in ((JANUARY, "1"), ("unique_id,ds,y\n" + FEBRUARY, "2")):
+        problem = refused(shop, name, text, overlap="accept")
+        assert (problem["code"], problem["suggestions"]) == ("already_appended", [version])
 
 
 def test_rows_of_a_regression_that_hold_an_earlier_upload_are_refused(shop: Shop) -> None:
