@@ -10,16 +10,18 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib.metadata import version
 from types import FrameType
+from typing import TypeVar
 
 import uvicorn
 from fastapi import FastAPI
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from app.access import endpoints as access
 from app.access.callers import KnownCallers
@@ -36,6 +38,7 @@ from app.http.metrics import CountedRequests, Metrics
 from app.http.openapi import DocumentedAPI
 from app.http.reference import add_reference
 from app.jobs.queue import count_by_state
+from app.jobs.workers import count_alive
 from app.persistence.database import Database
 from app.persistence.schema import prepare
 from app.persistence.storage import Storage
@@ -53,6 +56,8 @@ from app.settings import Settings
 from app.training import endpoints as training
 
 logger = logging.getLogger("app.main")  # not "__main__", which this module is when it runs
+
+T = TypeVar("T")
 
 NOTE_SECONDS = 60
 """How often the last uses of keys are stored."""
@@ -91,15 +96,20 @@ def create_app(settings: Settings) -> FastAPI:
     for part in (predictions, health, forecasts, registry, training, datasets, protocols, access):
         app.include_router(part.router)
     add_reference(app)
-    app.state.metrics = Metrics(version("ccmtl"), partial(_n_jobs, app.state.database))
+    app.state.readiness = health.Readiness(app.state.database, app.state.storage, count_alive)
+    app.state.metrics = Metrics(
+        version("ccmtl"),
+        partial(_counted, app.state.database, count_by_state),
+        partial(_counted, app.state.database, count_alive),
+    )
     app.add_middleware(FinishedAnswers)
     app.add_middleware(CountedRequests, metrics=app.state.metrics)
     return app
 
 
-def _n_jobs(database: Database) -> dict[str, int]:
+def _counted(database: Database, count: Callable[[Session], T]) -> T:
     with database.read() as session:
-        return count_by_state(session)
+        return count(session)
 
 
 @asynccontextmanager

@@ -42,8 +42,6 @@ def of_workspace(name: str) -> Any:
 
 SettingsDep = Annotated[Settings, from_state("settings")]
 DatabaseDep = Annotated[Database, of_workspace("database")]
-WholeDatabaseDep = Annotated[Database, from_state("database")]
-"""The database of all workspaces, for what is about the process."""
 CallersDep = Annotated[KeysInMemory, from_state("callers")]
 StorageDep = Annotated[Storage, from_state("storage")]
 

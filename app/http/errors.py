@@ -284,7 +284,12 @@ def _storage_full() -> InsufficientStorage:
     )
 
 
-def _is_full(error: SQLAlchemyError) -> bool:
+def is_full(error: OSError) -> bool:
+    """Whether an error of a file says that there is no room left."""
+    return error.errno in _FULL
+
+
+def _is_database_full(error: SQLAlchemyError) -> bool:
     driver = getattr(error, "orig", None)
     name, state = getattr(driver, "sqlite_errorname", None), getattr(driver, "sqlstate", None)
     return name == "SQLITE_FULL" or state == "53100"
@@ -338,7 +343,7 @@ def install_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(PoolTimeout)
     async def _database_away(request: Request, error: SQLAlchemyError) -> Response:
         logger.error("the database failed in %s %s: %s", request.method, request.url.path, error)
-        if _is_full(error):
+        if _is_database_full(error):
             return _respond(request, _storage_full().problem)
         detail = "The database does not answer, or cannot be used; try again."
         return _respond(request, ServiceUnavailable("database_unavailable", detail).problem)
@@ -348,7 +353,7 @@ def install_error_handlers(app: FastAPI) -> None:
         if error.errno not in _FULL | _UNUSABLE:
             raise error
         logger.error("the data folder failed in %s %s: %s", request.method, request.url.path, error)
-        if error.errno in _FULL:
+        if is_full(error):
             return _respond(request, _storage_full().problem)
         detail = "The service cannot use its data folder; the operator's log says why. Nothing was stored."
         return _respond(request, ServiceUnavailable("storage_unavailable", detail).problem)

@@ -28,13 +28,19 @@ class Metrics:
         Of the program.
     n_jobs : callable
         Returns how many jobs there are by state; asks the database.
+    n_workers : callable
+        Returns how many workers are alive; asks the database.
     """
 
-    def __init__(self, version: str, n_jobs: Callable[[], Mapping[str, int]]) -> None:
+    def __init__(
+        self, version: str, n_jobs: Callable[[], Mapping[str, int]], n_workers: Callable[[], int]
+    ) -> None:
         self.registry = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector):
             collector(registry=self.registry)
-        self.registry.register(_Jobs(n_jobs))
+        self.registry.register(_Stored("ccmtl_jobs", "Training jobs.", ["state"], n_jobs))
+        alive = "Workers that are alive, on all machines."
+        self.registry.register(_Stored("ccmtl_workers", alive, [], lambda: {"": n_workers()}))
         Info("ccmtl", "The program.", registry=self.registry).info({"version": version})
         labels = ("method", "route", "status")
         self._requests = Counter(
@@ -99,22 +105,24 @@ class CountedRequests:
             self._metrics.end(scope, status, time.perf_counter() - began)
 
 
-class _Jobs(Collector):
-    """How many jobs there are by state; nothing while the database is away."""
+class _Stored(Collector):
+    """A count of what is in the database, by the values of at most one label; nothing while it is away."""
 
-    def __init__(self, n_jobs: Callable[[], Mapping[str, int]]) -> None:
-        self._n_jobs = n_jobs
+    def __init__(
+        self, name: str, text: str, labels: list[str], count: Callable[[], Mapping[str, int]]
+    ) -> None:
+        self._name, self._text, self._labels, self._count = name, text, labels, count
 
     def describe(self) -> list[GaugeMetricFamily]:
         """Name the metric without asking the database."""
-        return [GaugeMetricFamily("ccmtl_jobs", "Training jobs.", labels=["state"])]
+        return [GaugeMetricFamily(self._name, self._text, labels=self._labels)]
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Ask the database."""
         (family,) = self.describe()
         try:
-            for state, count in self._n_jobs().items():
-                family.add_metric([state], count)
+            for value, count in self._count().items():
+                family.add_metric([value] if self._labels else [], count)
         except SQLAlchemyError:
             return
         yield family

@@ -13,12 +13,13 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.orm import Session
 
-from app.jobs import queue
+from app.jobs import queue, workers
 from app.jobs.limits import exceeded, memory_of
 from app.jobs.queue import ClaimedJob, StaleAttempt
 from app.persistence.database import Database
@@ -31,6 +32,8 @@ from app.settings import Settings
 logger = logging.getLogger("app.jobs.worker")  # not "__main__", which this module is when it runs
 
 FIT_CHILD = "app.jobs.fit_child"
+ALIVE_SECONDS = 60.0
+"""So long, or three times as long as it sleeps, a worker counts as alive after each word; it gives three."""
 WATCH_SECONDS = 1.0
 """A run is looked at this often, or more often, for its limits and for a wish to cancel it."""
 
@@ -49,12 +52,15 @@ class Worker:
         self._database = database
         self._signals = signals
         self._fit_child = fit_child
+        self._alive_seconds = max(ALIVE_SECONDS, 3 * settings.job_poll_seconds)
+        self._word_due = 0.0
 
     def run(self) -> None:
         """Work until told to stop."""
         logger.info("worker %s waits for jobs", self.name)
         while not self._signals.stop:
             try:
+                self._say_alive()
                 job = self._claim()
                 if job is not None:
                     self._run(job)
@@ -62,7 +68,15 @@ class Worker:
             except DBAPIError as error:
                 self._warn(error)
             self._signals.wait(self._settings.job_poll_seconds)
+        with suppress(DBAPIError), self._database.write() as session:
+            workers.note_end(session, self.name)
         logger.info("worker %s ends", self.name)
+
+    def _say_alive(self) -> None:
+        if time.monotonic() >= self._word_due:
+            self._word_due = time.monotonic() + self._alive_seconds / 3
+            with self._database.write() as session:
+                workers.note_alive(session, self.name, self._alive_seconds)
 
     def _claim(self) -> ClaimedJob | None:
         with self._database.read() as session:
@@ -123,6 +137,7 @@ class Worker:
                     heartbeat_due = time.monotonic() + heartbeat_seconds
                     with self._database.write() as session:
                         queue.heartbeat(session, job.id, job.attempt, self._settings.job_lease_seconds)
+                    self._say_alive()
             except DBAPIError as error:
                 self._warn(error)
             self._signals.wait(min(self._settings.job_poll_seconds, heartbeat_seconds, WATCH_SECONDS))

@@ -160,6 +160,15 @@ class TrainingJob(Owned, Base):
     finished_at: Mapped[datetime | None]
 
 
+class LivingWorker(Base):
+    """A worker, and until when it is counted as alive, in seconds since 1970 by the database's clock."""
+
+    __tablename__ = "living_worker"
+
+    name: Mapped[str] = mapped_column(String(300), primary_key=True)
+    alive_until: Mapped[float] = mapped_column(Float(53))
+
+
 class ModelVersion(Base):
     """What was trained, on what, and how well it did; its matrices are in ``matrix_chunk``."""
 

@@ -44,6 +44,11 @@ class Storage:
             path.unlink(missing_ok=True)
             os.close(descriptor)
 
+    def check(self) -> None:
+        """Write a byte and remove it again; raise OSError where an upload could not be stored."""
+        with self.incoming() as path:
+            path.write_bytes(b"0")
+
     @contextmanager
     def publishing(self) -> Iterator[None]:
         """Keep sweeps away between :meth:`commit` and the commit of the rows that name the segments."""

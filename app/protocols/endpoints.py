@@ -11,9 +11,8 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
 from app.http.access import Scope, requires
-from app.http.dependencies import WholeDatabaseDep
 from app.http.errors import UnsupportedMediaType, refusals
-from app.http.health import Health, check_readiness
+from app.http.health import ReadinessDep, Ready
 from app.http.names import NO_NUL
 from app.http.parameters import ModelPath
 from app.http.request_body import BODY_REFUSALS, documented_body, media_type_of, read_body
@@ -111,9 +110,9 @@ async def infer_server_live() -> ServerLive:
 
 
 @router.get("/v2/health/ready", tags=[OPEN_INFERENCE], responses=refusals({503: "It cannot serve requests."}))
-def infer_server_ready(database: WholeDatabaseDep) -> Health:
+def infer_server_ready(readiness: ReadinessDep) -> Ready:
     """Answer 200 when requests can be served, 503 when not; as `/readyz`."""
-    return check_readiness(database)
+    return readiness.check()
 
 
 @router.get("/v2", tags=[OPEN_INFERENCE])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -48,19 +49,21 @@ def test_requests_are_counted_by_route(client: TestClient, database: Database) -
     assert set(re.findall('method="([^"]+)"', text)) == {"GET", "POST", "other"}
 
 
-def test_jobs_are_counted_by_state(client: TestClient, database: Database) -> None:
+def test_jobs_are_counted_by_state_and_workers(client: TestClient, database: Database) -> None:
     add_version(database, trained([[1.0]], ["a"]))
     found = samples(client)
+    assert found["ccmtl_workers"] == 0
     counts = {state: found[f'ccmtl_jobs{{state="{state}"}}'] for state in JobState}
     assert counts == {**dict.fromkeys(JobState, 0), JobState.SUCCEEDED: 1}
 
 
 def test_metrics_are_told_while_the_database_is_away() -> None:
-    def away() -> dict[str, int]:
+    def away() -> Any:
         raise OperationalError("SELECT", {}, Exception("gone"))
 
-    text = Metrics("0.1.0", away).text().decode()
+    text = Metrics("0.1.0", away, away).text().decode()
     assert "ccmtl_jobs" not in text
+    assert "ccmtl_workers" not in text
     assert 'ccmtl_info{version="0.1.0"} 1.0' in text
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from app.jobs import queue
+from app.jobs import queue, workers
 from app.persistence.database import Database
 from app.persistence.models import JobState
 from app.settings import Settings
@@ -28,17 +28,17 @@ StartWorker = Callable[..., "subprocess.Popen[bytes]"]
 @pytest.fixture
 def start_worker(settings: Settings) -> Iterator[StartWorker]:
     timing = {"CCMTL_JOB_LEASE_SECONDS": str(LEASE), "CCMTL_JOB_POLL_SECONDS": "0.1"}
-    workers = []
+    started = []
 
     def start(**variables: str) -> subprocess.Popen[bytes]:
         environment = {**os.environ, **settings.environment(), **timing, **variables}
-        workers.append(
+        started.append(
             subprocess.Popen([sys.executable, "-m", "tests.support.stand_in_worker"], env=environment)
         )
-        return workers[-1]
+        return started[-1]
 
     yield start
-    for worker in workers:
+    for worker in started:
         worker.kill()
         worker.wait()
 
@@ -56,6 +56,11 @@ def fit_pid(pid_file: str, attempt: int) -> int:
 
 def wait_for_state(database: Database, job_id: str, state: JobState) -> None:
     wait_until(lambda: read_job(database, job_id).state == state, f"state {state}")
+
+
+def n_alive(database: Database) -> int:
+    with database.read() as session:
+        return workers.count_alive(session)
 
 
 def test_job_succeeds_and_the_next_one_follows(
@@ -91,8 +96,10 @@ def test_ended_worker_gives_its_job_back_at_once(
     job_id = add_job({"pid_file": pid_file})
     worker = start_worker()
     child = fit_pid(pid_file, 1)
+    assert n_alive(database) == 1
     worker.terminate()
     assert worker.wait(PATIENCE) == 0
+    assert n_alive(database) == 0
     assert not is_running(child)
     row = read_job(database, job_id)
     assert (row.state, row.attempt, row.times_lost) == (JobState.QUEUED, 1, 0)
