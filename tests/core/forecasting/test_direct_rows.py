@@ -22,16 +22,10 @@ from ccmtl_core.forecasting import (
     rolling_origins,
     series_scale,
 )
+from tests.core.forecasting.panels import panel_of
 from tests.core.forecasting.reference import by_period, column_at, columns_of, panels, row, row_features
 
 LEVEL = RowFeatures(windows=(1,))
-
-
-def panel_of(*series: list[float], frequency: str = "D") -> SeriesPanel:
-    offsets = np.concatenate([[0], np.cumsum([len(own) for own in series])])
-    period = [p for own in series for p in range(len(own))]
-    values = [value for own in series for value in own]
-    return SeriesPanel(tuple(f"s{t}" for t in range(len(series))), offsets, period, values, frequency)  # type: ignore[arg-type]
 
 
 @settings(deadline=None)
