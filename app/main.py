@@ -76,6 +76,8 @@ def create_app(settings: Settings) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,  # the address would be made of what the client says that the host is called
         generate_unique_id_function=lambda route: route.name,
+        # Exports by the standard variables of OpenTelemetry; its library is loaded only where these are set.
+        telemetry={"auto_configure": True, "exclude": lambda scope: scope.get("path") in health.PROBES},
     )
     app.state.settings = settings
     app.state.is_stopping = False  # streams of events end once this is true

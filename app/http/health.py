@@ -21,6 +21,9 @@ from app.persistence.storage import Storage
 
 router = APIRouter(tags=["health"])
 
+PROBES = {"/healthz", "/readyz", "/metrics", "/ping", "/v2/health/live", "/v2/health/ready"}
+"""What is asked every few seconds and would drown all else in traces."""
+
 
 class Health(BaseModel):
     """The answer of a process that is well."""

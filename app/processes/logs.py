@@ -12,9 +12,19 @@ import sys
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from types import TracebackType
+from typing import Any
+
+from opentelemetry.trace import get_current_span
 
 REQUEST_ID: ContextVar[str | None] = ContextVar("REQUEST_ID", default=None)
 """The id of the request that is being answered; it stands at the end of each log line about it."""
+
+
+def _ids() -> dict[str, str]:
+    """The ids of the request that is being answered, and of its trace where requests are traced."""
+    request_id, trace = REQUEST_ID.get(), get_current_span().get_span_context()
+    ids = {} if request_id is None else {"request_id": request_id}
+    return {**ids, "trace_id": f"{trace.trace_id:032x}"} if trace.is_valid else ids
 
 
 class OneLine(logging.Formatter):
@@ -23,8 +33,8 @@ class OneLine(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
         line = super().format(record).replace("\r", "").replace("\n", " | ")
-        request_id = REQUEST_ID.get()
-        return line if request_id is None else f"{line} [request {request_id}]"
+        ids = " ".join(f"{name.removesuffix('_id')} {value}" for name, value in _ids().items())
+        return f"{line} [{ids}]" if ids else line
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
         """Return the time in UTC, to the millisecond."""
@@ -40,7 +50,7 @@ class JsonLine(OneLine):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
-        fields = {
+        fields: dict[str, Any] = {
             "time": self.formatTime(record),
             "level": record.levelname.lower(),
             "process": self._role,
@@ -48,8 +58,7 @@ class JsonLine(OneLine):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        if (request_id := REQUEST_ID.get()) is not None:
-            fields["request_id"] = request_id
+        fields |= _ids()
         if record.exc_info:
             fields["traceback"] = self.formatException(record.exc_info)
         return json.dumps(fields, ensure_ascii=False)
