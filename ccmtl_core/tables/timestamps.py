@@ -71,6 +71,11 @@ class TimeFormat:
         """Return the times as ``Datetime("us")``, in UTC or local; null where no pattern fits."""
         return pl.coalesce([pattern.parse(text, in_utc=self.in_utc) for pattern in self.patterns])
 
+    @property
+    def guard(self) -> str:
+        """A regular expression that fits each text with a time, and few others."""
+        return "|".join(f"(?:{pattern.guard})" for pattern in self.patterns)
+
     def has_zone(self, text: pl.Expr) -> pl.Expr:
         """Return whether each text names a zone."""
         guards = (f"^(?:{pattern.guard})$" for pattern in self.patterns if pattern.has_zone)

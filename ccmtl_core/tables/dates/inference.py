@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 
 import polars as pl
 
@@ -81,8 +82,8 @@ and no other date of the column decides: state ds_format
         return _of_numbers(distinct, numbers)
     first = distinct.head(_FIRST_TEXTS)
     tried: dict[str | None, pl.Series] = {}
-    for written in _candidates():
-        if _parsed(first, written, in_utc).null_count() < len(first):
+    for written, form in _candidates():
+        if any(map(form.fullmatch, first)) and _parsed(first, written, in_utc).null_count() < len(first):
             tried[written] = _parsed(distinct, written, in_utc)
     if not tried:
         return _numbered(distinct) or _unknown(distinct)
@@ -123,7 +124,13 @@ def _decided(distinct: pl.Series, tried: dict[str | None, pl.Series], name: str 
     return f"; {quoted(distinct[int(at[0])])} is no {written or 'ISO 8601'}" if len(at) else ""
 
 
-def _candidates() -> Iterator[str | None]:
+@cache
+def _candidates() -> tuple[tuple[str | None, re.Pattern[str]], ...]:
+    """The known ways to write dates, and what texts of each look like: none but these are parsed."""
+    return tuple((written, re.compile(time_format(written).guard)) for written in _known_ways())
+
+
+def _known_ways() -> Iterator[str | None]:
     yield None
     for sign in "/.-":
         days = [f"%d{sign}%m{sign}%Y", f"%Y{sign}%m{sign}%d", f"%d{sign}%m{sign}%y", f"%y{sign}%m{sign}%d"]
