@@ -28,7 +28,8 @@ STATED: dict[str, Any] = {
     ],
     "currency": Annotated[str | None, typer.Option(metavar="TEXT", help="A sign beside numbers, taken off.")],
     "ragged": Annotated[
-        Literal["refuse", "pad"] | None, typer.Option(help="What becomes of rows with too few fields.")
+        Literal["refuse", "pad", "skip"] | None,
+        typer.Option(help="Rows of another length: pad short ones, or skip all of them, and blank lines."),
     ],
     "sheet": Annotated[str | None, typer.Option(metavar="NAME", help="The sheet of a workbook.")],
     "member": Annotated[str | None, typer.Option(metavar="PATH", help="The file in an archive.")],

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ccmtl_core.base.display import named, quoted
+from ccmtl_core.base.display import counted, named, quoted
 from ccmtl_core.base.file_path import checked_path
 from ccmtl_core.inspection.column_choice import choose_columns, is_other
 from ccmtl_core.inspection.frequency import infer_frequency
@@ -120,6 +120,8 @@ def inspect(
         try:
             if of_id:
                 table, _ = with_one_id(table, of_id, faults)
+            if table.rows is None:
+                raise faults.refusal()
             table = long_table(table, stated, faults)
             read = _read(table, stated, ds_format, of_period, chosen, faults)
         except TableError as error:
@@ -127,12 +129,14 @@ def inspect(
         n_unread = table.n_rows - read.cells.frame.height
         found = [*note_findings(table.notes), *(fault_findings(faults.refusal()) if faults else ())]
         if read.frequency is None:
-            return _without_frequency(read, found, n_unread, chosen)
+            unread = _unread(n_unread, table.n_skipped)
+            return _without_frequency(read, found, unread, chosen)
         examined = examine(
             read.cells.frame,
             read.frequency,
             chosen,
             n_unread=n_unread,
+            n_skipped=table.n_skipped,
             ds_format=read.dates.format,
             today=today,
             found=found,
@@ -253,6 +257,7 @@ def examine(
     policies: Policies,
     *,
     n_unread: int = 0,
+    n_skipped: int = 0,
     ds_format: str | None = None,
     today: date | None = None,
     begun: Collection[str] = (),
@@ -268,8 +273,8 @@ def examine(
         What a period is.
     policies : Policies
         The repairs.
-    n_unread : int
-        Rows that could not be read.
+    n_unread, n_skipped : int
+        Rows that were not read, and how many of these were left out as stated.
     ds_format : str, optional
         How the times were written.
     today : date, optional
@@ -284,7 +289,7 @@ def examine(
     Examined
     """
     rows = Rows.from_frame(frame, frequency)
-    made = repaired(rows, policies, n_unread, begun)
+    made = repaired(rows, policies, _unread(n_unread, n_skipped), begun)
     all_found = [
         *found,
         *row_findings(rows, made, policies, today=today or date.today(), ds_format=ds_format),
@@ -306,6 +311,12 @@ def examine(
         all_found += _of_periods(frame, panel_runs(panel), made, policies)
         all_found += series_findings(panel, made.first_row)
     return Examined(rows, made, ordered(all_found), policies)
+
+
+def _unread(n_unread: int, n_skipped: int) -> dict[str, int]:
+    """Rows that were not read, by the code that accounts for them."""
+    unread = {"faulty_rows": n_unread - n_skipped, "skipped_rows": n_skipped}
+    return {code: count for code, count in unread.items() if count}
 
 
 def _of_periods(
@@ -349,7 +360,8 @@ def _with_parting(finding: Finding, table: Table, read: _Read) -> Finding:
 def note_findings(notes: Sequence[Note]) -> Iterator[Finding]:
     """Return what of a file was not taken as it stands."""
     for note in notes:
-        samples = tuple(map(Sample, note.rows[:5]))
+        values = note.values or [None] * len(note.rows)
+        samples = tuple(Sample(row, value=value) for row, value in zip(note.rows[:5], values, strict=False))
         yield Finding(note.code, "note", note.count, "rows", note.message, samples)
 
 
@@ -358,10 +370,11 @@ def fault_findings(error: TableError) -> Iterator[Finding]:
     for code, count in error.counts.items():
         listed = [fault for fault in error.listed if fault.code == code]
         of_rows = any(fault.row is not None for fault in listed)
-        samples = tuple(Sample(fault.row, value=fault.value) for fault in listed[:5] if of_rows)
+        shown = listed[:5] if of_rows else []
+        samples = tuple(Sample(fault.row, fault.unique_id, fault.ds, fault.value) for fault in shown)
         first = listed[0].message if listed else code
         where = f"column {quoted(listed[0].column)}: " if listed and listed[0].column and of_rows else ""
-        message = f"{count:,} rows, {where}{first}" if of_rows else first
+        message = f"{counted(count, 'row')}, {where}{first}" if of_rows else first
         yield Finding(code, "error", count, "rows" if of_rows else "table", message, samples)
 
 
@@ -372,11 +385,11 @@ def _refused(error: TableError, n_rows: int, policies: Policies) -> InspectionRe
 
 
 def _without_frequency(
-    read: _Read, found: list[Finding], n_unread: int, policies: Policies
+    read: _Read, found: list[Finding], unread: dict[str, int], policies: Policies
 ) -> InspectionReport:
     n_read = read.cells.frame.height
     evidence = read.traits["frequency"].evidence
     found.append(Finding("unknown_frequency", "error", n_read, "rows", evidence, policy="frequency"))
-    dropped = {code: n for code, n in (("faulty_rows", n_unread), ("unknown_frequency", n_read)) if n}
-    accounts = Accounts(n_read + n_unread, 0, 0, dropped)
+    dropped = {**unread, "unknown_frequency": n_read}
+    accounts = Accounts(sum(dropped.values()), 0, 0, dropped)
     return InspectionReport(read.traits, accounts, ordered(found), policies.to_dict())

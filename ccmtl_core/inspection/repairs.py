@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import polars as pl
@@ -18,6 +19,7 @@ from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.panel import SeriesPanel
 from ccmtl_core.series.runs import n_missing, runs_of
 
+NONE_UNREAD: Mapping[str, int] = MappingProxyType({})
 _PERIODS_BEFORE = 8
 """Periods that the last one is compared with, to see whether it is whole."""
 
@@ -88,7 +90,9 @@ class Repaired:
     """Rows (places) in the last period, which ends after the file; none where it is whole."""
 
 
-def repaired(rows: Rows, policies: Policies, n_unread: int = 0, begun: Collection[str] = ()) -> Repaired:
+def repaired(
+    rows: Rows, policies: Policies, unread: Mapping[str, int] = NONE_UNREAD, begun: Collection[str] = ()
+) -> Repaired:
     """Apply the policies.
 
     Parameters
@@ -97,8 +101,8 @@ def repaired(rows: Rows, policies: Policies, n_unread: int = 0, begun: Collectio
         The rows that can be read.
     policies : Policies
         The repairs.
-    n_unread : int
-        Rows of the file that could not be read, and are accounted for as ``faulty_rows``.
+    unread : mapping of int
+        Rows of the file that were not read, by the code that accounts for them.
     begun : collection of str
         Series that have no leading zeros, as their first values are known already.
 
@@ -135,10 +139,10 @@ def repaired(rows: Rows, policies: Policies, n_unread: int = 0, begun: Collectio
         n_missing(panel_runs(panel), policies.fill_start) if policies.fill != "none" and len(starts) else 0
     )
     accounts = Accounts(
-        rows_read=len(rows.row) + n_unread,
+        rows_read=len(rows.row) + sum(unread.values()),
         rows_used=len(starts),
         rows_merged=0 if policies.duplicates == "error" else len(duplicate),
-        rows_dropped={code: n for code, n in {"faulty_rows": n_unread, **dropped}.items() if n},
+        rows_dropped={code: n for code, n in {**unread, **dropped}.items() if n},
         values_changed={"negatives": changed} if changed else {},
         values_added={"fill": n_added} if n_added else {},
     )

@@ -43,6 +43,9 @@ class CsvStructure:
         Blank lines after the last row.
     irregularities : (m, 4) int64
         Kind, row (the header is 0), field (from 0) and number of fields, of the first ``MAX_IRREGULARITIES``.
+    spans : (m, 2) int64
+        Of each of these the place of its first byte, and of the byte at which it was found. It begins with
+        its row, or with the quote that opens the field.
     counts : dict
         All of them, by kind; kinds that were not found are absent.
     end : (row, field)
@@ -52,6 +55,7 @@ class CsvStructure:
     n_rows: int
     n_blank_at_end: int
     irregularities: NDArray[np.int64]
+    spans: NDArray[np.int64]
     counts: dict[Irregularity, int]
     end: tuple[int, int]
 
@@ -87,14 +91,15 @@ def scan_csv(
     CsvStructure
         Rows, blank lines and irregularities.
     """
-    found = np.zeros((MAX_IRREGULARITIES, 4), dtype=np.int64)
+    found = np.zeros((MAX_IRREGULARITIES, 6), dtype=np.int64)
     counts = np.zeros(max(Irregularity) + 1, dtype=np.int64)
     first = 0 if has_header else 1
     end, n_blank, row, field = _scan(data, n_fields, ord(delimiter), ord(quote), first, found, counts)
     return CsvStructure(
         n_rows=max(0, end - 1),
         n_blank_at_end=n_blank,
-        irregularities=found[: counts.sum()],
+        irregularities=found[: counts.sum(), :4],
+        spans=found[: counts.sum(), 4:],
         counts={kind: int(counts[kind]) for kind in Irregularity if counts[kind]},
         end=(row, field),
     )
@@ -108,6 +113,8 @@ def _note(
     record: int,
     field: int,
     n_fields: int,
+    begin: int,
+    end: int,
 ) -> None:
     n_found = counts.sum()
     if n_found < len(found):
@@ -115,7 +122,26 @@ def _note(
         found[n_found, 1] = record
         found[n_found, 2] = field
         found[n_found, 3] = n_fields
+        found[n_found, 4] = begin
+        found[n_found, 5] = end
     counts[kind] += 1
+
+
+@kernel
+def _note_blank(
+    data: NDArray[np.uint8],
+    found: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    record: int,
+    n_blank: int,
+    begin: int,
+) -> None:
+    """Note the blank lines before a record, of which the first begins at a byte."""
+    for k in range(n_blank):
+        _note(found, counts, 6, record - n_blank + k, 0, 0, begin, begin)
+        while data[begin] != _LF:
+            begin += 1
+        begin += 1
 
 
 @kernel
@@ -129,8 +155,8 @@ def _scan(
     counts: NDArray[np.int64],
 ) -> tuple[int, int, int, int]:
     record, field, state = first, 0, _START
-    n_blank = 0
-    quote_record, quote_field = 0, 0
+    n_blank, blank, begin = 0, 0, 0  # the first bytes of the blank lines, and of the record
+    quote_record, quote_field, quoted = 0, 0, 0
     for i in range(len(data)):
         byte = data[i]
         if state == _QUOTED:
@@ -141,41 +167,40 @@ def _scan(
             state = _START
         elif byte == _LF:
             if field == 0 and state == _START:
+                blank = begin if n_blank == 0 else blank
                 n_blank += 1
             else:
-                for k in range(n_blank):
-                    _note(found, counts, 6, record - n_blank + k, 0, 0)
+                _note_blank(data, found, counts, record, n_blank, blank)
                 n_blank = 0
                 if field + 1 != n_fields:
-                    _note(found, counts, 5, record, field, field + 1)
+                    _note(found, counts, 5, record, field, field + 1, begin, i)
             record += 1
-            field, state = 0, _START
+            field, state, begin = 0, _START, i + 1
         elif byte == _CR:
             if (i + 1 == len(data) or data[i + 1] != _LF) and state != _FAULTY:
-                _note(found, counts, 3, record, field, 0)
+                _note(found, counts, 3, record, field, 0, begin, i)
                 state = _FAULTY
         elif byte == quote:
             if state == _START:
-                quote_record, quote_field = record, field
+                quote_record, quote_field, quoted = record, field, i
                 state = _QUOTED
             elif state == _CLOSED:
                 state = _QUOTED
             elif state == _PLAIN:
-                _note(found, counts, 1, record, field, 0)
+                _note(found, counts, 1, record, field, 0, begin, i)
                 state = _FAULTY
         elif state == _START:
             state = _PLAIN
         elif state == _CLOSED:
-            _note(found, counts, 2, record, field, 0)
+            _note(found, counts, 2, record, field, 0, quoted, i)
             state = _FAULTY
     end_record, end_field = record, field
     if field > 0 or state != _START:  # the last line has no line end
-        for k in range(n_blank):
-            _note(found, counts, 6, record - n_blank + k, 0, 0)
+        _note_blank(data, found, counts, record, n_blank, blank)
         n_blank = 0
         if state == _QUOTED:
-            _note(found, counts, 4, quote_record, quote_field, 0)
+            _note(found, counts, 4, quote_record, quote_field, 0, quoted, len(data))
         elif field + 1 != n_fields:
-            _note(found, counts, 5, record, field, field + 1)
+            _note(found, counts, 5, record, field, field + 1, begin, len(data))
         record += 1
     return record - n_blank, n_blank, end_record, end_field

@@ -6,7 +6,7 @@ The table is read once, and only where a cell is bad a second time, for its text
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -31,7 +31,8 @@ ROW = "row"
 REPORT_ROWS = 2**17
 
 _TRUTH = {"true": 1.0, "false": 0.0}
-_FAULTY, _ZONE = "faulty", "zone"
+_EMPTY_DATE = "the date is empty: write it, or state as comment what lines of totals begin with"
+_FAULTY, _ZONE, _VALUE = "faulty", "zone", "value"
 _WHOLE = re.compile("[+-]?[0-9]+")
 _FIXED_OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
 
@@ -163,6 +164,7 @@ class _Reader:
             pl.any_horizontal(check.is_bad for check in self._checks).alias(_FAULTY),
             _names_zone(roles, types, formats).alias(_ZONE),
         )
+        self._beside = {role.name: _raw(role) for role in roles if role.name in ("unique_id", "ds")}
         self.judged = self._with_raw.select(ROW, *(role.name for role in roles), _FAULTY, _ZONE)
 
     def check_height(self, n_rows: int) -> None:
@@ -177,7 +179,8 @@ class _Reader:
             for check in self._checks:
                 found = bad.filter(check.is_bad)
                 if found.height:
-                    self._faults.add_all(check.code, found.height, _samples(found, check))
+                    samples = _samples(found, check, self._beside)
+                    self._faults.add_all(check.code, found.height, samples)
 
 
 def _raw(role: Role) -> str:
@@ -289,7 +292,7 @@ def _checks(role: Role, dtype: pl.DataType, formats: TimeFormat) -> Iterator[_Ch
         return
     unparsed = parsed.is_null() & ~empty
     if role.kind is Kind.TIME:
-        yield _Check("empty_date", role, empty, "the date is empty")
+        yield _Check("empty_date", role, empty, _EMPTY_DATE)
         if _is_text(dtype):
             message = f"not a date in the format {formats.name} in the years {FIRST_YEAR} to {LAST_YEAR}"
             yield _Check("unparseable_date", role, unparsed, message, date_hint)
@@ -323,17 +326,24 @@ def _is_inexact(columns: Sequence[pl.Series]) -> pl.Series:
     return pl.Series(bad)
 
 
-def _samples(found: pl.DataFrame, check: _Check) -> Iterator[Fault]:
-    raw = pl.col(_raw(check.role))
-    dtype = found.schema[_raw(check.role)]
+def _samples(found: pl.DataFrame, check: _Check, beside: Mapping[str, str]) -> Iterator[Fault]:
+    """The first bad cells, each with the id and the time that stand in its row."""
+    columns = {name: raw for name, raw in beside.items() if name != check.role.name}
+    columns[_VALUE] = _raw(check.role)
+    shown = found.head(MAX_LISTED).select(ROW, *(_shown(found, raw, name) for name, raw in columns.items()))
+    for cells in shown.iter_rows(named=True):
+        row, cut = cells.pop(ROW), cells.pop(_VALUE)
+        message = check.message + check.hint(cut or "")
+        yield Fault(check.code, message, row, check.role.column, cut, **cells)
+
+
+def _shown(found: pl.DataFrame, column: str, name: str) -> pl.Expr:
+    """The cells of a column as text, shortened, under another name."""
+    raw, dtype = pl.col(column), found.schema[column]
     if dtype.is_temporal():  # of which those beyond the calendar have no text, nor those with an odd offset
         moment = _moment(raw)
         raw = pl.when(moment.dt.year().is_not_null()).then(moment if _zone(dtype) else raw)
-    shown = found.head(MAX_LISTED).select(ROW, raw.cast(pl.String))
-    for row, value in shown.iter_rows():
-        cut = None if value is None else value[:MAX_VALUE_CHARACTERS]
-        message = check.message + check.hint(cut or "")
-        yield Fault(check.code, message, row, check.role.column, cut)
+    return raw.cast(pl.String).str.head(MAX_VALUE_CHARACTERS).alias(name)
 
 
 def _names_zone(roles: Sequence[Role], types: pl.Schema, formats: TimeFormat) -> pl.Expr:

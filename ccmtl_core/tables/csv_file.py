@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 import csv
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,12 +17,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ccmtl_core.base.types import IntArray
-from ccmtl_core.kernels.csv_scan import CsvStructure, Irregularity, scan_csv
+from ccmtl_core.kernels.csv_scan import scan_csv
 from ccmtl_core.tables.dialects.dialect import Dialect, ReadOptions
 from ccmtl_core.tables.dialects.encoding import in_utf8
 from ccmtl_core.tables.dialects.layout import Layout, layout_of
 from ccmtl_core.tables.dialects.rewrite import Rewritten, rewritten
-from ccmtl_core.tables.faults import MAX_LISTED, Fault, FaultList
+from ccmtl_core.tables.dialects.row_faults import SKIPPED, ScannedText
+from ccmtl_core.tables.faults import MAX_LISTED, FaultList
 from ccmtl_core.tables.header import (
     refuse_lone_returns,
     refuse_other_formats,
@@ -32,15 +33,6 @@ from ccmtl_core.tables.header import (
 from ccmtl_core.tables.table import Note, Table
 
 MAX_HEADER_BYTES = 1 << 20
-
-_SENTENCES = {
-    Irregularity.QUOTE_INSIDE: "a quote stands inside a field that does not begin with one, but with text "
-    "or a space",
-    Irregularity.TEXT_AFTER_QUOTE: "text follows the closing quote of a field",
-    Irregularity.LONE_CR: "a carriage return stands alone: lines end in LF or CRLF",
-    Irregularity.UNCLOSED_QUOTE: "the quote that opens this field is never closed: was the file cut off?",
-    Irregularity.BLANK: "the line is blank",
-}
 
 
 @dataclass(frozen=True)
@@ -56,6 +48,7 @@ class CsvText:
     dialect: Dialect
     options: ReadOptions
     row_of: IntArray | None
+    line_of: IntArray | None
     notes: tuple[Note, ...]
 
     @property
@@ -77,17 +70,23 @@ class CsvText:
             quote=plain.quote,
             has_header=plain.has_header,
         )
-        _report(structure, self.columns, self.row_of, faults)
-        rows = None
-        is_readable = set(structure.counts) <= {Irregularity.FIELD_COUNT, Irregularity.BLANK}
-        if is_readable and structure.n_irregularities == len(structure.irregularities):
+        text = ScannedText(self.data, structure, self.columns, plain.n_before, self.row_of, self.line_of)
+        rows, skipped = None, None
+        if structure.counts.keys() <= set(SKIPPED) and len(structure.irregularities) == sum(
+            structure.counts.values()
+        ):
             rows = self._rows(is_ragged=structure.n_irregularities > 0).head(structure.n_rows)
+            skipped = text.skipped() if self.options.ragged == "skip" else None
+        if skipped is None:
+            text.report(faults)
         table = self._table(structure.n_rows, rows)
-        notes = table.notes
+        notes = table.notes if skipped is None else (*table.notes, skipped)
         if structure.n_blank_at_end:
             message = "blank lines at the end were skipped"
             notes = (*notes, Note("blank_lines", message, structure.n_blank_at_end))
-        return replace(table, malformed_rows=tuple(structure.irregularities[:, 1].tolist()), notes=notes)
+        malformed = tuple(structure.irregularities[:, 1].tolist())
+        n_skipped = 0 if skipped is None else skipped.count
+        return replace(table, malformed_rows=malformed, n_skipped=n_skipped, notes=notes)
 
     def _table(self, n_rows: int, rows: pl.LazyFrame | None) -> Table:
         return Table(
@@ -149,13 +148,13 @@ def open_csv(
     layout, dialect = layout_of(head, options, wanted, dialect, faults)
     refuse_other_formats(head, layout.names, wanted, len(data), faults)
     refuse_too_many(layout.names, faults)
-    notes, row_of, plain = [], None, layout
+    notes, row_of, line_of, plain = [], None, None, layout
     pads = options.ragged == "pad"
     if pads or layout.is_padded or layout.comment is not None:
         done = rewritten(path, layout, folder, faults, pads=pads)
-        path, row_of, notes = done.path, done.row_of, _notes(done)
+        path, row_of, line_of, notes = done.path, done.row_of, done.line_of, _notes(done)
         plain = replace(layout, delimiter=",", quote='"', n_before=0)
-    return CsvText(path, layout.names, plain, dialect, options, row_of, tuple(notes))
+    return CsvText(path, layout.names, plain, dialect, options, row_of, line_of, tuple(notes))
 
 
 def _bytes(path: Path) -> NDArray[np.uint8]:
@@ -183,25 +182,3 @@ def _notes(done: Rewritten) -> list[Note]:
         message = "rows with fewer fields than names were given empty cells at their end"
         notes.append(Note("short_rows", message, len(done.padded), done.padded[:MAX_LISTED]))
     return notes
-
-
-def _report(
-    structure: CsvStructure, header: Sequence[str], row_of: IntArray | None, faults: FaultList
-) -> None:
-    listed = structure.irregularities
-    if row_of is not None:
-        listed = listed.copy()
-        below = listed[:, 1] > 0
-        listed[below, 1] = row_of[listed[below, 1] - 1]
-    listed = listed.tolist()
-    for kind, count in structure.counts.items():
-        samples = (_fault(kind, row, field, n, header) for k, row, field, n in listed if k == kind)
-        faults.add_all(f"csv_{kind.name.lower()}", count, samples)
-
-
-def _fault(kind: Irregularity, row: int, field: int, n_fields: int, header: Sequence[str]) -> Fault:
-    code = f"csv_{kind.name.lower()}"
-    if kind is Irregularity.FIELD_COUNT:
-        return Fault(code, f"the row has {n_fields} fields, the header {len(header)}", row or None)
-    column = header[field] if field < len(header) and kind is not Irregularity.BLANK else None
-    return Fault(code, _SENTENCES[kind], row or None, column)

@@ -32,6 +32,10 @@ class Fault:
     column: str | None = None
     value: str | None = None
     """The offending text, cut at 200 characters."""
+    unique_id: str | None = None
+    """The id that stands in the row, where one is read."""
+    ds: str | None = None
+    """The time that stands in it."""
 
     def __str__(self) -> str:
         if self.row is None:

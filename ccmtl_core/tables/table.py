@@ -27,6 +27,8 @@ class Note:
     count: int
     rows: tuple[int, ...] = ()
     """The first of the rows, from 1 below the header."""
+    values: tuple[str, ...] = ()
+    """What stands in these rows, where it is not read."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class Table:
     """Code and message of the fault when reading fails."""
     malformed_rows: tuple[int, ...] = ()
     """Rows, from 1, that are known to be faulty and whose cells are not judged."""
+    n_skipped: int = 0
+    """How many of these are left out as the options say."""
     row_of: IntArray | None = None
     """The number in the file of each of the ``rows``, where they are not just counted from 1."""
     dialect: Dialect = NOTHING_KNOWN

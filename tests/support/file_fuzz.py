@@ -27,7 +27,7 @@ OTHERS = [
     "id;ds;y\nМолоко;2024;1\nХлеб;2025;2\nСыр;2026;3\n",
     '{"id": "001", "y": 1}\n\n{"id": 2, "y": null}\n',
 ]
-LEFT_OUT = ("csv_field_count", "csv_blank", "comment_lines")
+LEFT_OUT = ("csv_field_count", "csv_blank", "comment_lines", "skipped_rows")
 
 
 def _zipped(content: bytes) -> bytes:
@@ -77,7 +77,7 @@ OPTIONS = st.builds(
     decimal=st.sampled_from([None, None, ","]),
     header_row=st.sampled_from([None, None, 0, 2]),
     comment=st.sampled_from([None, None, "#"]),
-    ragged=st.sampled_from([None, None, "pad"]),
+    ragged=st.sampled_from([None, None, "pad", "skip"]),
     shape=st.sampled_from([None, None, "wide"]),
 )
 

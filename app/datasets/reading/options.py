@@ -41,7 +41,11 @@ def reading_options(
     comment: Annotated[Name, Query(description="What lines begin with that are no rows.")] = None,
     currency: Annotated[Name, Query(description="A sign or word beside numbers, taken off.")] = None,
     ragged: Annotated[
-        Literal["refuse", "pad"] | None, Query(description="`pad`: short rows get empty cells at their end.")
+        Literal["refuse", "pad", "skip"] | None,
+        Query(
+            description="Of rows with another number of fields: `pad`, short ones get empty cells at their "
+            "end; `skip`, all of them and blank lines are left out, and counted."
+        ),
     ] = None,
     sheet: Annotated[Name, Query(description="The sheet of a workbook.")] = None,
     member: Annotated[Name, Query(description="The file in an archive, by its path.")] = None,

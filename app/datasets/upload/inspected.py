@@ -55,6 +55,7 @@ def inspect_rows(
         definition.frequency,
         policies,
         n_unread=table.n_rows - cells.frame.height,
+        n_skipped=table.n_skipped,
         ds_format=dates.format,
         begun=begun,
         found=found,

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from ccmtl_core.base.exceptions import ParameterError
 
 SHAPES = ("auto", "long", "wide")
-RAGGED = ("refuse", "pad")
+RAGGED = ("refuse", "pad", "skip")
 DECIMALS = (".", ",")
 THOUSANDS = ("none", ",", ".", " ", "'")
 
@@ -41,7 +41,8 @@ class ReadOptions:
     currency: str | None = None
     """A sign or word before or after numbers that is taken off, such as "€"."""
     ragged: str | None = None
-    """What becomes of rows with too few fields: "refuse" (the default), or "pad" with empty cells."""
+    """What becomes of rows with another number of fields than the header: "refuse" (the default), "pad" those
+    with too few with empty cells, or "skip" all of them, and blank lines: totals and footers."""
     sheet: str | None = None
     """The sheet of a workbook, by its name."""
     member: str | None = None

@@ -21,6 +21,8 @@ class Rewritten:
     path: Path
     row_of: IntArray
     """The number in the original, from 1 below the header, of each row of the copy."""
+    line_of: IntArray
+    """The line in the original that each of them begins in, from 1."""
     comments: tuple[int, ...]
     """Rows, as they count in the original, that are comments."""
     padded: tuple[int, ...]
@@ -37,7 +39,7 @@ def rewritten(path: Path, layout: Layout, folder: Path, faults: FaultList, *, pa
         skipinitialspace=layout.is_padded,
         strict=True,
     )
-    kept, padded, n_fields = [], [], len(layout.names)
+    kept, of_lines, padded, n_fields = [], [], [], len(layout.names)
     row = -1 if layout.has_header else 0
     with plain.open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out, lineterminator="\n")
@@ -47,7 +49,8 @@ def rewritten(path: Path, layout: Layout, folder: Path, faults: FaultList, *, pa
                 fields = next(reader, None)
             except csv.Error as error:
                 at = row + 1 + lines.n_comments
-                faults.add("csv_malformed", f"the row cannot be parted into fields: {error}", row=at or None)
+                message = f"the row cannot be parted into fields (line {lines.line:,}): {error}"
+                faults.add("csv_malformed", message, row=at or None)
                 raise faults.refusal() from None
             if fields is None:
                 break
@@ -59,8 +62,10 @@ def rewritten(path: Path, layout: Layout, folder: Path, faults: FaultList, *, pa
                 padded.append(row + lines.n_comments)
             if row > 0 or not layout.has_header:
                 kept.append(row + lines.n_comments)
+                of_lines.append(lines.line)
             writer.writerow(fields)
-    return Rewritten(plain, np.array(kept, dtype=np.int64), tuple(lines.comments), tuple(padded))
+    row_of, line_of = np.array(kept, dtype=np.int64), np.array(of_lines, dtype=np.int64)
+    return Rewritten(plain, row_of, line_of, tuple(lines.comments), tuple(padded))
 
 
 class _Lines:
@@ -70,6 +75,8 @@ class _Lines:
         self._path, self._layout = path, layout
         self.is_between = True
         """Whether the next line begins a record, and does not go on within quotes."""
+        self.line = 0
+        """In which the newest record begins, from 1."""
         self.comments: list[int] = []
         self._n_records = -1 if layout.has_header else 0
 
@@ -89,5 +96,6 @@ class _Lines:
                     continue
                 if self.is_between:
                     self._n_records += 1
+                    self.line = number + 1
                 self.is_between = False
                 yield line

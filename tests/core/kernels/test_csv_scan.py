@@ -64,6 +64,15 @@ def test_every_irregularity_is_placed() -> None:
         ("UNCLOSED_QUOTE", 7, 1, 0),
     ]
     assert structure.n_rows == 7
+    assert [text[begin:end] for begin, end in structure.spans.tolist()] == [
+        "", "1", '"x"', "x", "6,7", '"1\n0'
+    ]  # fmt: skip
+    assert structure.spans[:, 0].tolist() == [4, 9, 11, 23, 30, 38]
+
+
+def test_blank_lines_before_a_row_are_each_placed() -> None:
+    structure = scan("a,b\r\n\r\n\r\n1,2\r\n\r\n", 2)
+    assert structure.spans.tolist() == [[5, 5], [7, 7]]
 
 
 def test_blank_lines_at_the_end_are_not_rows() -> None:

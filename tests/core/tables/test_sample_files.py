@@ -139,7 +139,7 @@ def test_a_column_named_twice_is_refused(
         (b"", "is empty"),
         (b"id,y,a,b\n", "names its columns and has no rows"),
         (b"id,y,A,c\n1,1,1,1\n", "the column 'a' is missing; did you mean 'A'?"),
-        (b"id,y,a,b\n1,1,1,1,9\n", "row 1: the row has 5 fields, the header 4"),
+        (b"id,y,a,b\n1,1,1,1,9\n", "row 1, '1,1,1,1,9': the row has 5 fields, the header 4 (line 2)"),
         (b"id,y,a,b\n\xff\xfe,1,1,1\n", "; save it as UTF-8"),
         (b"\x7fELF\0\0\0", "is not CSV in UTF-8: its first line contains NUL bytes"),
         (b"PAR1 and then something else", "the Parquet file was cut off"),

@@ -93,7 +93,7 @@ def test_every_kind_of_fault_is_reported_at_once(shop: Shop) -> None:
         ("unparseable_date", 12, "ds", "yesterday"),
         ("empty_id", 12, "unique_id", ""),
         ("not_finite", 12, "y", "-inf"),
-        ("csv_field_count", 13, None, None),
+        ("csv_field_count", 13, None, "a,2000-01-07"),
     ]
     assert problem["error_count"] == 14
     assert "2 empty_id" in problem["detail"]
@@ -258,17 +258,19 @@ def test_a_character_cut_in_two_at_a_block_border_is_still_utf8(shop: Shop) -> N
 @pytest.mark.parametrize(
     ("row", "fault"),
     [
-        ('5" pipe,2000-01-01,1', ("csv_quote_inside", 2, "unique_id", None)),
-        ('"a"b,2000-01-01,1', ("csv_text_after_quote", 2, "unique_id", None)),
-        ('a,"2000-01-01,1', ("csv_unclosed_quote", 2, "ds", None)),
-        ("a,2000-01-01,1\rb,2000-01-01,1", ("csv_lone_cr", 2, "y", None)),
-        ("a,2000-01-01", ("csv_field_count", 2, None, None)),
-        ("a,2000-01-01,1,2", ("csv_field_count", 2, None, None)),
-        ("  ", ("csv_field_count", 2, None, None)),
+        ('5" pipe,2000-01-01,1', ("csv_quote_inside", 2, "unique_id", '5" pipe,2000-01-01,1')),
+        ('"a"b,2000-01-01,1', ("csv_text_after_quote", 2, "unique_id", '"a"b,2000-01-01,1')),
+        ('a,"2000-01-01,1', ("csv_unclosed_quote", 2, "ds", 'a,"2000-01-01,1')),
+        ("a,2000-01-01,1\rb,2000-01-01,1", ("csv_lone_cr", 2, "y", "a,2000-01-01,1\rb,2000-01-01,1")),
+        ("a,2000-01-01", ("csv_field_count", 2, None, "a,2000-01-01")),
+        ("a,2000-01-01,1,2", ("csv_field_count", 2, None, "a,2000-01-01,1,2")),
+        ("  ", ("csv_field_count", 2, None, "  ")),
         ("\nc,2000-01-01,1", ("csv_blank", 2, None, None)),
     ],
 )
-def test_malformed_rows_are_placed(shop: Shop, row: str, fault: tuple[str, int, str | None, None]) -> None:
+def test_malformed_rows_are_placed(
+    shop: Shop, row: str, fault: tuple[str, int, str | None, str | None]
+) -> None:
     text = f"unique_id,ds,y\nz,2000-01-01,1\n{row}\n"
     assert fault in faults(shop.refused(shop.series(), text))
 
@@ -276,16 +278,18 @@ def test_malformed_rows_are_placed(shop: Shop, row: str, fault: tuple[str, int, 
 def test_bad_cells_are_reported_beside_rows_of_a_wrong_length(shop: Shop) -> None:
     text = "unique_id,ds,y\nshort,2000-01-01\na,never,1\nb,2000-01-01,1,long,er\nc,2000-01-01,x\n"
     assert faults(shop.refused(shop.series(), text)) == [
-        ("csv_field_count", 1, None, None),
+        ("csv_field_count", 1, None, "short,2000-01-01"),
         ("unparseable_date", 2, "ds", "never"),
-        ("csv_field_count", 3, None, None),
+        ("csv_field_count", 3, None, "b,2000-01-01,1,long,er"),
         ("unparseable_number", 4, "y", "x"),
     ]
 
 
 def test_a_wrong_length_in_the_first_row_does_not_change_what_the_others_are(shop: Shop) -> None:
     text = "unique_id,ds,y\nlong,2000-01-01,1,2,3\na,2000-01-01,1\n"
-    assert faults(shop.refused(shop.series(), text)) == [("csv_field_count", 1, None, None)]
+    assert faults(shop.refused(shop.series(), text)) == [
+        ("csv_field_count", 1, None, "long,2000-01-01,1,2,3")
+    ]
 
 
 def test_very_many_malformed_rows_are_counted(shop: Shop) -> None:

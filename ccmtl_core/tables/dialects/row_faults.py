@@ -1,0 +1,116 @@
+"""Say of lines that are no rows of a text where they stand, what is in them, and what accepts them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ccmtl_core.base.display import counted
+from ccmtl_core.base.types import IntArray
+from ccmtl_core.kernels.csv_scan import CsvStructure, Irregularity
+from ccmtl_core.tables.faults import MAX_LISTED, Fault, FaultList
+from ccmtl_core.tables.table import Note
+
+SKIPPED = (Irregularity.FIELD_COUNT, Irregularity.BLANK)
+"""What ``ragged="skip"`` leaves out."""
+_MOST_SHOWN, _FARTHEST, _BLOCK = 100, 1 << 12, 1 << 24
+_REMEDY = "If the quote belongs to the text, double it, or state another quote, such as '~'"
+
+
+@dataclass(frozen=True)
+class ScannedText:
+    """The bytes of a text that was scanned, and how its lines and rows are counted."""
+
+    data: NDArray[np.uint8]
+    structure: CsvStructure
+    header: Sequence[str]
+    n_before: int
+    """Lines of the file before these bytes."""
+    row_of: IntArray | None
+    """The number in the file of each row, where they are not just counted from 1."""
+    line_of: IntArray | None
+    """The line in the file of each row, where these bytes are a copy with other lines."""
+
+    def report(self, faults: FaultList) -> None:
+        """Note each fault of the structure with its line and text."""
+        for kind, count in self.structure.counts.items():
+            faults.add_all(_code(kind), count, self._faults(kind))
+
+    def skipped(self) -> Note | None:
+        """Return the note on the rows that are left out because they have another number of fields."""
+        listed = [fault for kind in SKIPPED for fault in self._faults(kind)]
+        count = sum(self.structure.counts.get(kind, 0) for kind in SKIPPED)
+        if not count:
+            return None
+        listed.sort(key=lambda fault: fault.row or 0)
+        message = "blank lines and rows with more or fewer fields than the header were left out, as stated"
+        rows, values = [fault.row or 0 for fault in listed], [fault.value or "" for fault in listed]
+        return Note("skipped_rows", message, count, tuple(rows), tuple(values))
+
+    def _faults(self, kind: Irregularity) -> Iterator[Fault]:
+        places = np.flatnonzero(self.structure.irregularities[:, 0] == kind)[:MAX_LISTED]
+        line, at = self.n_before + 1, 0
+        for (_, row, field, n_fields), (begin, end) in zip(
+            self.structure.irregularities[places].tolist(), self.structure.spans[places].tolist(), strict=True
+        ):
+            line, at = line + self._line_ends(at, begin), begin
+            shown = line if self.line_of is None or not row else int(self.line_of[row - 1])
+            told = self._told(kind, n_fields, shown, begin, end)
+            column = self.header[field] if field < len(self.header) and kind not in SKIPPED else None
+            number = row if self.row_of is None or not row else int(self.row_of[row - 1])
+            value = None if kind is Irregularity.BLANK else self._text(begin)
+            yield Fault(_code(kind), told, number or None, column, value)
+
+    def _told(self, kind: Irregularity, n_fields: int, line: int, begin: int, end: int) -> str:
+        where = f"(line {line:,})"
+        if kind is Irregularity.FIELD_COUNT:
+            found = f"the row has {counted(n_fields, 'field')}, the header {len(self.header)} {where}: "
+            if n_fields < len(self.header):
+                return found + (
+                    "if it is no row, as a total or a footer is not, state ragged 'skip', which leaves such "
+                    "rows out, or comment with what it begins with; if cells are missing at its end, ragged "
+                    "'pad'"
+                )
+            return found + (
+                "if a field has the delimiter in it, put that in quotes; or state the delimiter that is "
+                "meant, or ragged 'skip', which leaves such rows out"
+            )
+        if kind is Irregularity.BLANK:
+            return f"the line is blank {where}: take it out, or state ragged 'skip', which leaves it out"
+        if kind is Irregularity.QUOTE_INSIDE:
+            return (
+                "a quote stands inside a field that does not begin with one, but with text or a space "
+                f"{where}. {_REMEDY}"
+            )
+        if kind is Irregularity.LONE_CR:
+            return f"a carriage return stands alone {where}: lines end in LF or CRLF"
+        swallowed = self._line_ends(begin, end)
+        within = f" and takes {counted(swallowed, 'line')} below with it" if swallowed else ""
+        if kind is Irregularity.UNCLOSED_QUOTE:
+            return (
+                f"the quote that opens this field {where} is never closed{within}: was the file cut off? "
+                f"{_REMEDY}"
+            )
+        return (
+            f"text follows the closing quote of the field that opens in line {line:,}{within}: is a closing "
+            f"quote missing there? {_REMEDY}"
+        )
+
+    def _line_ends(self, begin: int, end: int) -> int:
+        blocks = (self.data[at : min(end, at + _BLOCK)] for at in range(begin, end, _BLOCK))
+        return sum(int(np.count_nonzero(block == ord("\n"))) for block in blocks)
+
+    def _text(self, begin: int) -> str:
+        """The text of the line that has this byte, shortened."""
+        before = self.data[max(0, begin - _FARTHEST) : begin].tobytes()
+        begin -= len(before) - before.rfind(b"\n") - 1
+        text = self.data[begin : begin + 4 * _MOST_SHOWN].tobytes().decode("utf-8", "replace")
+        line = text.partition("\n")[0].rstrip("\r")
+        return line if len(line) <= _MOST_SHOWN else line[: _MOST_SHOWN - 1] + "…"
+
+
+def _code(kind: Irregularity) -> str:
+    return f"csv_{kind.name.lower()}"
