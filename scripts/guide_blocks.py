@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", *(f"docs/{page}.md" for page in ("http", "python", "files", "operations", "scale")))
+_IN_DOCS = ("http", "client", "python", "files", "operations", "scale")
+PAGES = ("README.md", *(f"docs/{page}.md" for page in _IN_DOCS))
 DATABASES = ("sqlite", "postgresql")
 MARKS = {
     "server": "runs before the first page, in the terminal that then holds the service",

@@ -1,4 +1,4 @@
-"""The imports of the two packages are read as text; a wrong arrow, a circle or a deferred import fails."""
+"""The imports of the three packages are read as text; a wrong arrow, a circle or a deferred import fails."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def module_name(path: Path) -> str:
 
 TREES = {
     module_name(path): ast.parse(path.read_text())
-    for package in ("app", "ccmtl_core")
+    for package in ("app", "ccmtl_core", "ccmtl_client")
     for path in sorted((ROOT / package).rglob("*.py"))
 }
 
@@ -148,6 +148,16 @@ def test_the_core_knows_no_service() -> None:
         if (top := target.partition(".")[0]) not in allowed
         and not any(within(source, folder) and top in names for folder, names in OPTIONAL.items())
     ]
+    assert wrong == []
+
+
+def test_the_client_knows_neither_the_service_nor_the_core() -> None:
+    allowed = {"ccmtl_client", "httpx2"} | set(sys.stdlib_module_names)
+    assert [a for a in arrows("ccmtl_client") if a[1].partition(".")[0] not in allowed] == []
+
+
+def test_nothing_needs_the_client() -> None:
+    wrong = [a for p in ("app", "ccmtl_core") for a in arrows(p) if within(a[1], "ccmtl_client")]
     assert wrong == []
 
 

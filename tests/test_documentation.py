@@ -13,7 +13,7 @@ from scripts.guide_blocks import blocks_of
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-FOLDERS = ("app", "ccmtl_core", "examples", "benchmarks", "tests", "scripts")
+FOLDERS = ("app", "ccmtl_client", "ccmtl_core", "examples", "benchmarks", "tests", "scripts")
 SOURCES = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
 
 
@@ -50,7 +50,7 @@ def test_every_make_target_and_path_in_code_exists(page: Path) -> None:
     code = re.findall(r"`([^`\n]+)`", page.read_text())
     targets = {match[1] for text in code if (match := re.match(r"make ([a-z-]+)", text))}
     assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets), targets
-    roots = "app|ccmtl_core|docs|examples|benchmarks|tests|requirements|scripts"
+    roots = "app|ccmtl_client|ccmtl_core|docs|examples|benchmarks|tests|requirements|scripts"
     paths = {text for text in code if re.fullmatch(rf"({roots})/[\w./-]+", text)}
     assert not [path for path in paths if not (ROOT / path).exists()]
 
@@ -81,7 +81,7 @@ def test_every_decision_has_a_date_and_a_status_and_is_listed_with_them() -> Non
 def test_a_docstring_with_parameters_has_returns() -> None:
     without = [
         f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
-        for package in ("app", "ccmtl_core")
+        for package in ("app", "ccmtl_client", "ccmtl_core")
         for path in sorted((ROOT / package).rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)

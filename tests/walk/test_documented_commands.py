@@ -52,11 +52,13 @@ def errors_told(model: str) -> list[str]:
     return [f"{error:.3f}" for error in (*told, pooled, chosen["error"])]
 
 
-def test_the_http_guide_works_as_it_stands() -> None:
+def test_the_http_guide_and_the_client_page_work_as_they_stand() -> None:
     program = {block.language: index for index, block in enumerate(blocks_of(["docs/http.md"]))}["python"]
-    outputs = printed("docs/http.md")
+    outputs = printed("docs/http.md", "docs/client.md")
     days = [*(f"2025-10-{day}" for day in range(27, 32)), "2025-11-01", "2025-11-02"]
     assert [line.split()[0] for line in outputs[program].splitlines()] == days
+    assert "kiosk/versions/1" in "".join(outputs)
+    assert "not a number" in outputs[-1]
 
 
 def test_the_python_page_runs_as_it_stands() -> None:

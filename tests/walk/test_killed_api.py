@@ -1,4 +1,5 @@
-"""An API that is killed during an upload leaves no trace of it."""
+"""An API that is killed during an upload leaves no trace of it, and one that is killed while a client waits
+comes back for it."""
 
 from __future__ import annotations
 
@@ -7,8 +8,9 @@ import signal
 import socket
 from pathlib import Path
 
+from ccmtl_client import Client, Progress
 from tests.support.database_kinds import quickly_on
-from tests.support.processes import wait_until
+from tests.support.processes import PATIENCE, wait_until
 from tests.support.service import Service, create_daily_dataset, sales_csv, upload_csv
 
 pytestmark = quickly_on("sqlite")
@@ -39,3 +41,19 @@ def test_killed_api_leaves_no_trace_of_an_upload(service: Service) -> None:
     left = {path for path in set(files_in(stored)) - before if not path.name.startswith("ccmtl.db")}
     assert left == set()
     assert upload_csv(service.client, "sales", content)["version"] == 1
+
+
+def test_a_client_waits_for_its_job_through_a_killed_api(service: Service) -> None:
+    killed: list[int] = []
+
+    def kill_once(step: Progress) -> None:
+        if not killed:
+            killed.append(service.api())
+            os.kill(killed[0], signal.SIGKILL)
+
+    with Client(str(service.client.base_url), retry_for=PATIENCE) as client:
+        client.datasets.upload("shop", sales_csv(20, 60), definition={"frequency": "D"})
+        job = client.train("shop", "shop", lags=2, fusion_strength=1)
+        assert job.wait(progress=kill_once, timeout=PATIENCE).model == "shop/versions/1"
+        assert service.api() != killed[0]
+        assert client.forecast_all("shop").height == 20
