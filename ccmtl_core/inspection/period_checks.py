@@ -83,10 +83,13 @@ def _warning(
 
 def _moved(frame: pl.DataFrame, frequency: Frequency) -> Iterator[Finding]:
     """Say which times are not where their periods begin, and that forecasts carry the beginnings."""
-    names = frequency.to_datetime(frequency.to_period(frame["ds"].to_numpy()))
-    moved = frame.with_columns(start=pl.Series(names)).filter(pl.col("ds") != pl.col("start"))
-    if moved.height:
-        row, ds, begin = moved.select("row", "ds", "start").row(0)
+    distinct = frame["ds"].unique()
+    begins = pl.Series(frequency.to_datetime(frequency.to_period(distinct.to_numpy())))
+    begin_of = dict(pl.DataFrame([distinct, begins.alias("begin")]).filter(distinct != begins).iter_rows())
+    if begin_of:
+        moved = frame.filter(pl.col("ds").is_in(list(begin_of)))
+        row, ds = moved.select("row", "ds").row(0)
+        begin = begin_of[ds]
         verb, nouns = ("begins", "beginnings") if frequency is frequency.kin else ("ends", "last days")
         given, start_text = (f"{moment}".removesuffix(" 00:00:00") for moment in (ds, begin))
         yield _warning(

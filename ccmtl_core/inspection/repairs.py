@@ -17,7 +17,7 @@ from ccmtl_core.inspection.policies import Policies
 from ccmtl_core.inspection.report import Accounts
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.panel import SeriesPanel
-from ccmtl_core.series.runs import n_missing, runs_of
+from ccmtl_core.series.runs import n_missing, runs_of, series_order
 
 NONE_UNREAD: Mapping[str, int] = MappingProxyType({})
 _PERIODS_BEFORE = 8
@@ -122,7 +122,7 @@ def repaired(
         kept[leading] = False
         dropped["leading_zeros"] = len(leading)
     at = np.flatnonzero(kept)
-    order = at[np.lexsort((at, rows.period[at], rows.series[at]))]
+    order = at[series_order(rows.series[at], rows.period[at])]
     is_first = np.ones(len(order), dtype=np.bool_)
     is_first[1:] = (np.diff(rows.series[order]) != 0) | (np.diff(rows.period[order]) != 0)
     starts = np.flatnonzero(is_first)
@@ -163,8 +163,9 @@ def _merged(y: FloatArray, starts: IntArray, how: str) -> FloatArray:
 
 def _panel(rows: Rows, at: IntArray, values: FloatArray) -> SeriesPanel:
     """The values by series; a sum beyond a float64 is left out here, and told as a finding."""
-    present, series = np.unique(rows.series[at], return_inverse=True)
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(series, minlength=len(present)))]).astype(np.int64)
+    series = rows.series[at]
+    begins = np.flatnonzero(np.diff(series, prepend=-1))
+    present, offsets = series[begins], np.append(begins, len(series)).astype(np.int64)
     ids = tuple(rows.unique_ids[s] for s in present.tolist())
     bounded = np.where(np.isfinite(values), values, 0.0)
     return SeriesPanel(ids, offsets, rows.period[at], bounded, rows.frequency)
@@ -190,7 +191,7 @@ def _leading_rows(rows: Rows, kept: BoolArray, begun: Collection[str]) -> IntArr
 def _partial_rows(rows: Rows, kept: BoolArray) -> IntArray:
     """Rows of the last period, if it ends longer after its last date than the periods before it did."""
     none = np.empty(0, dtype=np.int64)
-    if rows.frequency is Frequency.INTEGER or not kept.any():
+    if rows.frequency in (Frequency.INTEGER, Frequency.DAY) or not kept.any():
         return none
     dates = pl.DataFrame({"period": rows.period, "date": rows.ds.dt.date()}).filter(pl.Series(kept))
     last = pl.col("date").max().alias("last")

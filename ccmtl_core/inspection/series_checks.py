@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import polars as pl
 
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
 from ccmtl_core.inspection.report import MAX_SAMPLES, Finding, Sample
@@ -127,14 +128,9 @@ def _outliers(panel: SeriesPanel, first_row: IntArray) -> Finding:
 
 
 def _medians(values: FloatArray, series: IntArray, n_series: int) -> FloatArray:
-    """The median of the values of each series, NaN of those without."""
-    order = np.lexsort((values, series))
-    counts = np.bincount(series, minlength=n_series)
-    ends = np.cumsum(counts)
-    begins = ends - counts
+    """The median of the values of each series, which stand in their order; NaN of those without."""
+    by_series = pl.DataFrame({"series": pl.Series(series).set_sorted(), "value": values})
+    found = by_series.group_by("series").agg(pl.col("value").median())
     result = np.full(n_series, np.nan)
-    has = counts > 0
-    ranked = values[order]
-    lower, upper = begins + (counts - 1) // 2, begins + counts // 2
-    result[has] = (ranked[lower[has]] + ranked[upper[has]]) / 2
+    result[found["series"].to_numpy()] = found["value"].to_numpy()
     return result

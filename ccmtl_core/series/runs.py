@@ -27,6 +27,19 @@ def runs_of(unique_ids: pl.Series, series: Integers, period: Integers) -> pl.Dat
     )
 
 
+def series_order(series: Integers, period: Integers) -> Integers:
+    """Return the places of values in the order of series and period; equal ones stay as they stand.
+
+    Most files are in this order already, which takes a tenth of the time of putting them in order.
+    """
+    if not len(series):
+        return np.empty(0, dtype=np.int64)
+    low = period.min()
+    key = series * (period.max() - low + 1) + (period - low)
+    is_ordered = bool((key[1:] >= key[:-1]).all())
+    return np.arange(len(key)) if is_ordered else np.argsort(key, kind="stable")
+
+
 def merged_runs(before: pl.DataFrame, added: pl.DataFrame) -> pl.DataFrame:
     """Return the runs of both frames, which have no period of a series in common."""
     runs = pl.concat([before, added])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from app.datasets.schemas import Aggregation
 from ccmtl_core.forecasting import Frequency
-from ccmtl_core.series.runs import runs_of
+from ccmtl_core.series.runs import runs_of, series_order
 from ccmtl_core.tables.cells import ROW
 
 COUNT = "n"
@@ -80,9 +80,8 @@ def by_period(frame: pl.DataFrame, frequency: Frequency, aggregation: Aggregatio
     ids = frame["unique_id"].unique().sort()
     code = frame["unique_id"].cast(pl.Enum(ids)).to_physical().to_numpy().astype(np.int64)
     period = frequency.to_period(frame["ds"].to_numpy())
-    key = code * (period.max() - period.min() + 1) + (period - period.min())
-    order = np.argsort(key, kind="stable")
-    is_first = np.diff(key[order], prepend=-1) != 0
+    order = series_order(code, period)
+    is_first = (np.diff(code[order], prepend=-1) != 0) | (np.diff(period[order], prepend=period[:1] - 1) != 0)
     starts = np.flatnonzero(is_first)
     rows = frame[ROW].to_numpy().astype(np.int64) if ROW in frame.columns else np.arange(len(frame))
     count = frame[COUNT].to_numpy() if COUNT in frame.columns else np.ones(len(frame), dtype=np.int64)
@@ -92,7 +91,9 @@ def by_period(frame: pl.DataFrame, frequency: Frequency, aggregation: Aggregatio
     beside = [frame[name].fill_null(float("nan")).to_numpy() for name in frame.columns if name[:2] == "c_"]
     cells = np.array(beside).reshape(len(beside), len(frame)).T
     texts = [name for name in frame.columns if name[:2] == "s_"]
-    attributes = frame.group_by("unique_id").agg(pl.col(texts).drop_nulls().last()).sort("unique_id")
+    attributes = pl.DataFrame({"unique_id": ids})
+    if texts:
+        attributes = frame.group_by("unique_id").agg(pl.col(texts).drop_nulls().last()).sort("unique_id")
     repeated = np.empty((0, 2), dtype=np.int64)
     if aggregation is None:
         earlier = np.repeat(first_row, np.diff(starts, append=len(order)))

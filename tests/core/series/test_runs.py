@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.datasets.stored.period_values import PeriodValues, by_period
 from ccmtl_core.forecasting import Frequency
-from ccmtl_core.series.runs import blocks, has_period, merged_runs, n_missing
+from ccmtl_core.series.runs import blocks, has_period, merged_runs, n_missing, series_order
 
 values = st.sets(st.tuples(st.sampled_from(["a", "B", "é", "0"]), st.integers(-9, 9)), min_size=1)
 
@@ -25,6 +25,15 @@ def values_of(pairs: set[tuple[str, int]]) -> PeriodValues:
 
 def pairs_of(runs: pl.DataFrame) -> list[tuple[str, int]]:
     return [(name, first + i) for name, first, length in runs.iter_rows() for i in range(length)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-4, 4))))
+def test_the_order_of_series_and_periods_keeps_equal_ones_as_they_stand(pairs: list[tuple[int, int]]) -> None:
+    given_pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    expected = sorted(range(len(pairs)), key=lambda place: pairs[place])
+    assert series_order(given_pairs[:, 0], given_pairs[:, 1]).tolist() == expected
+    in_order = given_pairs[expected]
+    assert series_order(in_order[:, 0], in_order[:, 1]).tolist() == list(range(len(pairs)))
 
 
 @given(values)
