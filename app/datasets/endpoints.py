@@ -24,6 +24,7 @@ from app.datasets.schemas import (
     VersionDetail,
     VersionPage,
 )
+from app.datasets.upload.apart import APART_FROM_BYTES, add_version_apart
 from app.datasets.upload.ingest import Upload
 from app.datasets.upload.upload import add_version
 from app.http.access import Scope, requires
@@ -175,7 +176,11 @@ async def upload_dataset_version(
     with storage.incoming() as path:
         await receive(request.stream(), request.headers.get("content-length"), path, decoder, max_bytes)
         upload = Upload(path, options, mode, overlap, dry_run)
-        outcome = await run_in_threadpool(add_version, database, storage, name, upload, max_bytes)
+        if path.stat().st_size < APART_FROM_BYTES:
+            outcome = await run_in_threadpool(add_version, database, storage, name, upload, max_bytes)
+        else:
+            workspace = request.state.workspace
+            outcome = await run_in_threadpool(add_version_apart, settings, workspace, name, upload)
     if outcome.version is None:
         response.status_code = 200
     else:

@@ -106,6 +106,16 @@ class AppError(Exception):
             report=report,
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how :mod:`pickle` makes this error again in another process."""
+        return _made_again, (type(self), self.problem, self.headers)
+
+
+def _made_again(kind: type[AppError], problem: Problem, headers: dict[str, str]) -> AppError:
+    error = kind.__new__(kind, problem.detail)
+    error.problem, error.headers = problem, headers
+    return error
+
 
 class BadRequest(AppError):
     """The request cannot be read."""

@@ -1,0 +1,113 @@
+"""Check and store a large upload in a process of its own: the memory that this takes is not the API's.
+
+``python -m app.datasets.upload.apart WORK DESCRIPTOR`` does one upload and writes what came of it to the
+descriptor, as :func:`add_version_apart` asks it to.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.datasets.schemas import UploadOutcome
+from app.datasets.upload.ingest import Upload
+from app.datasets.upload.upload import add_version
+from app.http.errors import AppError, ServiceUnavailable
+from app.persistence.database import Database
+from app.persistence.storage import Storage
+from app.processes.lifeline import end_with_standard_input, kill, spawn_module
+from app.processes.logs import REQUEST_ID, configure_logging
+from app.settings import Settings
+
+logger = logging.getLogger("app.datasets.upload.apart")  # not "__main__", which this module is when it runs
+
+APART_FROM_BYTES = 2_000_000
+"""A file as large as this is read apart. Starting the process takes about as long as reading such a file."""
+
+
+class _Work(NamedTuple):
+    workspace: str
+    name: str
+    upload: Upload
+    request_id: str | None
+
+
+def add_version_apart(settings: Settings, workspace: str, name: str, upload: Upload) -> UploadOutcome:
+    """Do what :func:`app.datasets.upload.upload.add_version` does, in a process of its own.
+
+    Its errors are raised here. Raise ServiceUnavailable if the process is ended, as it is first where the
+    machine's memory runs out.
+    """
+    work = base64.b64encode(pickle.dumps(_Work(workspace, name, upload, REQUEST_ID.get()))).decode()
+    reader, writer = os.pipe()
+    with open(reader, "rb") as answer:
+        try:
+            child = spawn_module(
+                __name__, work, str(writer), environment=settings.environment(), pass_fds=[writer]
+            )
+        finally:
+            os.close(writer)
+        try:
+            told = answer.read()
+            child.wait()
+        finally:
+            kill(child)
+    if child.returncode != 0:
+        raise _ended(child)
+    outcome = pickle.loads(told)  # what our own process wrote
+    if isinstance(outcome, Exception):
+        raise outcome
+    assert isinstance(outcome, UploadOutcome)
+    return outcome
+
+
+def _ended(child: subprocess.Popen[bytes]) -> Exception:
+    if child.returncode > 0:  # it has logged why
+        return RuntimeError(f"the process of an upload ended with code {child.returncode}")
+    name = signal.Signals(-child.returncode).name
+    return ServiceUnavailable(
+        "upload_ended",
+        f"The process that read the file was ended by {name}, as happens when memory runs out. Look whether "
+        "the dataset has a new version; if not, nothing was stored: send the file in parts.",
+    )
+
+
+def _outcome(settings: Settings, work: _Work) -> UploadOutcome | Exception:
+    """The outcome, or the error that the API answers with; what else is raised is a fault of the program."""
+    database = Database(settings)
+    try:
+        seen = database.of(work.workspace)
+        return add_version(
+            seen, Storage(settings.data_dir), work.name, work.upload, settings.max_upload_bytes
+        )
+    except (AppError, SQLAlchemyError, OSError) as error:
+        return error
+    finally:
+        database.dispose()
+
+
+def main() -> None:
+    """Do the upload that the command line describes."""
+    end_with_standard_input()
+    with suppress(OSError):  # when the machine's memory runs out, the kernel should end this process first
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    settings = Settings()
+    configure_logging("upload", settings.log_level, settings.log_format)
+    work = pickle.loads(base64.b64decode(sys.argv[1]))
+    REQUEST_ID.set(work.request_id)
+    with open(int(sys.argv[2]), "wb") as answer:
+        pickle.dump(_outcome(settings, work), answer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""A large upload is read in a process of its own, and is answered as one that the API reads itself."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from app.datasets import endpoints
+from app.datasets.upload import apart
+from app.http.errors import Conflict, Fault, InvalidContent
+from tests.app.datasets.conftest import Shop
+
+ROWS = "unique_id,ds,y\na,2024-01-01,1\na,2024-01-02,2\n"
+FAULTY = "unique_id,ds,y\na,2024-01-01,much\na,2024-13-02,2\n"
+
+
+def test_answers_are_those_of_an_upload_that_the_api_reads(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = shop.series(), shop.series()
+    expected, refused = shop.accepted(here, ROWS), shop.upload(here, FAULTY)
+    monkeypatch.setattr(endpoints, "APART_FROM_BYTES", 0)
+    before = shop.files()
+    answer = shop.upload(there, ROWS)
+    assert (answer.status_code, answer.json()["report"]) == (201, expected)
+    assert shop.files() == before, "equal segments are stored once, and nothing is left behind"
+    ids = ("request_id", "report")
+    faults = shop.upload(there, FAULTY)
+    assert faults.status_code == refused.status_code == 422
+    assert [faults.json()[key] for key in faults.json() if key not in ids] == [
+        refused.json()[key] for key in refused.json() if key not in ids
+    ]
+    assert shop.client.get(f"/v1/datasets/{there}").json()["newest_version"] == 1
+
+
+def test_a_process_that_is_ended_is_told_and_leaves_nothing_behind(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(module: str, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-S", "-c", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+
+    monkeypatch.setattr(endpoints, "APART_FROM_BYTES", 0)
+    monkeypatch.setattr(apart, "spawn_module", ended)
+    name, before = shop.series(), shop.files()
+    answer = shop.upload(name, ROWS)
+    assert (answer.status_code, answer.json()["code"]) == (503, "upload_ended")
+    assert signal.SIGKILL.name in answer.json()["detail"]
+    assert shop.files() == before
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InvalidContent("x", "what", errors=[Fault(message="m", row=3)], error_count=7, report={"rows": 1}),
+        Conflict("y", "why", suggestions=["3"], headers={"Retry-After": "5"}),
+        OSError(28, os.strerror(28)),
+        OperationalError("SELECT 1", {}, psycopg.errors.DiskFull("no room")),
+    ],
+)
+def test_errors_are_the_same_in_the_process_that_answers(error: Exception) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again)) == (type(error), str(error))
+    assert getattr(again, "problem", None) == getattr(error, "problem", None)
+    assert getattr(again, "headers", None) == getattr(error, "headers", None)
+    assert getattr(getattr(again, "orig", None), "sqlstate", None) == getattr(
+        getattr(error, "orig", None), "sqlstate", None
+    )
