@@ -54,6 +54,7 @@ from app.registry import endpoints as registry
 from app.registry.matrix_files import MatrixFiles
 from app.settings import Settings
 from app.training import endpoints as training
+from app.webhooks import endpoints as webhooks
 
 logger = logging.getLogger("app.main")  # not "__main__", which this module is when it runs
 
@@ -94,8 +95,8 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.rates = Rates(settings.requests_per_minute)
     install_error_handlers(app)
-    # The busiest first, because routes are tried one after the other.
-    for part in (predictions, health, forecasts, registry, training, datasets, protocols, access):
+    busiest_first = (predictions, health, forecasts, registry, training, datasets, protocols)
+    for part in (*busiest_first, access, webhooks):  # routes are tried one after the other
         app.include_router(part.router)
     add_reference(app)
     app.state.readiness = health.Readiness(app.state.database, app.state.storage, count_alive)

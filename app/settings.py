@@ -79,6 +79,10 @@ class Settings(BaseSettings):
     max_queued_jobs: int = Field(
         1000, ge=1, description="Training jobs that may wait in a workspace; more are answered 429."
     )
+    webhook_private_addresses: bool = Field(
+        False,
+        description="Webhooks may go to addresses of this machine and of private networks, and by http.",
+    )
     max_upload_bytes: int = Field(
         4 * 1024**3, ge=1024, description="Largest accepted dataset upload, in bytes, after decompression."
     )

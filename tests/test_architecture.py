@@ -73,8 +73,15 @@ SLICES_MAY_USE = {
     "app.protocols": {"app.predictions", "app.registry"},
     "app.training": {"app.datasets", "app.registry", "app.jobs"},
     "app.jobs": set(),
+    "app.webhooks": {"app.access"},
 }
-ENTRIES = {"app.commands.cli", "app.jobs.fit_child", "app.main", "app.processes.supervisor"}
+ENTRIES = {
+    "app.commands.cli",
+    "app.jobs.fit_child",
+    "app.jobs.worker",
+    "app.main",
+    "app.processes.supervisor",
+}
 """Where processes begin: they may use everything, and nothing uses them, but for commands by their names."""
 PRIVATE_ROOMS = {"endpoints", "repository"}
 
@@ -266,7 +273,7 @@ def test_nothing_uses_the_places_where_processes_begin() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", ["access", "datasets", "training", "registry"])
+@pytest.mark.parametrize("name", ["access", "datasets", "training", "registry", "webhooks"])
 def test_each_slice_has_the_same_rooms(name: str) -> None:
     rooms = {f"app.{name}.{room}" for room in ("endpoints", "schemas", "service", "repository")}
     assert rooms <= TREES.keys()

@@ -30,7 +30,7 @@ class KeyForm(BaseModel):
     scopes: frozenset[Scope] = Field(
         min_length=1,
         description="What it allows: `data` for datasets; `train` for training jobs, and to change and "
-        "delete models; `predict` to read models, predict and forecast; `admin` for keys.",
+        "delete models; `predict` to read models, predict and forecast; `admin` for keys and webhooks.",
         examples=[["predict"]],
     )
     expires_at: Annotated[AwareDatetime, AfterValidator(_future)] | None = Field(

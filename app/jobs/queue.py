@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session, aliased
 from app.persistence.base import utc_now
 from app.persistence.database import DatabaseNow
 from app.persistence.models import JobState, TrainingJob
+from app.persistence.outbox import Event, announce
 from ccmtl_core.base.display import counted
 
 SILENCES_PER_ATTEMPT = 5
@@ -26,6 +27,12 @@ SILENCES_PER_ATTEMPT = 5
 The worker may be dead, but it may also have been late on a busy machine, which is not the job's fault.
 """
 
+_EVENTS = {
+    JobState.SUCCEEDED: Event.JOB_SUCCEEDED,
+    JobState.FAILED: Event.JOB_FAILED,
+    JobState.CANCELLED: Event.JOB_CANCELLED,
+}
+"""What webhooks are told of the end of a job."""
 _OTHER = aliased(TrainingJob)
 
 
@@ -247,7 +254,18 @@ def _lost(times: int, reason: str) -> dict[str, Any]:
 def _update(session: Session, where: ColumnElement[bool], **values: Any) -> list[TrainingJob]:
     statement = update(TrainingJob).where(where).values(**values).returning(TrainingJob)
     options = {"synchronize_session": False, "populate_existing": True}
-    return list(session.scalars(statement, execution_options=options))
+    rows = list(session.scalars(statement, execution_options=options))
+    if "state" in values:
+        for row in rows:
+            _announce_end(session, row)
+    return rows
+
+
+def _announce_end(session: Session, job: TrainingJob) -> None:
+    event = _EVENTS.get(JobState(job.state))
+    if event is not None:
+        data = {"job": job.id, "model": job.model_name, "attempt": job.attempt, "error": job.error}
+        announce(session, job.workspace, event, data, job.finished_at)
 
 
 def _write(session: Session, job_id: str, attempt: int, **values: Any) -> TrainingJob:

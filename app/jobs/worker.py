@@ -1,5 +1,7 @@
 """The worker process: claims one job after another, runs each in a child process, and renews its lease.
 
+Beside that, also while a job runs, a thread sends to webhooks what is due.
+
 ``python -m app.jobs.worker`` is a worker that ends with the supervisor that started it.
 """
 
@@ -25,9 +27,11 @@ from app.jobs.queue import ClaimedJob, StaleAttempt
 from app.persistence.database import Database
 from app.persistence.models import TrainingJob
 from app.persistence.schema import prepare
+from app.processes.errands import STOP_SECONDS, Errands
 from app.processes.lifeline import Signals, end_with_standard_input, is_stopped, kill, spawn_module
 from app.processes.logs import configure_logging
 from app.settings import Settings
+from app.webhooks.courier import Courier
 
 logger = logging.getLogger("app.jobs.worker")  # not "__main__", which this module is when it runs
 
@@ -183,7 +187,10 @@ def run_worker(settings: Settings) -> None:
     database = Database(settings)
     try:
         prepare(database)
-        Worker(settings, database, signals).run()
+        courier = Courier(settings, database)
+        with Errands(settings.job_poll_seconds, [courier.send_due]):
+            Worker(settings, database, signals).run()
+        courier.wait(STOP_SECONDS)
     finally:
         database.dispose()
 

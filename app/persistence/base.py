@@ -47,6 +47,7 @@ class Base(DeclarativeBase):
         datetime: UtcDateTime(),
         dict[str, Any]: JSON(none_as_null=True),
         list[str]: JSON(none_as_null=True),
+        list[dict[str, Any]]: JSON(none_as_null=True),
     }
 
 

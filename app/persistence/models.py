@@ -1,4 +1,4 @@
-"""The tables: datasets with their versions, training jobs, models with their versions and matrices, keys."""
+"""The tables: datasets, training jobs, models with their versions and matrices, keys, webhooks."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sqlalchemy import (
     Index,
     LargeBinary,
     String,
+    Text,
     UniqueConstraint,
     false,
     func,
@@ -300,3 +301,56 @@ class ApiKey(Owned, Base):
     expires_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
+
+
+class Webhook(Owned, Base):
+    """Where to send events of a workspace.
+
+    Its secret is not stored, but made of the service's own, ``id`` and ``secret_number``.
+    """
+
+    __tablename__ = "webhook"
+    __table_args__ = (UniqueConstraint("workspace", "name"),)
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True, default=lambda: new_id("wh"))
+    name: Mapped[str] = mapped_column(String(100))
+    url: Mapped[str] = mapped_column(Text)
+    events: Mapped[list[str]]
+    enabled: Mapped[bool] = mapped_column(default=True)
+    disabled_because: Mapped[str | None] = mapped_column(String(300))
+    secret_number: Mapped[int] = mapped_column(default=1)
+    previous_secret_until: Mapped[datetime | None]
+    last_delivered_at: Mapped[datetime | None]
+    created_at: Mapped[datetime] = mapped_column(default=utc_now)
+
+
+class DeliveryState(StrEnum):
+    """Where a delivery stands; a pending one is sent when it is due, for the first time or again."""
+
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+
+
+class WebhookDelivery(Base):
+    """One event on its way to one webhook, written in the transaction that makes the event true.
+
+    ``attempts`` counts how often it was sent, and whoever stores an outcome must know the current count;
+    ``retries`` counts failures since it was last due for the first time.
+    """
+
+    __tablename__ = "webhook_delivery"
+    __table_args__ = (Index("ix_webhook_delivery_due", "state", "due_at"),)
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True, default=lambda: new_id("dlv"))
+    webhook_id: Mapped[str] = mapped_column(ForeignKey("webhook.id", ondelete="CASCADE"), index=True)
+    event_id: Mapped[str] = mapped_column(String(40))
+    event: Mapped[str] = mapped_column(String(40))
+    body: Mapped[str] = mapped_column(Text)
+    state: Mapped[str] = mapped_column(String(20), default=DeliveryState.PENDING)
+    attempts: Mapped[int] = mapped_column(default=0)
+    retries: Mapped[int] = mapped_column(default=0)
+    due_at: Mapped[float] = mapped_column(Float(53))
+    lease_expires_at: Mapped[float | None] = mapped_column(Float(53))
+    log: Mapped[list[dict[str, Any]]] = mapped_column(default=list)
+    created_at: Mapped[datetime] = mapped_column(default=utc_now)

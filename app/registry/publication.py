@@ -19,6 +19,7 @@ import app
 import ccmtl_core
 from app.persistence.base import utc_now
 from app.persistence.models import MatrixName, Model, ModelVersion
+from app.persistence.outbox import Event, announce
 from app.registry import repository
 from app.registry.forecasters import attribute_matrix, ranges_matrix, series_matrix
 from app.registry.groups import graph_matrix
@@ -134,6 +135,8 @@ def publish(
         save_matrix(session, version_id, MatrixName.SAMPLES, trained.n_samples[:, None].astype(np.float64))
     if trained.graph is not None:
         save_matrix(session, version_id, MatrixName.GRAPH, graph_matrix(trained.graph))
+    data = {"model": model_name, "version": published.number, "id": version_id, "job": training_job_id}
+    announce(session, model.workspace, Event.VERSION_PUBLISHED, data)
     return published
 
 

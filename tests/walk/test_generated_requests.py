@@ -24,6 +24,7 @@ CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,re
 THERE = """
 [parameters]
 "path.name" = ["sales", "none"]
+"path.webhook" = ["planning", "none"]
 "path.model" = ["sales", "sales@stable", "sales/versions/1", "none"]
 "query.model" = ["sales", "none"]
 "query.unique_id" = ["a", "none"]

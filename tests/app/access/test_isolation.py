@@ -56,13 +56,14 @@ BODIES: dict[str, Any] = {
     "invoke": {"instances": [{"unique_id": "a", "price": 1.0}]},
     "invoke_model": {"instances": [{"unique_id": "a", "price": 1.0}]},
     "create_key": {"name": "another", "scopes": ["predict"]},
+    "put_webhook": {"url": f"https://{THEIRS}.example/", "events": ["job.failed"]},
 }
 """A sound body for each operation that takes one."""
 QUERIES = {"unique_id": "a"}
 """A value for each query parameter that must be given."""
 STREAMS = {"watch_training_job"}
 """Operations whose answer ends with the thing that is watched."""
-ADDS = {"create_dataset", "create_key"}
+ADDS = {"create_dataset", "create_key", "put_webhook"}
 """Operations that name nothing that is there: they succeed, whatever others have."""
 
 
@@ -106,10 +107,14 @@ class World:
         path = {"name": THEIRS, "alias": "stable"}
         assert self.call("set_alias", self.theirs, path).status_code == 200
         key_id = self.call("list_keys", self.theirs, {}).json()["items"][0]["id"]
+        webhook = {**named, "webhook": THEIRS}
+        assert self.call("put_webhook", self.theirs, webhook).status_code == 201
+        sent = self.call("test_webhook", self.theirs, webhook).json()["id"]
         shared = {"version": "1", "alias": "stable"}
-        self.there = {**named, **shared, "model": THEIRS, "job_id": job.json()["id"], "key_id": key_id}
-        nowhere = {"job_id": "job_" + 24 * "0", "key_id": 12 * "0"}
-        self.absent = {"name": ABSENT, **shared, "model": ABSENT, **nowhere}
+        ids = {"job_id": job.json()["id"], "key_id": key_id, "delivery_id": sent}
+        self.there = {**webhook, **shared, "model": THEIRS, **ids}
+        nowhere = {"job_id": "job_" + 24 * "0", "key_id": 12 * "0", "delivery_id": "dlv_" + 24 * "0"}
+        self.absent = {"name": ABSENT, "webhook": ABSENT, **shared, "model": ABSENT, **nowhere}
 
     def call(self, operation: str, headers: dict[str, str], values: dict[str, str]) -> httpx2.Response:
         _, method, path, _, parameters = self.operations[operation]
@@ -156,16 +161,16 @@ def test_what_another_workspace_has_is_answered_as_what_nobody_has(world: World)
     for name in world.closed:
         key = world.adding if name in ADDS else world.ours
         theirs, absent = (world.call(name, key, values) for values in (world.there, world.absent))
-        near = world.call(name, key, {**world.absent, "name": NEAR, "model": NEAR})
+        near = world.call(name, key, {**world.absent, "name": NEAR, "model": NEAR, "webhook": NEAR})
         if name in ADDS:
             assert (theirs.status_code, absent.status_code) == (201, 201), (name, theirs.text)
         else:
             text = absent.text
-            for parameter in ("name", "job_id", "key_id"):
+            for parameter in ("name", "job_id", "key_id", "delivery_id"):
                 text = text.replace(world.absent[parameter], world.there[parameter])
             assert (theirs.status_code, theirs.text) == (absent.status_code, text), name
             assert theirs.status_code in (200, 404), name
-        for secret in (THEIRS, world.there["job_id"], world.there["key_id"]):
+        for secret in (THEIRS, *(world.there[each] for each in ("job_id", "key_id", "delivery_id"))):
             assert secret not in absent.text + near.text, name
     assert world.all_that_can_be_read() == before
 

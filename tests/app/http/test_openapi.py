@@ -20,6 +20,7 @@ from app.predictions import forecast_endpoints as forecasts
 from app.predictions.wire import decode_forecast, decode_forecast_all, decode_predict, decode_totals
 from app.settings import Settings
 from app.training import endpoints as training
+from app.webhooks import endpoints as webhooks
 
 
 @pytest.fixture
@@ -100,6 +101,8 @@ def test_the_examples_of_bodies_are_accepted(tmp_path: Any) -> None:
             assert client.post("/v1/datasets", json=form).status_code == 201
             url, content = f"/v1/datasets/{form['name']}/versions", (examples / file).read_bytes()
             assert client.post(url, content=content, headers={"Content-Type": "text/csv"}).status_code == 201
+        for form in webhooks.EXAMPLES.values():
+            assert client.put("/v1/webhooks/planning", json=form).status_code == 201
         for request in training.EXAMPLES.values():
             answer = client.post("/v1/training-jobs", json=request)
             assert answer.status_code == 202, answer.text
