@@ -9,8 +9,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.console import Console
 
-from app.commands.options import Source, Strength, listed
+from app.commands.file_options import Stated
+from app.commands.guard import refuse_undecodable
+from app.commands.history import read_history
+from app.commands.lists import listed
+from app.commands.options import Source, Strength
 from ccmtl_core import (
     CCMTLModel,
     DataError,
@@ -28,7 +33,8 @@ from ccmtl_core import (
     statistics_from_files,
 )
 from ccmtl_core.base.display import counted
-from ccmtl_core.forecasting import SeriesPanel, lag_dataset, read_series
+from ccmtl_core.forecasting import SeriesPanel, lag_dataset
+from ccmtl_core.inspection import InspectionReport
 from ccmtl_core.tables import ReadOptions
 from ccmtl_core.tables.sample_files import read_task_dataset
 
@@ -53,35 +59,28 @@ class FitData:
         return replace(model, metadata={**model.metadata, **self.origin})
 
 
-def read(source: Source, *, by_fold: bool) -> FitData:
+def read(source: Source, messages: Console, *, by_fold: bool) -> FitData:
     """Read the file; all samples of it where they will be parted (``by_fold``)."""
     if source.statistics is not None:
+        refuse_undecodable(source.statistics)
         if by_fold:
             return FitData(read_statistics_folds(source.statistics), {})
         return FitData([read_statistics(source.statistics)], {})
     assert source.file is not None
     if source.lags is not None:
-        return _read_series(source, source.file, source.lags)
+        return _read_series(source, source.file, source.lags, messages)
     read_rows = read_task_dataset if by_fold else statistics_from_files
     task, target, features = source.task or "", source.target or "", listed(source.features or "")
-    dialect = ReadOptions(**source.written)
+    refuse_undecodable(source.file, [task, target, *features])
+    dialect = ReadOptions(**source.stated.written)
     rows = read_rows(source.file, task=task, target=target, features=features, dialect=dialect)
     return FitData(rows if isinstance(rows, TaskDataset) else [rows], {"task": task})
 
 
-def _read_series(source: Source, file: Path, lags: int) -> FitData:
-    assert source.frequency is not None
-    columns: dict[str, Any] = {
-        "unique_id": source.task or "unique_id",
-        "ds": source.time or "ds",
-        "y": source.target or "y",
-        "ds_format": source.ds_format,
-        "duplicates": source.duplicates or "error",
-    }
-    panel = read_series(file, source.frequency, **columns, dialect=ReadOptions(**source.written))
-    n_read, n_filled, fill = len(panel.values), 0, source.fill or "none"
-    if fill != "none":
-        panel, n_filled = panel.filled(fill, "series")
+def _read_series(source: Source, file: Path, lags: int, messages: Console) -> FitData:
+    table = read_history(file, source.stated, messages)
+    panel, report = table.panel, table.report
+    assert report is not None
     longest = int(np.diff(panel.offsets).max(initial=0))
     if lags >= longest:
         raise DataError(
@@ -92,17 +91,27 @@ def _read_series(source: Source, file: Path, lags: int) -> FitData:
     if not source.accept_gaps:
         _refuse_gaps(panel, lags, n_used)
     n_without = int(np.count_nonzero(lagged.dataset.n_samples == 0))
+    n_filled = report.accounts.values_added.get("fill", 0)
+    filled = {"zero": "counted as 0", "forward": "took the value before", "none": ""}
     notes = [
-        f"{counted(n_filled, 'period')} without a row counted as 0." if n_filled else "",
-        f"{counted(lagged.n_dropped, 'value')} of {n_read + n_filled:,} could not be learned from: not "
+        f"{counted(n_filled, 'period')} without a row {filled[report.policies['fill']]}." if n_filled else "",
+        f"{counted(lagged.n_dropped, 'value')} of {len(panel.values):,} could not be learned from: not "
         f"all {lags} periods before them are there.",
         f"{n_without:,} series {'has' if n_without == 1 else 'have'} no sample; what the others have in "
         "common stands in for it."
         if n_without
         else "",
     ]
-    origin = {"series": {"frequency": source.frequency, "fill": fill, **columns}}
+    origin = {"series": _origin(source.stated, report)}
     return FitData(lagged.dataset, origin, lagged.target_period, [note for note in notes if note])
+
+
+def _origin(stated: Stated, report: InspectionReport) -> dict[str, Any]:
+    """What forecasts need to read their file as this one was read."""
+    columns = {name: report.traits[name].value for name in ("unique_id", "ds", "y", "frequency")}
+    several = stated.columns.get("unique_id", ())
+    parts = {"unique_id": several} if len(several) > 1 else {}
+    return {**columns, **parts, "ds_format": stated.columns.get("ds_format"), **report.policies}
 
 
 def _refuse_gaps(panel: SeriesPanel, lags: int, n_used: int) -> None:

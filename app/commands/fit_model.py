@@ -52,7 +52,7 @@ def fit_model(
             checked_output(output)  # before the fit, not after it
         with _progress_bar(messages, tolerance) as show, compilation_told(_once(messages)):
             show(Progress("reading", 0, None, None, 0.0))
-            data = read(source, by_fold=strength.is_chosen)
+            data = read(source, messages, by_fold=strength.is_chosen)
             result, selection = fitted(data, strength, choices, show, tolerance=tolerance, solver=solver)
         if output is not None:
             data.with_origin(result.model).save(output)

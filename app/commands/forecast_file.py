@@ -6,7 +6,7 @@ Standard output carries the answer alone; progress and messages go to standard e
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,9 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
-from app.commands.options import Aim, Shown
+from app.commands.file_options import Stated
+from app.commands.history import read_history
+from app.commands.options import Asked
 from app.commands.unusable import explaining, print_answer
 from app.commands.use_model import write_table
 from ccmtl_core.base.display import counted
@@ -25,68 +27,44 @@ from ccmtl_core.forecasting import (
     backtest,
     fit_forecaster,
     forecast_all,
-    read_series_table,
     total_forecasts,
 )
-from ccmtl_core.tables import ReadOptions
-from ccmtl_core.tables.faults import TableError
 
 
-def forecast_file(
-    file: Path,
-    columns: Mapping[str, str | None],
-    beside: Mapping[str, Sequence[str]],
-    fill: str,
-    horizon: int,
-    aim: Aim,
-    show: Shown,
-    output: Path | None,
-    written: Mapping[str, Any],
-) -> None:
+def forecast_file(file: Path, stated: Stated, asked: Asked, output: Path | None) -> None:
     """Fit a forecaster to the file, and print its forecasts or write them to ``output``."""
     messages = Console(stderr=True, highlight=False)
     with explaining(messages), _told(messages) as tell:
-        table = _read(file, columns, beside, fill, written)
+        table = _read(file, stated, asked, messages)
         forecaster = fit_forecaster(
-            table.panel, horizon, columns=table.columns, aim=aim, n_jobs=-1, on_phase=tell
+            table.panel, asked.horizon, columns=table.columns, aim=asked.aim, n_jobs=-1, on_phase=tell
         )
-        found = _shown(forecaster, table, show)
+        found = _shown(forecaster, table, asked)
     write_table(found, output, messages)
 
 
-def _shown(forecaster: ForecastModel, table: SeriesTable, show: Shown) -> pl.DataFrame:
+def _shown(forecaster: ForecastModel, table: SeriesTable, asked: Asked) -> pl.DataFrame:
     """The table to print."""
-    if show.contributions:
+    if asked.contributions:
         return forecaster.contributions(columns=table.columns)
     if table.attributes is None:
-        found = forecaster.forecast(columns=table.columns, level=show.level)
+        found = forecaster.forecast(columns=table.columns, level=asked.level)
     else:
-        found = forecast_all(forecaster, table.attributes, columns=table.columns, level=show.level)
-    if show.total_by is None:
+        found = forecast_all(forecaster, table.attributes, columns=table.columns, level=asked.level)
+    if asked.total_by is None:
         return found
-    by = [] if table.attributes is None or show.total_by == ["all"] else show.total_by
+    by = [] if table.attributes is None or asked.total_by == ["all"] else asked.total_by
     return total_forecasts(found, table.attributes, by)
 
 
-def backtest_file(
-    file: Path,
-    columns: Mapping[str, str | None],
-    beside: Mapping[str, Sequence[str]],
-    fill: str,
-    horizon: int,
-    aim: Aim,
-    n_origins: int,
-    level: Sequence[float],
-    as_json: bool,
-    written: Mapping[str, Any],
-) -> None:
+def backtest_file(file: Path, stated: Stated, asked: Asked, as_json: bool) -> None:
     """Forecast the last windows of the file from what lay before them, and print who was nearest."""
     messages = Console(stderr=True, highlight=False)
     with explaining(messages), _told(messages) as tell:
-        table = _read(file, columns, beside, fill, written)
+        table = _read(file, stated, asked, messages)
         result = backtest(
-            table.panel, horizon, n_origins=n_origins, level=level, columns=table.columns, aim=aim,
-            n_jobs=-1, on_phase=tell,
+            table.panel, asked.horizon, n_origins=asked.n_origins, level=asked.level, columns=table.columns,
+            aim=asked.aim, n_jobs=-1, on_phase=tell,
         )  # fmt: skip
     if as_json:
         print_answer(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
@@ -94,22 +72,8 @@ def backtest_file(
         print_answer(_in_tables(result))
 
 
-def _read(
-    file: Path,
-    columns: Mapping[str, str | None],
-    beside: Mapping[str, Sequence[str]],
-    fill: str,
-    written: Mapping[str, Any],
-) -> SeriesTable:
-    given: dict[str, Any] = {name: value for name, value in columns.items() if value is not None}
-    try:
-        table = read_series_table(file, **given, **dict[str, Any](beside), dialect=ReadOptions(**written))
-    except TableError as error:
-        if "missing_column" in error.counts:
-            options = "Name the columns with --task, --time and --target"
-            error.add_note(f"{options}; ccmtl inspect {file} says which they may be.")
-        raise
-    return table if fill == "none" else table._replace(panel=table.panel.filled(fill, "series")[0])
+def _read(file: Path, stated: Stated, asked: Asked, messages: Console) -> SeriesTable:
+    return read_history(file, stated, messages, future=asked.future, past=asked.past, static=asked.static)
 
 
 @contextmanager

@@ -5,16 +5,18 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from app.commands.file_options import Stated, option
+from app.commands.guard import refuse_undecodable
+from app.commands.history import accounted
 from app.commands.unusable import explaining, print_answer
+from ccmtl_core.base.display import counted
 from ccmtl_core.inspection import Finding, InspectionReport, Policies, inspect
 from ccmtl_core.tables import ReadOptions
 
@@ -22,16 +24,12 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 _WIDTH = 110
 
 
-def inspect_file(
-    file: Path,
-    columns: Mapping[str, Any],
-    policies: Mapping[str, str],
-    as_json: bool,
-    written: Mapping[str, Any],
-) -> None:
+def inspect_file(file: Path, stated: Stated, as_json: bool) -> None:
     """Print the report; exit with 1 if the file cannot be used as it is."""
     with explaining(Console(stderr=True, highlight=False)):
-        report = inspect(file, **columns, policies=Policies(**policies), dialect=ReadOptions(**written))
+        refuse_undecodable(file)
+        policies, dialect = Policies(**stated.policies), ReadOptions(**stated.written)
+        report = inspect(file, **stated.columns, policies=policies, dialect=dialect)
     if as_json:
         print_answer(json.dumps(report.to_dict(), ensure_ascii=False, allow_nan=False))
     else:
@@ -54,37 +52,31 @@ def _in_words(report: InspectionReport) -> str:
                 name, Text("tab" if trait.value == "\t" else str(trait.value), "bold"), trait.evidence
             )
         console.print(known)
-    accounts = report.accounts
     console.print()
-    console.print(Text(f"{accounts.rows_read:,} rows", "bold"), _accounted(report), soft_wrap=True)
+    rows = Text(counted(report.accounts.rows_read, "row"), "bold")
+    console.print(rows + Text(f": {accounted(report)}", "not bold"), soft_wrap=True)
     if report.values:
-        span = f"{report.periods:,} periods from {report.first} to {report.last}"
-        console.print(f"{report.series:,} series, {report.values:,} values, {span}")
+        span = f"{counted(report.periods, 'period')} from {report.first} to {report.last}"
+        console.print(f"{report.series:,} series, {counted(report.values, 'value')}, {span}")
     for finding in report.findings:
         console.print()
         _print(console, finding)
     console.print()
     if report.panel is None:
         n = len(report.errors)
-        console.print(Text(f"Not usable yet: {n} of these are errors, in red or called so.", "red"))
+        are = "is an error" if n == 1 else "are errors"
+        console.print(Text(f"Not usable yet: {n} of these {are}, in red or called so.", "red"))
     else:
         console.print(Text("Usable.", "green"))
     return written.getvalue()
 
 
-def _accounted(report: InspectionReport) -> str:
-    accounts = report.accounts
-    parts = [f"{accounts.rows_used:,} used", f"{accounts.rows_merged:,} merged"]
-    parts += [f"{n:,} not used ({code})" for code, n in accounts.rows_dropped.items()]
-    parts += [f"{n:,} values changed ({policy})" for policy, n in accounts.values_changed.items()]
-    parts += [f"{n:,} values added ({policy})" for policy, n in accounts.values_added.items()]
-    return ": " + ", ".join(parts)
-
-
 def _print(console: Console, finding: Finding) -> None:
     head = Text(f"{finding.severity} ", _COLOURS[finding.severity])
-    option = "" if finding.policy is None else f", decided by --{finding.policy.replace('_', '-')}"
-    console.print(head + Text(f"{finding.code} ", "bold") + Text(f"{finding.count:,} {finding.unit}{option}"))
+    decided = "" if finding.policy is None else f", decided by {option(finding.policy)}"
+    count = counted(finding.count, finding.unit.removesuffix("s"))
+    count = f"{finding.count:,} {finding.unit}" if finding.unit in ("series", "table") else count
+    console.print(head + Text(f"{finding.code} ", "bold") + Text(f"{count}{decided}"))
     console.print(Text(f"  {finding.message}"), soft_wrap=False)
     if any(sample.row or sample.unique_id for sample in finding.samples):
         samples = _plain("", "row", "unique_id", "ds", "value")

@@ -12,14 +12,10 @@ from typing import Annotated, Any
 
 import typer
 
-from app.commands.file_options import OF_SERIES, STATED, told_of_files
+from app.commands.file_options import Stated, told_of_file, told_of_series
 from app.commands.options import (
     DEFAULT_FOLDS,
-    EVERY_HELP,
     Dialect,
-    Duplicates,
-    Every,
-    Fill,
     Folds,
     LossScaling,
     Metric,
@@ -52,7 +48,7 @@ Output = Annotated[
 ]
 
 
-@told_of_files(STATED | OF_SERIES)
+@told_of_series("Of series: ")
 def fit(
     fusion_strength: Annotated[
         str,
@@ -68,16 +64,14 @@ def fit(
     ] = None,
     task: Annotated[
         str | None,
-        typer.Option(
-            metavar="COL", help="Column with the id of each row's task; of series, unique_id by default."
-        ),
+        typer.Option(metavar="COL", help="Of samples: column with the id of each row's task."),
     ] = None,
-    target: Annotated[
-        str | None, typer.Option(metavar="COL", help="Column to predict; of series, y by default.")
-    ] = None,
+    target: Annotated[str | None, typer.Option(metavar="COL", help="Of samples: column to predict.")] = None,
     features: Annotated[
         str | None,
-        typer.Option(metavar="COL,COL,…", help="Columns to predict from; quote a name that has a comma."),
+        typer.Option(
+            metavar="COL,COL,…", help="Of samples: columns to predict from; quote a name that has a comma."
+        ),
     ] = None,
     lags: Annotated[
         int | None,
@@ -85,29 +79,6 @@ def fit(
             metavar="N",
             min=1,
             help="FILE holds series: predict each value from so many before it, not from --features.",
-        ),
-    ] = None,
-    time: Annotated[
-        str | None,
-        typer.Option(metavar="COL", help="Of series: column with the time of each value; ds by default."),
-    ] = None,
-    frequency: Annotated[
-        Every | None, typer.Option(metavar="PERIOD", help=f"Of series: {EVERY_HELP}")
-    ] = None,
-    ds_format: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATTERN", help="Of series: how times are written, as %d/%m/%Y; found by default."
-        ),
-    ] = None,
-    duplicates: Annotated[
-        Duplicates | None,
-        typer.Option(help="Of series: what several rows of a period become; by default they are refused."),
-    ] = None,
-    fill: Annotated[
-        Fill | None,
-        typer.Option(
-            show_default="none", help="Of series: what stands for a period without a row, once it has begun."
         ),
     ] = None,
     accept_gaps: Annotated[
@@ -180,11 +151,11 @@ def fit(
         Path | None, typer.Option(metavar="FILE.npz", help="Write the model here.", callback=_ending(".npz"))
     ] = None,
     *,
-    written: Mapping[str, Any],
+    stated: Stated,
 ) -> None:
     """Fit one linear model per task from a file, similar tasks pulled together; needs no server.
 
-    Of series (--lags, --frequency) it learns to predict a period from those before it; ccmtl forecast goes
+    Of series (--lags) it learns to predict a period from those before it; ccmtl forecast goes
     on from there, as ccmtl predict does with models of samples.
 
     FILE is read in pieces and may be larger than memory, unless it holds series or a strength is to be
@@ -195,10 +166,7 @@ def fit(
     model cannot be written; 2 a wrong argument; 3 a model was fitted (and written), but its gap is above
     the tolerance.
     """
-    source = Source(
-        file, statistics, task, target, features, lags, time, frequency, ds_format, fill, duplicates,
-        accept_gaps, written,
-    )  # fmt: skip
+    source = Source(file, statistics, task, target, features, lags, accept_gaps, stated)
     source.refuse_contradictions()
     strength = Strength.parsed(fusion_strength, folds, n_folds, rule)
     choices = {
@@ -210,7 +178,7 @@ def fit(
     run("fit_model.fit_model", source, strength, choices, tolerance, solver, as_json, output)
 
 
-@told_of_files(STATED)
+@told_of_file
 def predict(
     model: Model,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file with a row for each prediction.")],

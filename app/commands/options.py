@@ -1,4 +1,4 @@
-"""What the options of ``ccmtl fit`` mean, and which of them contradict each other; nothing is read here.
+"""What the options of commands mean, and which of them contradict each other; nothing is read here.
 
 No module of the library is imported, as that takes seconds: its lists of choices are repeated here, and a
 test compares them.
@@ -6,26 +6,17 @@ test compares them.
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import typer
 
-Fill = Literal["none", "zero", "forward"]
-Every = Literal[
-    "h", "D", "W", "MS", "B", "D-MON", "D-TUE", "D-WED", "D-THU", "D-FRI", "D-SAT", "D-SUN",
-    "W-MON", "W-TUE", "W-WED", "W-THU", "W-FRI", "W-SAT", "W-SUN", "ME", "QS", "QE", "YS", "YE", "1",
-]  # fmt: skip
-EVERY_HELP = (
-    "h, D, W (from Monday), MS, QS or YS; W-FRI (weeks that end so), ME, QE or YE; B (Monday to Friday) "
-    "or D-SUN (all but Sundays); 1 for numbers."
-)
-Duplicates = Literal["error", "sum", "mean", "last"]
+from app.commands.file_options import Stated, option
+
 Folds = Literal["random", "contiguous", "rolling"]
 Rule = Literal["best", "one_standard_error"]
 Solver = Literal["auto", "dual", "alternating", "newton"]
@@ -45,19 +36,7 @@ class Dialect(StrEnum):
     SPARK = "spark"
 
 
-def listed(names: str) -> list[str]:
-    """Split names as a line of CSV: one that has a comma itself is quoted.
-
-    Examples
-    --------
-    >>> listed('price, "sold, online"')
-    ['price', 'sold, online']
-    """
-    return next(csv.reader([names], skipinitialspace=True), [])
-
-
-def refuse_twice(columns: Sequence[str]) -> None:
-    """Refuse a column that several options name."""
+def _refuse_twice(columns: Sequence[str]) -> None:
     repeated = sorted(name for name, n in Counter(columns).items() if n > 1)
     if repeated:
         raise typer.BadParameter(
@@ -67,22 +46,30 @@ def refuse_twice(columns: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What ``ccmtl forecast`` prints: ranges, sums by attributes ("all": of all products), contributions."""
+class Asked:
+    """What ``ccmtl forecast`` and ``backtest`` shall forecast, and what stands beside the values."""
 
+    horizon: int
+    aim: Aim
     level: list[float]
-    total_by: list[str] | None
-    contributions: bool
+    future: list[str]
+    past: list[str]
+    static: list[str] = field(default_factory=list)
+    total_by: list[str] | None = None
+    """The attributes by which forecasts are added up; "all": over all products."""
+    contributions: bool = False
+    n_origins: int = 1
 
-    def refuse_contradictions(self, static: Sequence[str]) -> None:
+    def refuse_contradictions(self, stated: Stated) -> None:
         """Refuse options that cannot stand beside each other."""
-        if self.contributions and (self.level or self.total_by is not None or static):
+        _refuse_twice([*stated.named_columns, *self.future, *self.past, *self.static])
+        if self.contributions and (self.level or self.total_by is not None or self.static):
             raise typer.BadParameter("--contributions: goes without --level, --static and --total-by")
         if self.total_by is None:
             return
         if self.level:
             raise typer.BadParameter("--level: sums of forecasts have no ranges")
-        unknown = [name for name in self.total_by if name not in static]
+        unknown = [name for name in self.total_by if name not in self.static]
         if unknown and self.total_by != ["all"]:
             raise typer.BadParameter(f"--total-by: {unknown[0]} must be named in --static too")
 
@@ -97,51 +84,35 @@ class Source:
     target: str | None
     features: str | None
     lags: int | None
-    time: str | None
-    frequency: Every | None
-    ds_format: str | None
-    fill: Fill | None
-    duplicates: Duplicates | None
     accept_gaps: bool
-    written: Mapping[str, Any]
-    """How the file is written, as far as it is stated."""
+    stated: Stated
 
     def refuse_contradictions(self) -> None:
         """Refuse options that cannot stand beside each other, and say which to leave out or to add."""
         if (self.file is None) == (self.statistics is None):
             raise typer.BadParameter("give either FILE or --statistics FILE")
-        of_series: dict[str, Any] = {
-            "--time": self.time,
-            "--frequency": self.frequency,
-            "--ds-format": self.ds_format,
-        }
-        of_series |= {"--fill": self.fill, "--duplicates": self.duplicates}
-        of_series |= {"--accept-gaps": self.accept_gaps or None}
         columns = {"--task": self.task, "--target": self.target, "--features": self.features}
+        of_samples = [name for name, value in columns.items() if value is not None]
+        of_series = [*self.stated.of_series, *(["--accept-gaps"] if self.accept_gaps else [])]
         if self.statistics is not None:
-            of_file = {f"--{name.replace('_', '-')}": value for name, value in self.written.items()}
-            _refuse(
-                {**columns, "--lags": self.lags, **of_series, **of_file}, "statistics name their own columns"
-            )
+            lags = [] if self.lags is None else ["--lags"]
+            of_file = map(option, self.stated.written)
+            refuse([*of_samples, *lags, *of_series, *of_file], "statistics name their own columns")
         elif self.lags is None:
-            _refuse(
-                {f"--{name}": self.written.get(name) for name in ("shape", "periods")}, "these are for series"
-            )
-            _refuse(of_series, "these are for series, which need --lags")
-            if None in columns.values():
-                raise typer.BadParameter(
-                    "FILE needs --task, --target and --features; of series, --lags and --frequency"
-                )
+            refuse(of_series, "these are for series, which need --lags")
+            if len(of_samples) < len(columns):
+                raise typer.BadParameter("FILE needs --task, --target and --features; of series, --lags")
         else:
-            _refuse({"--features": self.features}, "with --lags the features are the values before")
-            if self.frequency is None:
-                raise typer.BadParameter("--lags needs --frequency, such as h, D, W or MS: what a period is")
+            reason = (
+                "of series, columns are --unique-id, --ds and --y, and the features are the values before"
+            )
+            refuse(of_samples, reason)
 
 
-def _refuse(options: dict[str, Any], reason: str) -> None:
-    given = [name for name, value in options.items() if value is not None]
+def refuse(given: Sequence[str], reason: str) -> None:
+    """Refuse options that were given, if any."""
     if given:
-        raise typer.BadParameter(f"{', '.join(given)}: {reason}")
+        raise typer.BadParameter(f"{', '.join(dict.fromkeys(given))}: {reason}")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from app.commands.options import listed
+from app.commands.lists import listed
 
 Experiment = Literal["syn", "school", "sales", "ta-feng", "scalesyn", "admm", "table"]
 

@@ -17,7 +17,8 @@ from rich.console import Console
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from app.commands.options import Dialect, listed
+from app.commands.lists import listed
+from app.commands.options import Dialect
 from app.commands.unusable import explaining, print_answer
 from ccmtl_core import ParameterError
 from ccmtl_core.tables import statistics_table as layout

@@ -13,11 +13,15 @@ import numpy as np
 import polars as pl
 from rich.console import Console
 
+from app.commands.file_options import COLUMNS, Stated
+from app.commands.guard import refuse_undecodable
+from app.commands.history import read_history
 from app.commands.unusable import explaining, print_answer
+from app.reading.stated import POLICIES
 from ccmtl_core import CCMTLModel, DataError, ParameterError
 from ccmtl_core.base.display import quoted
 from ccmtl_core.base.file_path import whole_file
-from ccmtl_core.forecasting import SeriesPanel, latest_lags, read_series, recursive_forecast
+from ccmtl_core.forecasting import SeriesPanel, latest_lags, recursive_forecast
 from ccmtl_core.tables import ReadOptions
 from ccmtl_core.tables.faults import TableError
 from ccmtl_core.tables.header import Kind, Role
@@ -25,9 +29,7 @@ from ccmtl_core.tables.sample_files import read_columns
 
 MAX_NAMED = 5
 SERIES_KEYS = {"frequency", "fill", "ds_format"}
-"""What a model of series tells of its file."""
-MORE_KEYS = {"unique_id", "ds", "y", "duplicates"}
-"""What it may tell besides."""
+"""What a model of series tells of its file at least."""
 
 
 def predict(
@@ -42,6 +44,7 @@ def predict(
         if not isinstance(task, str):
             raise ParameterError(f"{model} does not name the column of the tasks' ids: add --task")
         numbers = [Role(f"x_{i}", name, Kind.NUMBER) for i, name in enumerate(fitted.feature_names)]
+        refuse_undecodable(file, [task, *fitted.feature_names])
         try:
             frame = read_columns(file, [Role("unique_id", task, Kind.ID), *numbers], ReadOptions(**written))
         except TableError as error:
@@ -56,17 +59,10 @@ def predict(
     write_table(predictions, output, messages)
 
 
-def forecast(
-    model: Path,
-    file: Path,
-    horizon: int,
-    columns: Mapping[str, str | None],
-    output: Path | None,
-    written: Mapping[str, Any],
-) -> None:
+def forecast(model: Path, file: Path, horizon: int, stated: Stated, output: Path | None) -> None:
     """Print the forecasts of each series of the file, or write them to ``output``.
 
-    ``columns`` names the file's own in place of those of the fit.
+    Columns and formats that are ``stated`` are the file's own, in place of those of the fit.
     """
     messages = Console(stderr=True, highlight=False)
     with explaining(messages):
@@ -74,11 +70,10 @@ def forecast(
         series = _series(fitted)
         if not series:
             raise DataError(f"{model} is no model of series; ccmtl fit --lags makes them")
-        fill = series.pop("fill")
-        series |= {name: column for name, column in columns.items() if column is not None}
-        panel = read_series(file, **series, dialect=ReadOptions(**written))
-        if fill != "none":
-            panel, _ = panel.filled(fill, "series")
+        columns = {name: series[name] for name in COLUMNS if series.get(name) is not None}
+        policies = {name: series[name] for name in POLICIES if name in series}
+        of_fit = Stated({**columns, **stated.columns}, policies, stated.written)
+        panel = read_history(file, of_fit, messages).panel
         forecasts, without = _forecasts(fitted, panel, horizon)
         for reason, ids in without.items():
             if ids:
@@ -88,12 +83,10 @@ def forecast(
     write_table(forecasts, output, messages)
 
 
-def _series(model: CCMTLModel) -> dict[str, Any]:
+def _series(model: CCMTLModel) -> Mapping[str, Any]:
     """How a model of series read its file; empty of another model."""
     series = model.metadata.get("series")
-    if not (isinstance(series, Mapping) and series.keys() >= SERIES_KEYS):
-        return {}
-    return {name: value for name, value in series.items() if name in SERIES_KEYS | MORE_KEYS}
+    return series if isinstance(series, Mapping) and series.keys() >= SERIES_KEYS else {}
 
 
 def _forecasts(

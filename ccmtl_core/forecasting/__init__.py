@@ -18,6 +18,7 @@ from ccmtl_core.forecasting.new.like_products import MOST_ATTRIBUTES
 from ccmtl_core.forecasting.new.new_products import NewProducts, new_products, with_attributes
 from ccmtl_core.forecasting.row_choice import RowChoice, TriedRows, choose_rows
 from ccmtl_core.forecasting.row_maker import series_scale
+from ccmtl_core.forecasting.series_file import SeriesTable, read_series, read_series_table
 from ccmtl_core.forecasting.totals import total_forecasts
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.columns import SeriesColumns
@@ -30,7 +31,6 @@ from ccmtl_core.series.lags import (
 )
 from ccmtl_core.series.panel import MAX_DENSE_ROWS, SeriesPanel
 from ccmtl_core.series.recursion import recursive_forecast
-from ccmtl_core.series.series_file import SeriesTable, read_series, read_series_table
 
 __all__ = [
     "MAX_DENSE_ROWS",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from unicodedata import combining, normalize
 
@@ -43,26 +43,31 @@ class ColumnsFound:
         return str(self.traits[role].value)
 
 
-def choose_columns(table: Table, stated: dict[str, str | None], faults: FaultList) -> ColumnsFound:
+def choose_columns(
+    table: Table, stated: Mapping[str, str | None], faults: FaultList, others: Collection[str] = ()
+) -> ColumnsFound:
     """Find the columns of the roles that are not stated.
 
     Parameters
     ----------
     table : Table
         Opened.
-    stated : dict
+    stated : mapping
         The name of the column of each of ``ROLES``, None where it is to be found.
     faults : FaultList
         Takes ``unknown_column`` for each role that no column, or more than one, may have.
+    others : collection of str
+        Columns that have another role already.
 
     Returns
     -------
     ColumnsFound
     """
     traits = {role: Trait(column, "stated") for role, column in stated.items() if column is not None}
-    sample = _sample(table, faults)
-    for role in (role for role in ROLES if role not in traits):
-        taken = {trait.value for trait in traits.values()}
+    unknown = [role for role in ROLES if role not in traits]
+    sample = _sample(table, faults) if unknown else {}
+    for role in unknown:
+        taken = {*others, *(trait.value for trait in traits.values())}
         left = [column for column in table.columns if column not in taken]
         if role in left:
             traits[role] = Trait(role, "guessed", "its name")

@@ -16,8 +16,13 @@ SIGN = "-"
 """Between the parts of an id, and between the names of its columns."""
 
 
-def with_one_id(table: Table, columns: Sequence[str], faults: FaultList) -> tuple[Table, str]:
-    """Return the table with a column of ids, and the name of that.
+def id_columns(unique_id: str | Sequence[str] | None) -> list[str]:
+    """Return the columns that make the id, as a caller names one, several or none."""
+    return [unique_id] if isinstance(unique_id, str) else list(unique_id or ())
+
+
+def with_one_id(table: Table, columns: Sequence[str], faults: FaultList) -> Table:
+    """Return the table with a column of ids, called as its parts are with dashes between them.
 
     Parameters
     ----------
@@ -25,14 +30,13 @@ def with_one_id(table: Table, columns: Sequence[str], faults: FaultList) -> tupl
         Opened, not read.
     columns : sequence of str
         The columns that together tell a series. Of several, ids are their texts with dashes between them,
-        and empty where one of them is.
+        and empty where one of them is. None where the column is to be found.
     faults : FaultList
         Takes columns that are missing or named twice.
 
     Returns
     -------
-    table : Table
-    name : str
+    Table
 
     Raises
     ------
@@ -40,12 +44,12 @@ def with_one_id(table: Table, columns: Sequence[str], faults: FaultList) -> tupl
         A column is missing, or named twice.
     """
     name = SIGN.join(columns)
-    if len(columns) == 1 or table.rows is None or name in table.columns:
-        return table, name
+    if len(columns) < 2 or table.rows is None or name in table.columns:
+        return table
     if not check_header(table.columns, columns, faults):
         raise faults.refusal()
     parts = [by_name(table.names[table.columns.index(column)]).cast(pl.String) for column in columns]
     is_whole = pl.all_horizontal((part.is_not_null() & (part != "")) for part in parts)
     one = pl.when(is_whole).then(pl.concat_str(parts, separator=SIGN)).otherwise(pl.lit(""))
     rows = table.rows.with_columns(one.alias(name))
-    return replace(table, columns=(*table.columns, name), names=(*table.names, name), rows=rows), name
+    return replace(table, columns=(*table.columns, name), names=(*table.names, name), rows=rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import date
@@ -12,25 +12,29 @@ import polars as pl
 
 from ccmtl_core.base.display import counted, named, quoted
 from ccmtl_core.base.file_path import checked_path
-from ccmtl_core.inspection.column_choice import choose_columns, is_other
-from ccmtl_core.inspection.frequency import infer_frequency
-from ccmtl_core.inspection.id_columns import SIGN, with_one_id
+from ccmtl_core.inspection.column_choice import is_other
+from ccmtl_core.inspection.id_columns import SIGN, id_columns, with_one_id
 from ccmtl_core.inspection.period_checks import period_findings
 from ccmtl_core.inspection.policies import Policies
-from ccmtl_core.inspection.repairs import Repaired, Rows, panel_runs, repaired
-from ccmtl_core.inspection.report import Accounts, Finding, InspectionReport, Sample, Trait, ordered
+from ccmtl_core.inspection.reading import SeriesRows, read_rows
+from ccmtl_core.inspection.repairs import NONE_UNREAD, Repaired, Rows, panel_runs, repaired
+from ccmtl_core.inspection.report import (
+    Accounts,
+    Finding,
+    InspectionReport,
+    Sample,
+    Trait,
+    ordered,
+    rows_as_samples,
+)
 from ccmtl_core.inspection.row_checks import id_findings, row_findings
 from ccmtl_core.inspection.series_checks import series_findings
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.panel import MAX_DENSE_ROWS
 from ccmtl_core.tables.cell_hints import spreadsheet_ids, spreadsheet_warning
-from ccmtl_core.tables.cells import Cells, read_cells
-from ccmtl_core.tables.dates.column_format import column_format
-from ccmtl_core.tables.dates.inference import DatesFound
 from ccmtl_core.tables.dialects.dialect import NOTHING_STATED, ReadOptions
 from ccmtl_core.tables.dialects.shape import long_table
 from ccmtl_core.tables.faults import FaultList, TableError
-from ccmtl_core.tables.header import Kind, Role
 from ccmtl_core.tables.table import Note, Table
 from ccmtl_core.tables.table_file import open_table
 
@@ -106,7 +110,7 @@ def inspect(
     >>> report.panel.values
     array([ 5., -1.])
     """
-    of_id = [unique_id] if isinstance(unique_id, str) else list(unique_id or ())
+    of_id = id_columns(unique_id)
     stated: dict[str, str | None] = {"unique_id": SIGN.join(of_id) or None, "ds": ds, "y": y}
     of_period = None if frequency is None else Frequency(frequency)
     chosen = policies or Policies()
@@ -115,91 +119,61 @@ def inspect(
         if isinstance(source, pl.DataFrame):
             table = Table.of_frame(source)
         else:
-            named = [column for column in (*of_id, ds, y) if column is not None]
-            table = files.enter_context(open_table(checked_path(source), named, faults, dialect))
+            asked = [column for column in (*of_id, ds, y) if column is not None]
+            table = files.enter_context(open_table(checked_path(source), asked, faults, dialect))
         try:
-            if of_id:
-                table, _ = with_one_id(table, of_id, faults)
+            table = with_one_id(table, of_id, faults)
             if table.rows is None:
                 raise faults.refusal()
             table = long_table(table, stated, faults)
-            read = _read(table, stated, ds_format, of_period, chosen, faults)
+            read = read_rows(
+                table, stated, faults, ds_format=ds_format, frequency=of_period, missing=chosen.missing
+            )
         except TableError as error:
             return _refused(error, table.n_rows, chosen)
-        n_unread = table.n_rows - read.cells.frame.height
         found = [*note_findings(table.notes), *(fault_findings(faults.refusal()) if faults else ())]
-        if read.frequency is None:
-            unread = _unread(n_unread, table.n_skipped)
-            return _without_frequency(read, found, unread, chosen)
-        examined = examine(
-            read.cells.frame,
-            read.frequency,
-            chosen,
-            n_unread=n_unread,
-            n_skipped=table.n_skipped,
-            ds_format=read.dates.format,
-            today=today,
-            found=found,
-        )
-        report = examined.report(read.traits, read.cells.time_zone)
-        if chosen.duplicates == "error" and "duplicate_period" in report.counts:
-            return replace(report, findings=tuple(_with_parting(one, table, read) for one in report.findings))
-        return report
+        return report_of(read, chosen, found, today=today)
 
 
-@dataclass(frozen=True)
-class _Read:
-    """The cells of a table and how they were understood."""
-
-    cells: Cells
-    dates: DatesFound
-    frequency: Frequency | None
-    traits: dict[str, Trait]
-
-
-def _read(
-    table: Table,
-    stated: dict[str, str | None],
-    ds_format: str | None,
-    frequency: Frequency | None,
+def report_of(
+    read: SeriesRows,
     policies: Policies,
-    faults: FaultList,
-) -> _Read:
-    traits = dict(choose_columns(table, stated, faults).traits)
-    if len(traits) < len(stated):
-        raise faults.refusal()
-    columns = {role: str(trait.value) for role, trait in traits.items()}
-    in_utc = frequency is Frequency.HOUR
-    table, formats, dates = column_format(table, columns["ds"], ds_format, faults, in_utc=in_utc)
-    cells = read_cells(table, _series_roles(columns, policies), faults, formats)
-    traits["ds_format"] = _trait(ds_format, dates.format or "ISO 8601", dates.evidence)
-    evidence = ""
-    if frequency is None:
-        found = infer_frequency(cells.frame["ds"], dates.format)
-        frequency, evidence = found.frequency, found.evidence
-        if frequency is Frequency.HOUR and cells.time_zone is not None:
-            table, formats, _ = column_format(table, columns["ds"], dates.format, FaultList(), in_utc=True)
-            cells = read_cells(table, _series_roles(columns, policies), FaultList(), formats)
-        traits["frequency"] = Trait(frequency and frequency.value, "guessed", evidence)
-    else:
-        traits["frequency"] = Trait(frequency.value, "stated")
-    for trait in cells.dialect.traits:
-        traits.setdefault(trait.name, Trait(str(trait.value), trait.origin, trait.evidence))
-    return _Read(cells, dates, frequency, traits)
+    found: Sequence[Finding] = (),
+    *,
+    today: date | None = None,
+) -> InspectionReport:
+    """Return the report of rows that were read.
 
+    Parameters
+    ----------
+    read : SeriesRows
+        The rows; their table is still open.
+    policies : Policies
+        The repairs.
+    found : sequence of Finding
+        What was found before.
+    today : date, optional
+        Times after it are told.
 
-def _series_roles(columns: dict[str, str], policies: Policies) -> list[Role]:
-    """Return how the columns of a table of series are read, by the policy for missing values."""
-    number = Kind.NUMBER if policies.missing == "error" else Kind.OPTIONAL
-    return [
-        Role("unique_id", columns["unique_id"], Kind.ID),
-        Role("y", columns["y"], number),
-        Role("ds", columns["ds"], Kind.TIME),
-    ]
-
-
-def _trait(stated: str | None, value: str, evidence: str) -> Trait:
-    return Trait(value, "stated") if stated is not None else Trait(value, "guessed", evidence)
+    Returns
+    -------
+    InspectionReport
+    """
+    if read.frequency is None:
+        return _without_frequency(read, found, policies)
+    examined = examine(
+        read.cells.frame,
+        read.frequency,
+        policies,
+        unread=read.unread,
+        ds_format=read.dates.format,
+        today=today,
+        found=found,
+    )
+    report = examined.report(read.traits, read.cells.time_zone)
+    if policies.duplicates == "error" and "duplicate_period" in report.counts:
+        return replace(report, findings=tuple(_with_parting(one, read) for one in report.findings))
+    return report
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,8 +230,7 @@ def examine(
     frequency: Frequency,
     policies: Policies,
     *,
-    n_unread: int = 0,
-    n_skipped: int = 0,
+    unread: Mapping[str, int] = NONE_UNREAD,
     ds_format: str | None = None,
     today: date | None = None,
     begun: Collection[str] = (),
@@ -273,8 +246,8 @@ def examine(
         What a period is.
     policies : Policies
         The repairs.
-    n_unread, n_skipped : int
-        Rows that were not read, and how many of these were left out as stated.
+    unread : mapping of int
+        Rows that were not read, by the code that accounts for them.
     ds_format : str, optional
         How the times were written.
     today : date, optional
@@ -289,7 +262,7 @@ def examine(
     Examined
     """
     rows = Rows.from_frame(frame, frequency)
-    made = repaired(rows, policies, _unread(n_unread, n_skipped), begun)
+    made = repaired(rows, policies, unread, begun)
     all_found = [
         *found,
         *row_findings(rows, made, policies, today=today or date.today(), ds_format=ds_format),
@@ -300,6 +273,10 @@ def examine(
         samples = tuple(Sample(unique_id=one) for one in damaged[:5])
         message = spreadsheet_warning(damaged)
         all_found.append(Finding("spreadsheet_ids", "warning", len(damaged), "ids", message, samples))
+    if len(made.beyond):
+        message = f"the values of {counted(len(made.beyond), 'period')} add up beyond what a float64 holds."
+        samples = rows_as_samples(rows.samples(made.beyond))
+        all_found.append(Finding("overflow", "error", len(made.beyond), "periods", message, samples))
     panel = made.panel
     n_dense = len(panel.values) + made.accounts.values_added.get("fill", 0)
     if n_dense > MAX_DENSE_ROWS:
@@ -311,12 +288,6 @@ def examine(
         all_found += _of_periods(frame, panel_runs(panel), made, policies)
         all_found += series_findings(panel, made.first_row)
     return Examined(rows, made, ordered(all_found), policies)
-
-
-def _unread(n_unread: int, n_skipped: int) -> dict[str, int]:
-    """Rows that were not read, by the code that accounts for them."""
-    unread = {"faulty_rows": n_unread - n_skipped, "skipped_rows": n_skipped}
-    return {code: count for code, count in unread.items() if count}
 
 
 def _of_periods(
@@ -334,8 +305,9 @@ def _of_periods(
     )
 
 
-def _with_parting(finding: Finding, table: Table, read: _Read) -> Finding:
+def _with_parting(finding: Finding, read: SeriesRows) -> Finding:
     """Name in the finding on several rows in a period the columns that tell these rows apart."""
+    table = read.table
     taken = {str(read.traits[role].value) for role in ("unique_id", "ds", "y")}
     if finding.code != "duplicate_period" or table.rows is None or not taken <= set(table.columns):
         return finding
@@ -384,12 +356,10 @@ def _refused(error: TableError, n_rows: int, policies: Policies) -> InspectionRe
     return InspectionReport({}, accounts, ordered(fault_findings(error)), policies.to_dict())
 
 
-def _without_frequency(
-    read: _Read, found: list[Finding], unread: dict[str, int], policies: Policies
-) -> InspectionReport:
+def _without_frequency(read: SeriesRows, found: Sequence[Finding], policies: Policies) -> InspectionReport:
     n_read = read.cells.frame.height
     evidence = read.traits["frequency"].evidence
-    found.append(Finding("unknown_frequency", "error", n_read, "rows", evidence, policy="frequency"))
-    dropped = {**unread, "unknown_frequency": n_read}
+    unknown = Finding("unknown_frequency", "error", n_read, "rows", evidence, policy="frequency")
+    dropped = {**read.unread, "unknown_frequency": n_read}
     accounts = Accounts(sum(dropped.values()), 0, 0, dropped)
-    return InspectionReport(read.traits, accounts, ordered(found), policies.to_dict())
+    return InspectionReport(read.traits, accounts, ordered([*found, unknown]), policies.to_dict())

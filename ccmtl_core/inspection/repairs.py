@@ -88,6 +88,8 @@ class Repaired:
     """Rows (places) with zeros before the first other value of their series."""
     partial: IntArray
     """Rows (places) in the last period, which ends after the file; none where it is whole."""
+    beyond: IntArray
+    """Rows (places) that begin a value beyond a float64; the panel has 0 for it."""
 
 
 def repaired(
@@ -146,7 +148,9 @@ def repaired(
         values_changed={"negatives": changed} if changed else {},
         values_added={"fill": n_added} if n_added else {},
     )
-    return Repaired(panel, kept, rows.row[order[starts]], accounts, duplicate, leading, partial)
+    first = order[starts]
+    beyond = first[~np.isfinite(values)]
+    return Repaired(panel, kept, rows.row[first], accounts, duplicate, leading, partial, beyond)
 
 
 def _merged(y: FloatArray, starts: IntArray, how: str) -> FloatArray:
@@ -162,7 +166,7 @@ def _merged(y: FloatArray, starts: IntArray, how: str) -> FloatArray:
 
 
 def _panel(rows: Rows, at: IntArray, values: FloatArray) -> SeriesPanel:
-    """The values by series; a sum beyond a float64 is left out here, and told as a finding."""
+    """The values by series; in place of a sum beyond a float64, which a finding tells, stands 0."""
     series = rows.series[at]
     begins = np.flatnonzero(np.diff(series, prepend=-1))
     present, offsets = series[begins], np.append(begins, len(series)).astype(np.int64)

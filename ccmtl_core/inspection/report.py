@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from ccmtl_core.base.display import counted, shown
+from ccmtl_core.base.display import counted, quoted, shown
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.series.panel import SeriesPanel
 
@@ -119,8 +119,13 @@ class InspectionReport:
         """What keeps the table from being used."""
         return tuple(finding for finding in self.findings if finding.severity == "error")
 
-    def require_panel(self) -> SeriesPanel:
+    def require_panel(self, name: str = "") -> SeriesPanel:
         """Return the data.
+
+        Parameters
+        ----------
+        name : str
+            What errors call the table.
 
         Returns
         -------
@@ -132,7 +137,9 @@ class InspectionReport:
             Names each error, and the option that decides.
         """
         if self.panel is None:
-            raise DataError([str(finding) for finding in self.errors] or "the table holds no data")
+            of = f"{name}: " if name else ""
+            faults = [f"{of}{finding}{_first(finding)}" for finding in self.errors]
+            raise DataError(faults or f"{of}the table holds no data")
         return self.panel
 
     def to_dict(self) -> dict[str, Any]:
@@ -153,6 +160,16 @@ class InspectionReport:
     def __repr__(self) -> str:
         found = f"{counted(len(self.errors), 'error')}, {counted(len(self.findings), 'finding')}"
         return shown(self, counted(self.accounts.rows_read, "row"), f"{self.series:,} series", found)
+
+
+def _first(finding: Finding) -> str:
+    """Where the first of what was found is."""
+    if not finding.samples:
+        return ""
+    sample = finding.samples[0]
+    known = {"row": sample.row, "series": sample.unique_id, "time": sample.ds, "value": sample.value}
+    told = [f"{word} {quoted(value)}" for word, value in known.items() if value is not None]
+    return f" The first: {', '.join(told)}." if told else ""
 
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
-from app.datasets.schemas import Definition, Fill, SeriesDefinition
+from app.datasets.definition import Definition, Fill, SeriesDefinition
 from app.persistence.models import CoveragePart, DatasetCoverage
 from ccmtl_core import TaskDataset
 from ccmtl_core.forecasting import SeriesPanel

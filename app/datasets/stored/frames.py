@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from app.datasets import repository
-from app.datasets.schemas import DEFINITION, Definition, RegressionDefinition, SeriesDefinition
+from app.datasets.definition import DEFINITION, Definition, RegressionDefinition, SeriesDefinition
 from app.datasets.stored.period_values import by_period
 from app.http.errors import AppError, NotFound
 from app.persistence.database import Database

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from app.datasets.schemas import Aggregation
+from app.datasets.definition import Aggregation
 from ccmtl_core.forecasting import Frequency
 from ccmtl_core.series.runs import runs_of, series_order
 from ccmtl_core.tables.cells import ROW

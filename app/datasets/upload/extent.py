@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from app.datasets.schemas import SeriesDefinition, Totals, Warned
+from app.datasets.definition import SeriesDefinition
+from app.datasets.schemas import Totals, Warned
 from app.datasets.stored.coverage import Summary
 from app.datasets.stored.period_values import PeriodValues, by_period, period_text
 from app.datasets.stored.row_samples import sampled

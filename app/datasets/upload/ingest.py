@@ -9,21 +9,14 @@ from typing import NamedTuple
 
 import polars as pl
 
-from app.datasets.reading.parquet_probe import survives_decoding
+from app.datasets.definition import Definition, SeriesDefinition
 from app.datasets.receive import too_large
-from app.datasets.schemas import (
-    Definition,
-    OverlapPolicy,
-    SeriesDefinition,
-    TraitFound,
-    UploadMode,
-    UploadReport,
-    Warned,
-)
+from app.datasets.schemas import OverlapPolicy, TraitFound, UploadMode, UploadReport, Warned
 from app.datasets.stored.period_values import PeriodValues
 from app.datasets.upload.extent import Base, Extent, regression_extent, series_extent
 from app.datasets.upload.inspected import inspect_rows, with_history
-from app.http.errors import Fault, InvalidContent
+from app.http.errors import Fault, InvalidContent, PayloadTooLarge
+from app.reading.parquet_probe import Decoding, decoded_apart
 from ccmtl_core.base.display import counted
 from ccmtl_core.inspection import InspectionReport
 from ccmtl_core.inspection.id_columns import SIGN, with_one_id
@@ -40,6 +33,9 @@ from ccmtl_core.tables.table_file import open_table
 logger = logging.getLogger(__name__)
 
 BYTES_PER_CELL = 8
+DECODING_SECONDS = 120.0
+DECODING_SPARE_BYTES = 512 * 1024**2
+"""Memory of the process itself that decodes a file, and of what is decompressed at one time."""
 
 
 class Upload(NamedTuple):
@@ -84,10 +80,9 @@ def ingest(
                 if table.n_rows * len(roles) * BYTES_PER_CELL > max_bytes:
                     raise too_large(max_bytes)
                 columns = [name for name in table.names if name in wanted]
-                if not survives_decoding(table.path, columns, max_bytes):
-                    raise faults.refusal_for(*table.unreadable)
+                _refuse_undecodable(table, columns, max_bytes, faults)
             if isinstance(definition, SeriesDefinition):
-                table, _ = with_one_id(table, definition.columns.of_id, faults)
+                table = with_one_id(table, definition.columns.of_id, faults)
                 of_role = {role.name: role.column for role in roles}
                 if of_role.keys() == {"unique_id", "ds", "y"}:  # a wide table has no more columns
                     table = long_table(table, of_role, faults)
@@ -139,6 +134,26 @@ def _report(
         inspection=inspection.to_dict() if inspection else None,
         version=extent.version,
     )
+
+
+def _refuse_undecodable(table: Table, columns: Sequence[str], max_bytes: int, faults: FaultList) -> None:
+    """Refuse a Parquet or Arrow file that ends the process which decodes it, or takes too much to decode."""
+    assert table.path is not None
+    limit = 2 * max_bytes + DECODING_SPARE_BYTES
+    decoding = decoded_apart(table.path, columns, limit, max_seconds=DECODING_SECONDS)
+    if decoding is Decoding.TOO_SLOW:
+        raise faults.refusal_for(
+            "parquet_takes_too_long",
+            f"decoding the Parquet file takes over {DECODING_SECONDS:g} seconds; send it in parts, or as CSV",
+        )
+    if decoding is Decoding.TOO_LARGE:
+        raise PayloadTooLarge(
+            "upload_too_large",
+            f"Decoding the Parquet file takes more than {limit:,} bytes of memory, the limit for an upload "
+            f"of {max_bytes:,} bytes. Send it in parts (`mode=append`), or as CSV.",
+        )
+    if decoding is Decoding.ABORTED:
+        raise faults.refusal_for(*table.unreadable)
 
 
 def _wanted(definition: Definition, roles: Sequence[Role]) -> list[str]:

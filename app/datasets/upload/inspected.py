@@ -7,20 +7,21 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from app.datasets.schemas import SeriesDefinition
+from app.datasets.definition import SeriesDefinition
 from app.datasets.stored.coverage import Summary
 from app.datasets.stored.period_values import PeriodValues
-from ccmtl_core.forecasting import Frequency
-from ccmtl_core.inspection import Finding, InspectionReport, Sample, Trait
+from ccmtl_core.inspection import Finding, InspectionReport, Sample
 from ccmtl_core.inspection.inspecting import Examined, examine, fault_findings, note_findings
+from ccmtl_core.inspection.reading import read_rows
 from ccmtl_core.inspection.report import MAX_SAMPLES, ordered
-from ccmtl_core.tables.cells import Cells, read_cells
-from ccmtl_core.tables.dates.column_format import column_format
+from ccmtl_core.tables.cells import Cells
 from ccmtl_core.tables.faults import Fault, FaultList
 from ccmtl_core.tables.header import Role
 from ccmtl_core.tables.table import Table
 
-TOLD_BY_EXTENT = {"duplicate_period", "too_many_filled_periods"}
+SERIES = ("unique_id", "y", "ds")
+"""The roles that come first among the columns of a file of series."""
+TOLD_BY_EXTENT = {"duplicate_period", "overflow", "too_many_filled_periods"}
 """Faults that the extent of the upload tells, with the version before it in view."""
 
 
@@ -43,20 +44,26 @@ def inspect_rows(
 
     ``roles`` are the columns to read; ``summary`` is of the version that the rows are appended to, if any.
     """
-    columns = {role.name: role.column for role in roles if role.name in ("unique_id", "ds", "y")}
+    columns = {role.name: role.column for role in roles[: len(SERIES)]}
     policies = definition.policies
-    in_utc = definition.frequency is Frequency.HOUR
-    table, formats, dates = column_format(table, columns["ds"], definition.ds_format, faults, in_utc=in_utc)
-    cells = read_cells(table, roles, faults, formats)
+    read = read_rows(
+        table,
+        columns,
+        faults,
+        ds_format=definition.ds_format,
+        frequency=definition.frequency,
+        missing=definition.missing,
+        beside=roles[len(SERIES) :],
+    )
+    cells = read.cells
     begun = () if summary is None else summary.series["unique_id"].unique().to_list()
-    found = [*note_findings(table.notes), *(fault_findings(faults.refusal()) if faults else ())]
+    found = [*note_findings(read.table.notes), *(fault_findings(faults.refusal()) if faults else ())]
     examined = examine(
         cells.frame,
         definition.frequency,
         policies,
-        n_unread=table.n_rows - cells.frame.height,
-        n_skipped=table.n_skipped,
-        ds_format=dates.format,
+        unread=read.unread,
+        ds_format=read.dates.format,
         begun=begun,
         found=found,
     )
@@ -64,13 +71,7 @@ def inspect_rows(
     for finding in examined.findings:
         if finding.severity == "error" and finding.code not in known | TOLD_BY_EXTENT:
             faults.add_all(finding.code, finding.count, map(_fault(finding), finding.samples))
-    traits = {role: Trait(column, "stated") for role, column in columns.items()}
-    is_stated = definition.ds_format is not None
-    written = Trait(dates.format or "ISO 8601", "stated" if is_stated else "guessed", dates.evidence)
-    traits |= {"ds_format": written, "frequency": Trait(definition.frequency.value, "stated")}
-    for trait in cells.dialect.traits:
-        traits.setdefault(trait.name, Trait(str(trait.value), trait.origin, trait.evidence))
-    report = examined.report(traits, cells.time_zone, with_data=False)
+    report = examined.report(read.traits, cells.time_zone, with_data=False)
     return InspectedRows(replace(cells, frame=_kept(examined, cells.frame, faults)), report)
 
 

@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from app.datasets.schemas import Aggregation, Warned
+from app.datasets.definition import Aggregation
+from app.datasets.schemas import Warned
 from app.datasets.stored.period_values import PeriodValues
 from app.datasets.stored.row_samples import row_hashes
 from app.http.errors import Conflict, Fault

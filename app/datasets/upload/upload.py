@@ -10,14 +10,8 @@ import polars as pl
 from sqlalchemy.orm import Session
 
 from app.datasets import repository
-from app.datasets.schemas import (
-    Definition,
-    OverlapPolicy,
-    SeriesDefinition,
-    UploadMode,
-    UploadOutcome,
-    UploadReport,
-)
+from app.datasets.definition import Definition, SeriesDefinition
+from app.datasets.schemas import OverlapPolicy, UploadMode, UploadOutcome, UploadReport
 from app.datasets.stored.coverage import Summary, drop_summary, find_summary, save_summary
 from app.datasets.stored.frames import definition_of, discard, read_segments, unreadable, write_segment
 from app.datasets.stored.period_values import PeriodValues, by_period

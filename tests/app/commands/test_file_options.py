@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from app.commands.cli import cli
-from app.commands.file_options import OF_SERIES, STATED
+from app.commands.file_options import Every
+from app.reading.stated import OF_SHAPE, OF_TEXT, POLICIES
 from ccmtl_core import CCMTLModel
+from ccmtl_core.forecasting import Frequency
+from ccmtl_core.inspection.policies import CHOICES
 from ccmtl_core.tables import ReadOptions
+from ccmtl_core.tables.dialects.dialect import DECIMALS, RAGGED, SHAPES, THOUSANDS
 
 TEXT = "Sales\n" + "".join(f"00{i % 3}^{i}^{i * i},5^{7 - i % 4}\n" for i in range(30))
 """Carets, a title, no header, decimal commas."""
@@ -37,7 +42,14 @@ def run(*arguments: object, code: int = 0) -> Result:
 
 
 def test_the_options_are_those_of_the_library() -> None:
-    assert set(STATED | OF_SERIES) == set(ReadOptions.__dataclass_fields__)
+    assert list(OF_TEXT | OF_SHAPE) == list(ReadOptions.__dataclass_fields__)
+    assert {name: get_args(one.kind) for name, one in POLICIES.items()} == dict(CHOICES)
+    assert get_args(Every) == tuple(Frequency)
+    allowed = {"decimal": DECIMALS, "thousands": THOUSANDS, "ragged": RAGGED, "shape": SHAPES}
+    stated = {name: get_args(one.kind) for name, one in (OF_TEXT | OF_SHAPE).items()}
+    assert {name: set(values) for name, values in stated.items() if values} == {
+        name: set(values) for name, values in allowed.items()
+    }
 
 
 def test_samples_are_fitted_and_predicted_as_stated(tmp_path: Path) -> None:

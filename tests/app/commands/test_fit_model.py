@@ -37,7 +37,6 @@ from ccmtl_core.choices.model_choices import LossScaling, Metric, choice_texts
 from ccmtl_core.data.synthetic import syn
 from ccmtl_core.fitting.scoring import RULES
 from ccmtl_core.fitting.selection import DEFAULT_FOLDS, FOLDS
-from ccmtl_core.forecasting import Frequency
 from ccmtl_core.solver.fusion_solver import SOLVERS
 from tests.support.processes import PATIENCE
 
@@ -320,7 +319,6 @@ def test_the_options_offer_what_the_library_does() -> None:
         (get_args(options.Solver), SOLVERS),
         (get_args(options.LossScaling), get_args(LossScaling)),
         (get_args(options.Metric), get_args(Metric)),
-        (get_args(options.Every), tuple(Frequency)),
         (options.DEFAULT_FOLDS, DEFAULT_FOLDS),
     ]:
         assert mine == its

@@ -6,13 +6,16 @@ import json
 from datetime import date, timedelta
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
+from app.commands import forecast_file
 from app.commands.cli import cli
+from ccmtl_core import DataError
 from ccmtl_core.forecasting import SeriesPanel, fit_forecaster
 
 
@@ -79,27 +82,75 @@ def test_a_backtest_as_json_is_one_object_without_nan(shop: Path) -> None:
     assert len(answer["per_series"]) == 6 * 7
 
 
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What the library is asked by a command that ends then."""
+    told: dict[str, Any] = {}
+
+    def stop(panel: SeriesPanel, horizon: int, **options: Any) -> None:
+        told.update(options, panel=panel, horizon=horizon)
+        raise DataError("asked enough")
+
+    monkeypatch.setattr(forecast_file, "fit_forecaster", stop)
+    monkeypatch.setattr(forecast_file, "backtest", stop)
+    return told
+
+
+@pytest.mark.parametrize("command", ["forecast", "backtest"])
+def test_columns_and_frequency_are_found_and_told(
+    tmp_path: Path, command: str, asked: dict[str, Any]
+) -> None:
+    path = tmp_path / "sold.csv"
+    names = {"unique_id": "sku", "ds": "day", "y": "units"}
+    table = sales().with_columns(pl.col("ds").dt.to_string("%d/%m/%Y"), store=pl.lit("1")).rename(names)
+    table.write_csv(path, separator=";")
+    done = run(command, path, "--horizon", 2)
+    assert done.stderr == (
+        "Understood as if stated: --unique-id sku --ds day --y units --ds-format %d/%m/%Y --frequency D "
+        "--delimiter ';'\nasked enough\n"
+    )
+    assert asked["panel"].unique_ids[0] == "000"
+    done = run(
+        command, path, "--horizon", 2, "--unique-id", "store,sku", "--frequency", "W", "--duplicates=sum"
+    )
+    assert "Understood as if stated: --ds day --y units --ds-format %d/%m/%Y --delimiter" in done.stderr
+    assert "252 rows: 36 used, 216 merged\n" in done.stderr
+    assert (asked["panel"].unique_ids[0], asked["panel"].frequency) == ("1-000", "W")
+
+
+@pytest.mark.parametrize("command", ["forecast", "backtest"])
+def test_forecasts_may_aim_at_totals(shop: Path, command: str, asked: dict[str, Any]) -> None:
+    run(command, shop, "--horizon", 7)
+    assert asked["aim"] == "products"
+    run(command, shop, "--horizon", 7, "--aim", "totals")
+    assert asked["aim"] == "totals"
+
+
 def test_columns_are_named_and_gaps_are_filled(tmp_path: Path) -> None:
     path = tmp_path / "sold.csv"
     table = (
         sales().filter(pl.col("ds").dt.weekday() < 7).rename({"unique_id": "sku", "ds": "day", "y": "units"})
     )
     table.write_csv(path)
-    options = ["--task", "sku", "--time", "day", "--target", "units", "--fill", "zero"]
+    options = ["--unique-id", "sku", "--ds", "day", "--y", "units", "--fill", "zero"]
     done = run("forecast", path, "--frequency", "D", "--horizon", 7, *options)
     assert done.exit_code == 0
+    assert "216 rows: 216 used, 0 merged, 30 values added (fill)" in done.stderr
     assert len(done.stdout.splitlines()) == 1 + 6 * 7
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("forecast {shop} --horizon 3", "--frequency is needed"),
         ("forecast m.npz --horizon 3", "m.npz is a model: give the FILE"),
         ("forecast m.npz {shop} --horizon 3 --level 80", "--level: for forecasts without a model"),
+        (
+            "forecast m.npz {shop} --horizon 3 --fill zero --aim totals",
+            "--aim, --fill: for forecasts without",
+        ),
+        ("forecast {shop} --horizon 3 --aim both", "'both' is not one of 'products', 'totals'"),
         ("forecast {shop} --horizon 3 --frequency D --level 80;95", "is no list of numbers from 1 to 99"),
         ("backtest {shop} --horizon 3 --frequency D --level 100", "is no list of numbers from 1 to 99"),
-        ("backtest {shop} --horizon 3", "--frequency"),
     ],
 )
 def test_a_wrong_argument_ends_with_code_2(shop: Path, options: str, said: str) -> None:
@@ -165,15 +216,6 @@ def test_forecasts_follow_a_promotion_that_rows_without_sales_announce(offers: P
     assert parts["future_promotion"].max() > 15.0
 
 
-@pytest.mark.parametrize("command", ["forecast", "backtest"])
-def test_columns_of_other_names_are_told_their_options(tmp_path: Path, command: str) -> None:
-    path = tmp_path / "sold.csv"
-    path.write_text("product,date,qty\na,2024-03-01,1\n")
-    done = run(command, path, "--frequency", "D", "--horizon", 3)
-    assert done.exit_code == 1
-    assert "--task, --time and --target" in done.stderr
-
-
 def test_a_missing_future_row_is_named(tmp_path: Path) -> None:
     path = tmp_path / "sold.csv"
     rows = promoted()
@@ -213,7 +255,7 @@ def test_a_product_without_history_is_forecast_from_its_like_and_sums_are_cohere
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("--task y --target y", "the column 'y' is named twice"),
+        ("--unique-id y --y y", "the column 'y' is named twice"),
         ("--future promotion --past promotion", "the column 'promotion' is named twice"),
         ("--total-by kind", "kind must be named in --static too"),
         ("--total-by all --level 80", "sums of forecasts have no ranges"),

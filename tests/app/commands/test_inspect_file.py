@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from app.commands import inspect_command
 from app.commands.cli import cli
 from ccmtl_core.inspection import inspect
-from ccmtl_core.inspection.policies import CHOICES
 
 RETURNS = "product,day,sold\n" + "".join(f"007,{day:02d}/03/2024,{day - 3}\n" for day in range(1, 21))
 
@@ -33,7 +31,7 @@ def test_the_report_is_told_in_words(file: Path) -> None:
     assert found.exit_code == 0
     assert "%d/%m/%Y" in found.stdout
     assert "'13/03/2024' is no %m/%d/%Y" in found.stdout
-    assert "20 rows : 20 used, 0 merged, 2 values changed (negatives)" in found.stdout
+    assert "20 rows: 20 used, 0 merged, 2 values changed (negatives)" in found.stdout
     assert "note negative_values 2 rows" in found.stdout
     assert found.stdout.endswith("Usable.\n")
 
@@ -47,19 +45,11 @@ def test_what_cannot_be_used_yet_ends_with_code_1(file: Path) -> None:
     file.write_text(RETURNS + "007,20/03/2024,5\n")
     found = run(file)
     assert found.exit_code == 1
-    assert "error duplicate_period 1 rows" in found.stdout
+    assert "error duplicate_period 1 row, decided by --duplicates" in found.stdout
     assert "choose duplicates=sum, mean or last" in found.stdout.replace("\n", " ")
-    assert "Not usable yet: 1 of these are errors" in found.stdout
+    assert "Not usable yet: 1 of these is an error" in found.stdout
 
 
 def test_a_file_that_is_not_there_is_told_apart_from_a_wrong_option(file: Path) -> None:
     assert run(file.parent / "none.csv").exit_code == 1
     assert run(file, "--ds-format", "%Q").exit_code == 2
-
-
-def test_the_options_are_the_policies_of_the_library() -> None:
-    names = {"duplicates": "Duplicates", "missing": "Missing", "negatives": "Negatives", "fill": "Fills"}
-    names |= {"fill_start": "Starts"}
-    names |= dict.fromkeys(("leading_zeros", "partial_last"), "Keep")
-    offered = {policy: getattr(inspect_command, name).__args__ for policy, name in names.items()}
-    assert offered == dict(CHOICES)

@@ -182,7 +182,7 @@ def test_series_are_fitted_and_forecast_with_two_commands(tmp_path: Path) -> Non
     days = [f"2024-01-{day:02}" for day in range(1, 31)]
     rows = [f"{name},{day},{(i * k) % 5}" for k, name in enumerate("abcd", 1) for i, day in enumerate(days)]
     (tmp_path / "sold.csv").write_text("\n".join(["sku,day,sold", *rows]))
-    columns = ("--task", "sku", "--time", "day", "--target", "sold")
+    columns = ("--unique-id", "sku", "--ds", "day", "--y", "sold")
     fitted = run(
         *("fit", tmp_path / "sold.csv", *columns, "--lags", 5, "--frequency", "D", "--fusion-strength", 0),
         *("--n-neighbors", 2, "--json", "--output", tmp_path / "m.npz"),
@@ -215,8 +215,8 @@ def test_several_rows_of_a_period_are_aggregated_in_the_fit_and_in_forecasts(tmp
     series = ("fit", tmp_path / "sold.csv", "--lags", 1, "--frequency", "W", "--fusion-strength", 1)
     refused = run(*series)
     assert refused.exit_code == 1
-    assert "48 rows in a period that the series has a row in already, the first in row 2" in refused.stderr
-    assert "with duplicates=sum" in refused.stderr
+    assert "48 of 56 rows fall into a period that has a row of their series already" in refused.stderr
+    assert "The first: row 2, series 'a'" in refused.stderr
     summed = run(*series, "--duplicates", "sum", "--output", tmp_path / "m.npz", "--json")
     assert json.loads(summed.stdout)["samples"] == 2 * 3
     done = run("forecast", tmp_path / "m.npz", tmp_path / "sold.csv", "--horizon", 1)
@@ -252,9 +252,12 @@ def test_more_lags_than_a_series_has_values_are_refused_by_their_option(tmp_path
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--lags", "2"], "--frequency"),
+        (["--lags", "2", "--task", "a"], "columns are --unique-id, --ds and --y"),
         (["--lags", "2", "--frequency", "D", "--features", "x"], "--features"),
-        (["--task", "a", "--target", "b", "--features", "c", "--time", "d"], "--lags"),
+        (
+            ["--task", "a", "--target", "b", "--features", "c", "--ds", "d"],
+            "--ds: these are for series",
+        ),
         (["--frequency", "D"], "--lags"),
     ],
 )

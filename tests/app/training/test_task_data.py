@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.datasets.schemas import SeriesDefinition
+from app.datasets.definition import SeriesDefinition
 from app.datasets.stored.frames import LoadedPanel
 from app.training.schemas import TrainingJobRequest
 from app.training.task_data import prepare, split_within_tasks

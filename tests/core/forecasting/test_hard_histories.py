@@ -11,6 +11,7 @@ import pytest
 
 from ccmtl_core import ModelChoices
 from ccmtl_core.forecasting import SeriesPanel, fit_forecaster, read_series
+from ccmtl_core.inspection import Policies
 
 CHOICES = ModelChoices(metric="mahalanobis", fit_intercept=True)
 
@@ -42,7 +43,7 @@ def test_several_rows_a_day_over_stores(tmp_path: Path) -> None:
     days = [date(2024, 1, 1) + timedelta(days=d) for d in range(20)]
     path = tmp_path / "sold.csv"
     pl.concat([sold(days), sold(days).with_columns(pl.col("y") + 1.0)]).write_csv(path)
-    panel = read_series(path, "D", duplicates="sum")
+    panel = read_series(path, "D", policies=Policies(duplicates="sum"))
     assert len(panel.values) == 4 * 20
     forecast(panel, 2)
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.datasets.reading import parquet_probe
+from app.datasets.upload import ingest
 from tests.app.datasets.conftest import PARQUET, Shop, faults
 from tests.support.examples import FEW
 
@@ -173,7 +173,7 @@ def test_two_columns_of_one_name_are_named(shop: Shop) -> None:
 def test_a_file_that_takes_too_much_memory_to_decode_is_too_large(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parquet_probe, "SPARE_BYTES", 128 * 1024**2)
+    monkeypatch.setattr(ingest, "DECODING_SPARE_BYTES", 128 * 1024**2)
     text = pl.Series([chr(97 + i) * 16 * 1024**2 for i in range(16)])
     content = parquet({"unique_id": text, "ds": [DAY] * 16, "y": [1.0] * 16})
     assert len(content) < 100_000
@@ -183,7 +183,7 @@ def test_a_file_that_takes_too_much_memory_to_decode_is_too_large(
 
 
 def test_a_file_that_takes_too_long_to_decode_is_refused(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_probe, "MAX_SECONDS", 0.01)
+    monkeypatch.setattr(ingest, "DECODING_SECONDS", 0.01)
     (fault,) = shop.refused(shop.series(), GOOD, PARQUET)["errors"]
     assert fault["code"] == "parquet_takes_too_long"
     assert "over 0.01 seconds" in fault["message"]

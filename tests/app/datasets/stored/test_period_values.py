@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.datasets.schemas import Aggregation
+from app.datasets.definition import Aggregation
 from app.datasets.stored.period_values import by_period
 from ccmtl_core.forecasting import Frequency
 from ccmtl_core.series.runs import n_missing

@@ -1,4 +1,4 @@
-"""The process that decodes a Parquet file first. It imports polars alone, for every upload waits for it."""
+"""The process that decodes a Parquet file first. It imports polars alone, for each file waits for it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,18 @@ _SECONDS_BETWEEN_LOOKS = 0.01
 
 
 def main() -> None:
-    """Decode the columns named on the command line, as the service will, in the memory named before them."""
-    limit, path, *columns = sys.argv[1:]
+    """Decode the columns named on the command line, within the memory named before them."""
+    how, limit, path, *columns = sys.argv[1:]
     with suppress(OSError):  # when the machine's memory runs out, the kernel should end this process first
         Path("/proc/self/oom_score_adj").write_text("1000")
     threading.Thread(target=_end_above, args=(int(limit),), daemon=True).start()
-    pl.scan_parquet(path, glob=False, hive_partitioning=False).select(by_name(columns)).collect()
+    rows = pl.scan_parquet(path, glob=False, hive_partitioning=False)
+    rows = rows.select(by_name(columns)) if columns else rows
+    if how == "whole":
+        rows.collect()
+        return
+    for _ in rows.collect_batches(lazy=True, engine="streaming"):
+        pass
 
 
 def _end_above(limit: int) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from ccmtl_core import DataError, ParameterError
 from ccmtl_core.forecasting import Frequency, read_series, read_series_table
+from ccmtl_core.inspection import Policies
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def test_a_bad_cell_is_named_with_its_file_row_and_column(shop: Path) -> None:
 
 def test_two_rows_of_a_series_in_one_period_are_refused(shop: Path) -> None:
     shop.write_text("unique_id,ds,y\na,2024-01-01,1\na,2024-01-01,2\n")
-    with pytest.raises(DataError, match=r"row 2 \(series 'a', period 2024-01-01\).* duplicates=sum"):
+    with pytest.raises(DataError, match=r"shop\.csv.* duplicates=.?sum.* row 2, series 'a', time '2024"):
         read_series(shop, "D")
 
 
@@ -49,7 +50,7 @@ def test_rows_of_a_period_are_aggregated_where_that_is_asked_for(
     shop: Path, duplicates: str, values: list[float]
 ) -> None:
     shop.write_text("unique_id,ds,y\na,2024-01-03,1\na,2024-01-08,5\na,2024-01-01,2\n")
-    panel = read_series(shop, "W", duplicates=duplicates)
+    panel = read_series(shop, "W", policies=Policies(duplicates=duplicates))
     assert panel.values.tolist() == values
 
 
@@ -66,8 +67,8 @@ def test_dates_are_read_as_the_whole_column_shows(tmp_path: Path) -> None:
 
 
 def test_a_policy_that_does_not_exist_is_refused(shop: Path) -> None:
-    with pytest.raises(ParameterError, match="'mean' or 'last', not 'max'"):
-        read_series(shop, "W", duplicates="max")
+    with pytest.raises(ParameterError, match="'mean', 'last'; not 'max'"):
+        read_series(shop, "W", policies=Policies(duplicates="max"))
 
 
 def test_a_pattern_that_cannot_be_used_is_refused(shop: Path) -> None:
@@ -103,7 +104,7 @@ def test_a_column_with_one_value_in_each_period_holds_for_all_series(shop: Path)
 
 def test_several_rows_a_day_over_stores_become_a_sum_beside_a_mean_price(shop: Path) -> None:
     shop.write_text("unique_id,ds,y,price\na,2024-01-01,1,2\na,2024-01-01,5,4\nb,2024-01-01,5,1\n")
-    table = read_series_table(shop, "D", past=["price"], duplicates="sum")
+    table = read_series_table(shop, "D", past=["price"], policies=Policies(duplicates="sum"))
     assert table.panel.values.tolist() == [6.0, 5.0]
     assert table.columns is not None
     assert table.columns.values.ravel().tolist() == [3.0, 1.0]
@@ -122,4 +123,26 @@ def test_attributes_are_those_of_all_products_and_do_not_change(shop: Path) -> N
 
 def test_a_column_is_named_once(shop: Path) -> None:
     with pytest.raises(ParameterError, match="'y' is named twice"):
-        read_series_table(shop, "D", unique_id="y")
+        read_series_table(shop, "D", unique_id="y", y="y")
+
+
+def test_columns_and_frequency_that_are_not_stated_are_found(shop: Path) -> None:
+    rows = "".join(f"1,00{i % 2},{5 + i // 2 * 7:02}/01/2024,{i},{i}\n" for i in range(8))
+    shop.write_text("store,product,date,qty,price\n" + rows)
+    table = read_series_table(shop, unique_id=["store", "product"], future=["price"])
+    assert table.panel.frequency is Frequency.WEEK_TO_FRIDAY
+    assert table.panel.unique_ids == ("1-000", "1-001")
+    assert table.report is not None
+    assert (table.report.traits["y"].value, table.report.traits["ds_format"].value) == ("qty", "%d/%m/%Y")
+
+
+def test_a_period_may_have_one_row_without_a_value(shop: Path) -> None:
+    shop.write_text("unique_id,ds,y,price\na,2024-01-01,1,2\na,2024-01-02,,2\na,2024-01-02,,3\n")
+    with pytest.raises(DataError, match=r"1 row without a value .* the first in row 3 \(series 'a'\)"):
+        read_series_table(shop, "D", future=["price"])
+
+
+def test_sums_that_a_number_cannot_hold_are_told(shop: Path) -> None:
+    shop.write_text("unique_id,ds,y\na,2024-01-01,1e308\na,2024-01-01,1e308\na,2024-01-02,3\n")
+    with pytest.raises(DataError, match="overflow: the values of 1 period add up beyond"):
+        read_series(shop, "D", policies=Policies(duplicates="sum"))

@@ -1,0 +1,33 @@
+"""Lists of names and numbers on the command line."""
+
+from __future__ import annotations
+
+import csv
+
+import typer
+
+
+def listed(names: str) -> list[str]:
+    """Split names as a line of CSV: one that has a comma itself is quoted.
+
+    Examples
+    --------
+    >>> listed('price, "sold, online"')
+    ['price', 'sold, online']
+    """
+    return next(csv.reader([names], skipinitialspace=True), [])
+
+
+def levels(text: str) -> str:
+    """Return the text; refuse what is no list of numbers from 1 to 99."""
+    try:
+        if all(1.0 <= level <= 99.0 for level in numbers(text)):
+            return text
+    except ValueError:
+        pass
+    raise typer.BadParameter(f"{text!r} is no list of numbers from 1 to 99, such as 80,95")
+
+
+def numbers(text: str) -> list[float]:
+    """Return the numbers between commas."""
+    return [float(part) for part in text.split(",")] if text else []

@@ -1,0 +1,1 @@
+"""Files of tables, as both the commands and the service read them."""
