@@ -48,17 +48,21 @@ def publish_model(folder: Path) -> None:
 
 
 @contextmanager
-def running_api(folder: Path, cpu: int | None = None) -> Iterator[tuple[int, int]]:
-    """Run the API on `folder`, on one CPU if it is given, while the block runs; yield its port and pid."""
+def running_api(folder: Path, cpu: int | None = None, log: Path | None = None) -> Iterator[tuple[int, int]]:
+    """Run the API on `folder` while the block runs, on one CPU if it is given; yield its port and pid.
+
+    What it says goes to the file `log`, or nowhere.
+    """
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port = int(probe.getsockname()[1])
     environment = {"PATH": os.environ["PATH"], "CCMTL_DATA_DIR": str(folder), "CCMTL_PORT": str(port)}
     command = [sys.executable, "-m", "app.commands.cli", "api"]
     pinned = None if cpu is None else partial(os.sched_setaffinity, 0, {cpu})
-    server = subprocess.Popen(
-        command, env=environment, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=pinned
-    )
+    with open(log or os.devnull, "wb") as said:
+        server = subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stderr=said, preexec_fn=pinned
+        )
     try:
         while True:
             try:
