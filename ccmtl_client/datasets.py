@@ -111,11 +111,6 @@ class Datasets:
         Conflict
             An append has rows that may be there already.
 
-        Notes
-        -----
-        If the answer is lost, the upload is sent again. An append is not stored twice. A full upload may then
-        leave two versions of the same data, of which the newer counts.
-
         Examples
         --------
         >>> outcome = client.datasets.upload("shop", "examples/shop.csv", definition={"frequency": "D"})
@@ -135,19 +130,14 @@ class Datasets:
                     sent += len(piece)
                     show(_sent(sent, size))
 
-            try:
-                outcome: Answer = self._wire.call(
-                    "POST",
-                    f"{_path(name)}/versions",
-                    params=stated,
-                    content=pieces,
-                    headers={"Content-Type": kind, "Content-Length": str(size)},
-                    timeout=max(READING_SECONDS, self._wire.timeout),
-                )
-            except Conflict as error:
-                if not (error.maybe_done and error.code == "already_appended"):
-                    raise
-                outcome = self._wire.call("GET", f"{_path(name)}/versions/{error.suggestions[0]}")
+            outcome: Answer = self._wire.call(
+                "POST",
+                f"{_path(name)}/versions",
+                params=stated,
+                content=pieces,
+                headers={"Content-Type": kind, "Content-Length": str(size)},
+                timeout=max(READING_SECONDS, self._wire.timeout),
+            )
         return outcome
 
     def get(self, name: str) -> Answer:

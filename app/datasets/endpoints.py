@@ -31,7 +31,7 @@ from app.http.access import Scope, requires
 from app.http.dependencies import DatabaseDep, SettingsDep, StorageDep, read_form
 from app.http.errors import Fault, InvalidContent, faults_of, refusals
 from app.http.names import NO_NUL
-from app.http.parameters import Limit, NameCursor, NumberCursor, VersionNumber
+from app.http.parameters import IdempotencyKey, Limit, NameCursor, NumberCursor, VersionNumber
 from app.http.request_body import BODY_REFUSALS, documented_body, parse_json_object, refusal_of
 from app.persistence.database import Database
 from ccmtl_core.tables import ReadOptions
@@ -52,7 +52,7 @@ UPLOAD_ANSWERS: dict[int | str, dict[str, Any]] = {
         {
             400: "The body was cut off, or is not encoded as it says.",
             409: "Rows of the file were appended before, or may have been (see `overlap`); or another upload "
-            "came first.",
+            "came first; or the Idempotency-Key belongs to another upload.",
             413: "The body is over the limit, after decompression.",
             415: "A content type or encoding that is not read here.",
             422: "The file has faults; each is listed with its row and column.",
@@ -167,6 +167,10 @@ async def upload_dataset_version(
         ),
     ] = OverlapPolicy.REFUSE,
     dry_run: Annotated[bool, Query(description="Validate and report; store nothing.")] = False,
+    idempotency_key: Annotated[
+        IdempotencyKey | None,
+        Header(description="The same key with the same upload returns the version that it made before."),
+    ] = None,
     content_encoding: Annotated[str | None, Header(description="`gzip`, `zstd` or `identity`.")] = None,
 ) -> UploadOutcome:
     """Upload a file as the next version; its faults are reported all at once, and then nothing is stored."""
@@ -175,7 +179,7 @@ async def upload_dataset_version(
     max_bytes = settings.max_upload_bytes
     with storage.incoming() as path:
         await receive(request.stream(), request.headers.get("content-length"), path, decoder, max_bytes)
-        upload = Upload(path, options, mode, overlap, dry_run)
+        upload = Upload(path, options, mode, overlap, dry_run, idempotency_key)
         if path.stat().st_size < APART_FROM_BYTES:
             outcome = await run_in_threadpool(add_version, database, storage, name, upload, max_bytes)
         else:

@@ -91,6 +91,15 @@ def first_version_with(session: Session, dataset_id: str, digest: str) -> int | 
     return session.scalar(query.where(DatasetVersion.dataset_id == dataset_id, Segment.sha256 == digest))
 
 
+def version_with_key(session: Session, dataset_id: str, key: str | None) -> DatasetVersion | None:
+    """Return the version that an upload with this idempotency key made, None where there is none."""
+    if key is None:
+        return None
+    query = select(DatasetVersion).where(DatasetVersion.dataset_id == dataset_id)
+    query = query.where(DatasetVersion.report["idempotency_key"].as_string() == key)
+    return session.scalars(query.order_by(DatasetVersion.number).limit(1)).one_or_none()
+
+
 def digests_of(session: Session, dataset_id: str) -> Sequence[str]:
     """Return the digests of all segments of a dataset."""
     query = select(Segment.sha256).join(DatasetVersion, Segment.dataset_version_id == DatasetVersion.id)

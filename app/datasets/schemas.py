@@ -161,6 +161,7 @@ class UploadReport(BaseModel):
         "policies changed, all `findings` with code, severity, count and sample rows, and what becomes of "
         "history: `history_changed`, `history_repeated`, `history_removed`.",
     )
+    idempotency_key: str | None = Field(None, description="Of the request, if it had one.")
     version: Totals = Field(description="The whole version: with `append`, the data before it included.")
 
 

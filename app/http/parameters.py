@@ -9,7 +9,7 @@ from typing import Annotated, Any, Generic, Self, TypeVar, get_origin
 
 from fastapi import Path, Query, Request
 from fastapi.dependencies.models import Dependant
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, Field, StringConstraints
 from starlette.convertors import Convertor, register_url_convertor
 
 from app.http.errors import MAX_ERRORS, BadRequest, Fault, InvalidContent
@@ -65,6 +65,7 @@ JobCursor = Annotated[
 NameCursor = Annotated[
     str | None, Query(pattern=NAME_CURSOR, description="`next_cursor` of the page before.")
 ]
+IdempotencyKey = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 NumberCursor = Annotated[
     int | None, PLAIN_DIGITS, Query(ge=1, le=2**31 - 1, description="`next_cursor` of the page before.")
 ]

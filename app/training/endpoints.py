@@ -9,13 +9,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import EventSourceResponse
-from pydantic import StringConstraints
 
 from app.http.access import Scope, is_still_let_in, requires
 from app.http.dependencies import DatabaseDep, read_form
 from app.http.errors import refusals
 from app.http.names import NO_NUL
-from app.http.parameters import JobCursor, Limit
+from app.http.parameters import IdempotencyKey, JobCursor, Limit
 from app.http.request_body import BODY_REFUSALS, documented_body, parse_json_object
 from app.persistence.database import Database
 from app.persistence.models import JobState
@@ -113,7 +112,7 @@ def create_training_job(
     response: Response,
     database: DatabaseDep,
     idempotency_key: Annotated[
-        Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)] | None,
+        IdempotencyKey | None,
         Header(description="The same key with the same request returns the job that it created before."),
     ] = None,
 ) -> TrainingJobDetail:

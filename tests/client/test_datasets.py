@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import httpx2
 import numpy as np
@@ -108,20 +108,20 @@ def test_what_is_known_of_a_file_is_stated(client: Client) -> None:
     assert client.datasets.get("stated")["newest_version"] is None
 
 
-@pytest.mark.parametrize("definition", [DAILY, {**DAILY, "duplicates": "sum"}], ids=["plain", "summed"])
-def test_an_append_whose_answer_was_lost_is_stored_once(
-    client: Client, service: TestClient, pauses: list[float], definition: Any, request: pytest.FixtureRequest
+@pytest.mark.parametrize("mode", ["full", "append"])
+def test_an_upload_whose_answer_was_lost_is_stored_once(
+    client: Client, service: TestClient, pauses: list[float], mode: Literal["full", "append"]
 ) -> None:
-    name = request.node.callspec.id
-    client.datasets.upload(name, b"unique_id,ds,y\na,2025-01-01,1\n", definition=definition)
+    name = f"lost-{mode}"
+    client.datasets.upload(name, b"unique_id,ds,y\na,2025-01-01,1\n", definition=DAILY)
     lost = Told(httpx2.ReadError("reset"), behind=service._transport)
     flaky = Client("http://localhost", transport=lost)
     more = b"unique_id,ds,y\na,2025-01-02,2\n"
-    outcome = flaky.datasets.upload(name, more, mode="append")
+    outcome = flaky.datasets.upload(name, more, mode=mode)
     assert (outcome["version"], outcome["report"]["rows"]) == (2, 1)
     assert [version["version"] for version in client.datasets.versions(name)] == [2, 1]
     assert len(pauses) == 1
-    with pytest.raises(Conflict):  # nothing was lost this time: it is a second delivery
+    with pytest.raises(Conflict, match="already_appended"):  # a second delivery by another call
         client.datasets.upload(name, more, mode="append")
 
 

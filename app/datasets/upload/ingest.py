@@ -46,6 +46,7 @@ class Upload(NamedTuple):
     mode: UploadMode
     overlap: OverlapPolicy
     dry_run: bool
+    key: str | None = None
 
 
 def ingest(
@@ -96,7 +97,7 @@ def ingest(
         if TOO_LARGE in error.counts:
             raise too_large(max_bytes) from None
         raise _refusal(error, inspection) from None
-    return extent, _report(table, wanted, cells, extent, upload.mode, inspection)
+    return extent, _report(table, wanted, cells, extent, upload, inspection)
 
 
 def _report(
@@ -104,7 +105,7 @@ def _report(
     wanted: Sequence[str],
     cells: Cells,
     extent: Extent,
-    mode: UploadMode,
+    upload: Upload,
     inspection: InspectionReport | None,
 ) -> UploadReport:
     overlap = extent.overlap
@@ -116,7 +117,8 @@ def _report(
     if ids:
         warnings.append(Warned(code="spreadsheet_ids", message=spreadsheet_warning(ids), count=len(ids)))
     return UploadReport(
-        mode=mode,
+        mode=upload.mode,
+        idempotency_key=upload.key,
         rows=table.n_rows,
         series=extent.upload.series,
         periods=extent.upload.periods,

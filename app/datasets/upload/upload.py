@@ -29,6 +29,14 @@ class _Changed(Conflict):
     """Another upload was stored first, so that this one was checked against what is no longer the newest."""
 
 
+class _SentBefore(Exception):
+    """The same upload with the same idempotency key was stored before."""
+
+    def __init__(self, name: str, version: DatasetVersion) -> None:
+        super().__init__(version.number)
+        self.outcome = _outcome(name, version, UploadReport.model_validate(version.report))
+
+
 class _Target(NamedTuple):
     """The dataset that an upload goes to, and the version that it is appended to, if any."""
 
@@ -44,15 +52,19 @@ def add_version(
     """Validate an upload and, unless it is a dry run, make it the newest version of the dataset.
 
     An append that another one came before is checked again, against the version that has become the newest.
-    Raise InvalidContent with every fault of the file, and Conflict if its rows may be there already or the
-    dataset keeps changing meanwhile.
+    One that was stored before under the same idempotency key returns the version that it made. Raise
+    InvalidContent with every fault of the file, and Conflict if its rows may be there already, its key is
+    that of another upload, or the dataset keeps changing meanwhile.
     """
-    for _ in range(_MOST_ATTEMPTS - 1):
-        try:
-            return _add_version(database, storage, name, upload, max_bytes)
-        except _Changed:
-            continue
-    return _add_version(database, storage, name, upload, max_bytes)
+    try:
+        for _ in range(_MOST_ATTEMPTS - 1):
+            try:
+                return _add_version(database, storage, name, upload, max_bytes)
+            except _Changed:
+                continue
+        return _add_version(database, storage, name, upload, max_bytes)
+    except _SentBefore as sent:
+        return sent.outcome
 
 
 def _add_version(
@@ -65,6 +77,9 @@ def _add_version(
         if base is not None and digest in base.digests:
             with database.read() as session:
                 number = repository.first_version_with(session, target.dataset_id, digest)
+                earlier = repository.version_with_key(session, target.dataset_id, upload.key)
+            if earlier is not None and earlier.number == number:
+                raise _SentBefore(name, earlier)
             raise Conflict(
                 "already_appended",
                 f"The dataset {name!r} has these very rows since version {number}: they would count twice. "
@@ -96,6 +111,10 @@ def _add_version(
             except BaseException:
                 discard(database, storage, digest)
                 raise
+    return _outcome(name, version, report)
+
+
+def _outcome(name: str, version: DatasetVersion | None, report: UploadReport) -> UploadOutcome:
     return UploadOutcome(
         dataset=name,
         version=version and version.number,
@@ -144,10 +163,25 @@ def _summary(storage: Storage, definition: Definition, digests: Sequence[str]) -
     return summary_of_rows(read_segments(storage, [digest]) for digest in digests)
 
 
+def _check_key(session: Session, name: str, dataset_id: str, added: Segment, report: UploadReport) -> None:
+    """Raise where a version has the idempotency key: _SentBefore if it has the same data, else Conflict."""
+    earlier = repository.version_with_key(session, dataset_id, report.idempotency_key)
+    if earlier is None:
+        return
+    *_, last = repository.segments_of(session, earlier.id)
+    if (last.sha256, earlier.report["mode"]) == (added.sha256, report.mode):
+        raise _SentBefore(name, earlier)
+    raise Conflict(
+        "idempotency_key_reused",
+        f"This Idempotency-Key belongs to the upload that made version {earlier.number}, which was another.",
+    )
+
+
 def _insert(
     session: Session, name: str, target: _Target, added: Segment, summary: Summary, report: UploadReport
 ) -> DatasetVersion:
     dataset = repository.find_dataset(session, name, lock=True)
+    _check_key(session, name, dataset.id, added, report)
     newest = repository.newest_version(session, dataset.id)
     is_append = report.mode is UploadMode.APPEND
     base_id, newest_id = target.base and target.base.id, newest and newest.id

@@ -194,6 +194,28 @@ def test_the_same_rows_are_not_appended_twice(client: TestClient) -> None:
     assert send(client, FIRST, mode="full").status_code == 201
 
 
+@pytest.mark.parametrize("duplicates", ["sum", "error"])
+def test_an_upload_that_is_sent_again_with_its_key_is_stored_once(
+    client: TestClient, duplicates: str
+) -> None:
+    create(client, duplicates=duplicates)
+    path = "/v1/datasets/sales/versions?mode="
+    more = "unique_id,ds,y\na,2001-01-01,6\n"
+    for mode, key, content, version in (("full", "1", FIRST, 1), ("append", "2", more, 2)):
+        headers = {"Content-Type": "text/csv", "Idempotency-Key": key}
+        answers = [client.post(f"{path}{mode}", content=content, headers=headers) for _ in range(2)]
+        assert [answer.status_code for answer in answers] == [201, 201]
+        assert answers[0].json() == answers[1].json()
+        assert answers[1].json()["version"] == version
+        assert answers[1].headers["location"] == f"/v1/datasets/sales/versions/{version}"
+    headers = {"Content-Type": "text/csv", "Idempotency-Key": "1"}
+    other = client.post(f"{path}full", content=more, headers=headers)
+    assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
+    assert "version 1, which was another" in other.json()["detail"]
+    assert len(client.get("/v1/datasets/sales/versions").json()["items"]) == 2
+    assert send(client, FIRST).json()["version"] == 3, "without a key"
+
+
 def test_appended_times_must_agree_on_having_a_zone(client: TestClient) -> None:
     create(client)
     send(client, FIRST)
@@ -387,4 +409,4 @@ def test_the_description_of_the_upload_is_complete(api: FastAPI) -> None:
         assert list(operation["responses"][status]["content"]) == ["application/problem+json"]
     names = {p["name"] for p in operation["parameters"]}
     reading = set(ReadOptions.__dataclass_fields__)
-    assert names == {"name", "mode", "overlap", "dry_run", "content-encoding"} | reading
+    assert names == {"name", "mode", "overlap", "dry_run", "idempotency-key", "content-encoding"} | reading
