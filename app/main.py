@@ -27,7 +27,7 @@ from app.access import endpoints as access
 from app.access.callers import KnownCallers
 from app.access.keys import KeyHash, secret_of
 from app.access.rates import Rates
-from app.access.service import require_keys
+from app.access.required_keys import require_keys
 from app.datasets import endpoints as datasets
 from app.datasets.stored.frames import sweep
 from app.datasets.stored.newest import StoredValues

@@ -19,7 +19,6 @@ from app.persistence.base import utc_now
 from app.persistence.database import DatabaseNow
 from app.persistence.models import JobState, TrainingJob
 from app.persistence.outbox import Event, announce
-from ccmtl_core.base.display import counted
 
 SILENCES_PER_ATTEMPT = 5
 """A job whose worker fell silent runs again this many times as often as one whose run is known to have died.
@@ -246,7 +245,7 @@ def _queued_again() -> dict[str, Any]:
 
 
 def _lost(times: int, reason: str) -> dict[str, Any]:
-    tried = counted(times, "time")
+    tried = "1 time" if times == 1 else f"{times} times"
     detail = f"The run ended without a result {tried}, the most that is tried; last: {reason}."
     return {"code": "run_lost", "detail": detail}
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from app.access.service import require_keys
+from app.access.required_keys import require_keys
 from app.persistence.database import Database
 from app.persistence.schema import prepare
 from app.processes.lifeline import Signals, kill, spawn_module

@@ -50,3 +50,10 @@ def test_a_child_that_lived_long_is_restarted_at_once() -> None:
     assert child.process is not first
     assert child.quick_ends == 0
     kill(child.process)
+
+
+def test_what_waits_beside_the_api_leaves_the_library_to_others() -> None:
+    """A supervisor and idle workers with all of its packages would take three times the memory."""
+    program = "import sys, app.processes.supervisor, app.jobs.worker; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not {"ccmtl_core", "fastapi", "numba", "numpy", "polars"} & set(done.stdout.split())
