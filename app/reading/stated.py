@@ -50,6 +50,7 @@ OF_TEXT = {
 OF_SHAPE = {
     "shape": Statement(Shape, "Of series: long, a row holds a value; wide, many."),
     "periods": Statement(str, "Of a wide table: the columns that are periods, as W*.", "PATTERN"),
+    "year": Statement(int, "Of dates without one, as 01-Mar; of a wide table, the first column's.", "YEAR"),
 }
 POLICIES = {
     "duplicates": Statement(Duplicates, "What several rows of a series in one period become."),

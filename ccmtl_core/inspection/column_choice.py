@@ -10,9 +10,10 @@ from unicodedata import combining, normalize
 import polars as pl
 
 from ccmtl_core.inspection.report import Trait
-from ccmtl_core.tables.dates.inference import infer_dates
+from ccmtl_core.tables.dates.inference import infer_dates, lack_year
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.table import Table, refusing_unreadable
+from ccmtl_core.tables.timestamps import time_format
 
 ROLES = ("unique_id", "ds", "y")
 _SAMPLED = 1000
@@ -44,7 +45,11 @@ class ColumnsFound:
 
 
 def choose_columns(
-    table: Table, stated: Mapping[str, str | None], faults: FaultList, others: Collection[str] = ()
+    table: Table,
+    stated: Mapping[str, str | None],
+    faults: FaultList,
+    others: Collection[str] = (),
+    ds_format: str | None = None,
 ) -> ColumnsFound:
     """Find the columns of the roles that are not stated.
 
@@ -58,6 +63,8 @@ def choose_columns(
         Takes ``unknown_column`` for each role that no column, or more than one, may have.
     others : collection of str
         Columns that have another role already.
+    ds_format : str, optional
+        How times are written, where that is stated.
 
     Returns
     -------
@@ -72,7 +79,9 @@ def choose_columns(
         if role in left:
             traits[role] = Trait(role, "guessed", "its name")
             continue
-        fitting = [column for column in left if _fits(role, sample.get(column)) and not is_other(column)]
+        fitting = [c for c in left if _fits(role, sample.get(c), ds_format) and not is_other(c)]
+        if role == "ds" and not fitting:
+            fitting = [column for column in left if _may_count_time(column, sample.get(column))]
         column, evidence = _best(role, fitting)
         if table.n_rows == 0:
             evidence = "there are no rows below the header"
@@ -111,12 +120,12 @@ def _sample(table: Table, faults: FaultList) -> dict[str, pl.Series]:
     return {column: head[name] for column, name in by_name if table.columns.count(column) == 1}
 
 
-def _fits(role: str, cells: pl.Series | None) -> bool:
+def _fits(role: str, cells: pl.Series | None, ds_format: str | None) -> bool:
     if cells is None:
         return False
     is_time = cells.dtype.is_temporal()
     if role == "ds":
-        return is_time or _are_dates(cells.cast(pl.String))
+        return is_time or _are_dates(cells.cast(pl.String), ds_format)
     if role == "unique_id":
         return not (is_time or cells.dtype.is_float())
     if is_time or cells.dtype == pl.Boolean:
@@ -127,9 +136,21 @@ def _fits(role: str, cells: pl.Series | None) -> bool:
     return bool(len(texts)) and 2 * n_numbers > len(texts)
 
 
-def _are_dates(texts: pl.Series) -> bool:
+def _are_dates(texts: pl.Series, ds_format: str | None = None) -> bool:
+    if ds_format is not None:
+        filled = texts.filter(texts != "").drop_nulls().alias("text").to_frame()
+        times = filled.select(time_format(ds_format).parse(pl.col("text"))).to_series()
+        return 2 * times.null_count() < len(times)
     found = infer_dates(texts.head(50))
-    return (found.is_known and found.format != "integer") or len(found.readings) > 0
+    return (found.is_known and found.format != "integer") or len(found.readings) > 0 or lack_year(texts)
+
+
+def _may_count_time(column: str, cells: pl.Series | None) -> bool:
+    """Whether a column is called as times are and has whole numbers: periods, or days of a spreadsheet."""
+    if cells is None or _rank(column, _WORDS["ds"]) >= 2 * len(_WORDS["ds"]) or cells.dtype.is_float():
+        return False
+    texts = cells.cast(pl.String).drop_nulls()
+    return bool(len(texts)) and bool(texts.str.contains("^[0-9]+$").all())
 
 
 def _best(role: str, columns: Sequence[str]) -> tuple[str | None, str]:

@@ -75,7 +75,7 @@ def read_rows(
         A column is missing or cannot be told, or no row is left.
     """
     others = [role.column for role in beside]
-    traits = dict(choose_columns(table, stated, faults, others).traits)
+    traits = dict(choose_columns(table, stated, faults, others, ds_format or table.ds_format).traits)
     if len(traits) < len(stated):
         raise faults.refusal()
     columns = {role: str(trait.value) for role, trait in traits.items()}

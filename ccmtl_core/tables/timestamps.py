@@ -17,6 +17,7 @@ from datetime import datetime
 import polars as pl
 
 from ccmtl_core.base.exceptions import ParameterError
+from ccmtl_core.tables.dates.months import in_english
 from ccmtl_core.tables.dates.notations import WORDS, Notation, notation
 
 FIRST_YEAR, LAST_YEAR = 1000, 9999
@@ -40,8 +41,11 @@ class _Pattern:
     strptime: str
     has_zone: bool
     has_day: bool = True
+    is_foreign: bool = False
+    """Whether it reads the names of months in other languages than English, and these alone."""
 
     def parse(self, text: pl.Expr, *, in_utc: bool) -> pl.Expr:
+        text = in_english(text) if self.is_foreign else text
         guarded = pl.when(text.str.contains(f"^(?:{self.guard})$")).then(text)
         pattern = self.strptime
         whole: pl.Expr = guarded
@@ -119,7 +123,9 @@ def time_format(ds_format: str | None, *, in_utc: bool = True) -> TimeFormat:
         if not is_met:
             raise ParameterError(f"ds_format needs {rule}")
     has_day = "d" in named or "j" in named
-    return TimeFormat(ds_format, (_Pattern(_guard(ds_format), ds_format, "z" in named, has_day),), in_utc)
+    pattern = _Pattern(_guard(ds_format), ds_format, "z" in named, has_day)
+    has_words = not {"b", "B"}.isdisjoint(named)
+    return TimeFormat(ds_format, (pattern, replace(pattern, is_foreign=True))[: 1 + has_words], in_utc)
 
 
 def _rules(named: list[str]) -> Iterator[tuple[bool, str]]:

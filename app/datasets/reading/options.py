@@ -18,6 +18,7 @@ from ccmtl_core.tables import ReadOptions
 _BOUNDS: dict[str | None, dict[str, Any]] = {
     "CHAR": {"min_length": 1, "max_length": 3},
     "LINE": {"ge": 0},
+    "YEAR": {"ge": 1000, "le": 9999},
     None: {},
 }
 _OF_TEXT: dict[str, Any] = {"min_length": 1, "max_length": 500}

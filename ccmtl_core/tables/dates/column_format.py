@@ -7,7 +7,8 @@ from dataclasses import replace
 import polars as pl
 from polars.selectors import by_name
 
-from ccmtl_core.tables.dates.inference import DatesFound, infer_dates
+from ccmtl_core.base.display import quoted
+from ccmtl_core.tables.dates.inference import DatesFound, infer_dates, lack_year
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.table import Table, refusing_unreadable
 from ccmtl_core.tables.timestamps import TimeFormat, time_format
@@ -47,10 +48,11 @@ def column_format(
     ParameterError
         A format that cannot be used.
     """
+    origin = "stated" if ds_format is not None else "the shape of the table shows it"
     ds_format = ds_format or table.ds_format
     formats = time_format(ds_format, in_utc=in_utc)
     if table.rows is None or table.columns.count(column) != 1:
-        return table, formats, DatesFound(ds_format, "stated")
+        return table, formats, DatesFound(ds_format, origin)
     name = table.names[table.columns.index(column)]
     with refusing_unreadable(table.unreadable, faults):
         dtype = table.rows.select(by_name(name)).collect_schema()[name]
@@ -59,11 +61,19 @@ def column_format(
         elif dtype != pl.String:
             return table, formats, DatesFound(None, f"the column holds values of type {dtype}")
         if ds_format is not None:
-            return table, formats, DatesFound(ds_format, "stated")
+            return table, formats, DatesFound(ds_format, origin)
         assert table.rows is not None
         texts = table.rows.select(by_name(name).unique(maintain_order=True)).collect().to_series()
     found = infer_dates(texts, in_utc=in_utc)
-    if found.is_ambiguous:
-        faults.add("ambiguous_dates", f"the dates of the column {column!r}: {found.question}", column=column)
+    question = found.question if found.is_ambiguous else ""
+    if not (found.is_known or found.is_ambiguous) and lack_year(texts):
+        year = table.options.year
+        if year is None:
+            question = f"{quoted(texts[0])} has no year: state the year, such as 2024, or write it in each"
+        else:
+            table = replace(table, rows=table.rows.with_columns(by_name(name) + f" {year}"))
+            found = infer_dates(texts + f" {year}", in_utc=in_utc)
+    if question:
+        faults.add("ambiguous_dates", f"the dates of the column {column!r}: {question}", column=column)
         raise faults.refusal()
     return table, time_format(found.format, in_utc=in_utc), found

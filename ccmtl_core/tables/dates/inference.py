@@ -11,6 +11,7 @@ from functools import cache
 import polars as pl
 
 from ccmtl_core.base.display import counted, quoted
+from ccmtl_core.tables.dates.months import in_english
 from ccmtl_core.tables.dates.notations import WORDS
 from ccmtl_core.tables.timestamps import FIRST_YEAR, ISO_8601, LAST_YEAR, TimeFormat, time_format
 
@@ -21,11 +22,18 @@ _FIRST_TEXTS = 60
 _NUMBERED_MOST = 9_999
 _YEARS = (1900, 2100)
 _TIMES = ("", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
-_WORDED = ("%d %b %Y", "%d-%b-%Y", "%d/%b/%Y", "%b %d, %Y", "%b %d %Y", "%d %B %Y", "%B %d, %Y", "%d-%b-%y")
+_WORDED = (
+    "%d %b %Y", "%d-%b-%Y", "%d/%b/%Y", "%b %d, %Y", "%b %d %Y", "%d %B %Y", "%B %d, %Y", "%d-%b-%y",
+    "%d. %b %Y", "%d. %B %Y", "%d de %B de %Y",
+)  # fmt: skip
 _LONGER = (
     "%Y-%m", "%Y/%m", "%m/%Y", "%m.%Y", "%b %Y", "%B %Y", "%b-%Y", "%b-%y", "%b %y", "%Y %b", "%Y-%b",
     "%G-W%V", "%GW%V", "%G W%V", "%G-W%V-%u", "%YQ%q", "%Y-Q%q", "%Y Q%q", "Q%q %Y", "Q%q-%Y", "Q%q/%Y",
+    "%d-%b %Y", "%d/%b %Y", "%b-%d %Y", "%b %d %Y",
 )  # fmt: skip
+_WEEK_WORD = r"(?:kw|cw|wk|w|week|woche|sem|semaine|semana|settimana|s)[. ]?\s?"
+_WEEK_OF_YEAR = re.compile(rf"(?i)({_WEEK_WORD})([0-9]{{1,2}})([ /,.-]{{1,2}})([12][0-9]{{3}})")
+_YEAR_AND_WEEK = re.compile(rf"(?i)([12][0-9]{{3}})([ /-]?{_WEEK_WORD})([0-9]{{1,2}})")
 
 
 @dataclass(frozen=True)
@@ -81,9 +89,10 @@ and no other date of the column decides: state ds_format
     if (numbers := distinct.cast(pl.Int64, strict=False)).null_count() == 0:
         return _of_numbers(distinct, numbers)
     first = distinct.head(_FIRST_TEXTS)
+    shown = first.to_frame().select(pl.coalesce(in_english(pl.col("text")), "text")).to_series()
     tried: dict[str | None, pl.Series] = {}
-    for written, form in _candidates():
-        if any(map(form.fullmatch, first)) and _parsed(first, written, in_utc).null_count() < len(first):
+    for written, form in (*_candidates(), *_weeks(first[0])):
+        if any(map(form.fullmatch, shown)) and _parsed(first, written, in_utc).null_count() < len(first):
             tried[written] = _parsed(distinct, written, in_utc)
     if not tried:
         return _numbered(distinct) or _unknown(distinct)
@@ -108,6 +117,36 @@ and no other date of the column decides: state ds_format
     of = counted(len(distinct), "different date")
     evidence = f"{n_read:,} of {of} are written so" + _decided(distinct, tried, name)
     return DatesFound(name, evidence + (f"; {CENTURY_RULE}" if name and "%y" in name else ""))
+
+
+def lack_year(texts: pl.Series) -> bool:
+    """Return whether texts are dates once a year is added, as 01-Mar is; KW 09 and Q1 may count without.
+
+    Parameters
+    ----------
+    texts : polars Series of str
+        The first ones of a column, or names of columns.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> lack_year(pl.Series(["01-Mar", "02-Mar"])), lack_year(pl.Series(["Mar 24", "Apr 24"]))
+    (True, False)
+    """
+    words = texts.drop_nulls().unique(maintain_order=True).head(_FIRST_TEXTS)
+    words = words.filter(words != "")
+    if (
+        not len(words)
+        or not (words.str.contains(r"^\D*[0-9]{0,2}\D*$") & words.str.contains(r"\p{L}{3}")).all()
+    ):
+        return False
+    if infer_dates(words).is_known:
+        return False
+    found = infer_dates(words + " 2024")
+    return found.is_known and found.format != "integer"
 
 
 def _day(moment: datetime | None) -> str:
@@ -143,6 +182,16 @@ def _known_ways() -> Iterator[str | None]:
     yield from _LONGER
 
 
+def _weeks(text: str) -> Iterator[tuple[str, re.Pattern[str]]]:
+    """The notation of a week with a word for it, as in "KW 9 2024", and as it stands in that text."""
+    found = []
+    if match := _WEEK_OF_YEAR.fullmatch(text):
+        found.append(f"{match[1]}%V{match[3]}%G")
+    if match := _YEAR_AND_WEEK.fullmatch(text):
+        found.append(f"%G{match[2]}%V")
+    yield from ((written, re.compile(time_format(written).guard)) for written in found)
+
+
 def _parsed(texts: pl.Series, written: str | None, in_utc: bool) -> pl.Series:
     formats: TimeFormat = time_format(written, in_utc=in_utc)
     moment = formats.parse(pl.col("text"))
@@ -159,10 +208,15 @@ def _of_numbers(distinct: pl.Series, numbers: pl.Series) -> DatesFound:
             parsed = _parsed(distinct, written, False)
             if parsed.null_count() == 0 and _YEARS[0] <= parsed.dt.year().min() <= _YEARS[1]:  # type: ignore[operator]
                 return DatesFound(written, f"all are {width} digits that read so")
+    if widths.to_list() == [6] and _parsed(distinct, "%G%V", False).null_count() == 0:
+        return DatesFound("%G%V", "all are a year and a week, and no months, in 6 digits")
     if -_NUMBERED_MOST <= low <= high <= _NUMBERED_MOST:
         return DatesFound("integer", f"all are whole numbers, from {low} to {high}")
     what = f"the dates are whole numbers from {low} to {high}"
     options = ["excel"] if SERIAL_FROM <= low <= high <= SERIAL_TO else []
+    if options:
+        first, last = (_parsed(pl.Series("text", [str(day)]), "excel", False)[0] for day in (low, high))
+        what += f", which as days of a spreadsheet are {_day(first)} to {_day(last)}"
     options += ["epoch"] if high > 1e8 else []
     options += ["epoch_ms"] if high > 1e11 else []
     told = "; ".join(f"ds_format {name!r} reads {WORDS[name]}" for name in (*options, "integer"))

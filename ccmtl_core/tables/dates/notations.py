@@ -19,6 +19,7 @@ WORDS = {
 
 _YEAR = "([1-9][0-9]{3})"
 _PARTS = {"Y": _YEAR, "G": _YEAR, "V": "(0[1-9]|[1-4][0-9]|5[0-3])", "u": "([1-7])", "q": "([1-4])"}
+_SHORT_WEEK = "(0?[1-9]|[1-4][0-9]|5[0-3])"
 _COMBINATIONS = {"Y", "qY", "GV", "GVu"}
 _DAY = 86_400_000_000
 _EXCEL_START = datetime(1899, 12, 30)
@@ -62,7 +63,13 @@ def notation(ds_format: str) -> Notation | None:
     letters = [token[1] for token in tokens if token[0] == "%"]
     if "".join(sorted(letters, key="qYGVu".find)) not in _COMBINATIONS:
         return None
-    guard = "".join(_PARTS[token[1]] if token[0] == "%" else re.escape(token) for token in tokens)
+    is_number = [False, *(token[0] == "%" for token in tokens), False]
+    guard = ""
+    for i, token in enumerate(tokens, start=1):
+        if token == "%V" and not (is_number[i - 1] or is_number[i + 1]):
+            guard += _SHORT_WEEK
+        else:
+            guard += _PARTS[token[1]] if token[0] == "%" else re.escape(token)
 
     def compute(text: pl.Expr) -> pl.Expr:
         parts = {

@@ -51,12 +51,14 @@ class ReadOptions:
     """"long" (a row holds one value), "wide" (many), or "auto"."""
     periods: str | None = None
     """Of a wide table, the columns that hold periods, as a pattern of their names: "W*"."""
+    year: int | None = None
+    """Of dates without one: the year, or that of the first column of a wide table."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant."""
         for field in fields(self):
             value = getattr(self, field.name)
-            wanted = int if field.name == "header_row" else str
+            wanted = int if field.name in ("header_row", "year") else str
             if value is not None and (not isinstance(value, wanted) or isinstance(value, bool)):
                 raise ParameterError(f"{field.name} must be {wanted.__name__}, not {value!r}")
         if self.delimiter in ("tab", "\\t"):
@@ -75,6 +77,8 @@ class ReadOptions:
             raise ParameterError(f"decimal and thousands are both {self.decimal!r}")
         if self.header_row is not None and self.header_row < 0:
             raise ParameterError(f"header_row counts lines from 1, or is 0 for none; not {self.header_row}")
+        if self.year is not None and not 1000 <= self.year <= 9999:
+            raise ParameterError(f"year must have four digits, not {self.year}")
         for name in ("comment", "currency"):
             if getattr(self, name) == "":
                 raise ParameterError(f"{name} must not be empty")

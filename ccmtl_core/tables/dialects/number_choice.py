@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import polars as pl
 from polars.selectors import by_name
 
-from ccmtl_core.base.display import quoted
+from ccmtl_core.base.display import counted, quoted
 from ccmtl_core.tables.dialects.dialect import Dialect, ReadOptions
-from ccmtl_core.tables.dialects.numbers import APOSTROPHES, SPACES, NumberStyle, unsigned
+from ccmtl_core.tables.dialects.numbers import APOSTROPHES, CURRENCIES, INDIAN, SPACES, NumberStyle, unsigned
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.table import Table, refusing_unreadable
 
@@ -31,6 +31,8 @@ def _sure(decimal: str, other: str) -> str:
         f"[0-9]{{1,3}}{group}+{d}[0-9]*",
         f"[0-9]*{d}[0-9]*[eE][+-]?[0-9]+",
     ]
+    if other == ",":
+        forms.append(f"{INDIAN}(?:{d}[0-9]*)?")
     return f"^[+-]?(?:{'|'.join(forms)})$"
 
 
@@ -40,7 +42,7 @@ _PATTERNS = {
     "either_point": r"^[+-]?[1-9][0-9]{0,2}\.[0-9]{3}$",
     "either_comma": r"^[+-]?[1-9][0-9]{0,2},[0-9]{3}$",
     "grouped_point": r"^[+-]?[0-9]{1,3}(?:\.[0-9]{3})+(?:,[0-9]*)?$",
-    "grouped_comma": r"^[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]*)?$",
+    "grouped_comma": rf"^[+-]?(?:[0-9]{{1,3}}(?:,[0-9]{{3}})+|{INDIAN})(?:\.[0-9]*)?$",
     "space": f"^[+-]?[0-9]{{1,3}}(?:[{SPACES}][0-9]{{3}})+(?:[.,][0-9]*)?$",
     "apostrophe": f"^[+-]?[0-9]{{1,3}}(?:[{APOSTROPHES}][0-9]{{3}})+(?:[.,][0-9]*)?$",
 }
@@ -105,15 +107,18 @@ def styled(table: Table, columns: Sequence[str], faults: FaultList, *, whole: bo
         sample = None if head is None else head.collect()
         if sample is not None and _is_plain(sample, table, options):
             return _told(table, {}, "numbers are as programs write them")
+        table = _with_currency(table, [names[name] for name in texts], sample)
+        options, rows = table.options, table.rows
+        assert rows is not None
         counts = {}
         if sample is not None:
             counts = _counts(sample.lazy(), [names[name] for name in texts], options)
         open_names = [names[name] for name in texts]
         if sample is not None:
             open_names = [name for name in open_names if counts[name].decimal is None]
-            open_names = _with_marks(table.rows, open_names)
+            open_names = _with_marks(rows, open_names)
         if open_names:
-            counts |= _counts(table.rows, open_names, options)
+            counts |= _counts(rows, open_names, options)
     found = {name: counts[names[name]] for name in texts}
     return _decided(table, found, faults)
 
@@ -151,6 +156,28 @@ def _is_plain(sample: pl.DataFrame, table: Table, options: ReadOptions) -> bool:
         return False
     filled = sample.select(pl.all().cast(pl.Float64, strict=False).null_count() <= (pl.all() == "").sum())
     return bool(filled.select(pl.all_horizontal(pl.all())).item())
+
+
+def _with_currency(table: Table, names: Sequence[str], sample: pl.DataFrame | None) -> Table:
+    """The table with the sign of a currency, where all numbers of each column with one have the same."""
+    if table.options.currency is not None or table.rows is None:
+        return table
+    cells = sample.lazy() if sample is not None else table.rows
+    beside = rf"^[-+(]?([{CURRENCIES}])[{SPACES}]*[-+]?[0-9]|[0-9][{SPACES}]*([{CURRENCIES}])\)?-?$"
+    found = cells.select(by_name(list(names))).collect(engine="streaming")
+    filled = [column.filter(column != "").drop_nulls() for column in found]
+    signs = [
+        pl.select(pl.coalesce(pl.lit(texts).str.extract(beside, i) for i in (1, 2))).to_series()
+        for texts in filled
+    ]
+    signed = [column for column in signs if column.null_count() < len(column)]
+    kinds = {sign for column in signed for sign in column.unique()}
+    if len(kinds) != 1:
+        return table
+    sign = kinds.pop()
+    evidence = f"{counted(sum(map(len, signed)), 'number')} have it beside them, all of each column with one"
+    options = replace(table.options, currency=sign)
+    return replace(table, options=options, dialect=table.dialect.guessed("currency", sign, evidence))
 
 
 def _with_marks(rows: pl.LazyFrame, names: Sequence[str]) -> list[str]:
@@ -246,7 +273,7 @@ def _told(table: Table, styles: Mapping[str, NumberStyle], reason: str) -> Table
     ):
         known = dialect.guessed(name, value, reason)
         dialect = known if stated is None else dialect.stated(name, stated)
-    if options.currency is not None:
+    if options.currency is not None and dialect.get("currency") is None:
         dialect = dialect.stated("currency", options.currency)
     if style.has_marks:
         dialect = dialect.guessed("negatives", "brackets or sign at the end", "some numbers have them")

@@ -9,6 +9,10 @@ import polars as pl
 
 SPACES = " \u00a0\u202f\u2009"
 APOSTROPHES = "'’"
+INDIAN = "[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}"
+"""A pattern of whole numbers with commas after thousands, lakhs and crores."""
+CURRENCIES = "$€£¥₹₩₽₺฿"
+"""Signs that are taken off where all numbers of a file have the same one, or none."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class NumberStyle:
             return texts.cast(pl.Float64, strict=False)
         core, is_negative = unsigned(pl.col("text"), self.currency)
         digits = f"(?:[0-9]{{1,3}}(?:{self._group}[0-9]{{3}})+|[0-9]+)" if self._group else "[0-9]+"
+        if self.thousands == ",":
+            digits = f"(?:{digits}|{INDIAN})"
         mark = re.escape(self.decimal)
         guard = f"^[+-]?(?:{digits}(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:[eE][+-]?[0-9]+)?$"
         plain = core.str.replace_all(self._group, "") if self._group else core

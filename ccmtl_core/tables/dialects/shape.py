@@ -18,15 +18,21 @@ from polars.selectors import by_name
 
 from ccmtl_core.base.display import counted, named
 from ccmtl_core.base.types import BoolArray, IntArray
-from ccmtl_core.tables.dates.inference import infer_dates
+from ccmtl_core.tables.dates.inference import infer_dates, lack_year
+from ccmtl_core.tables.dates.months import OTHER_WORDS
 from ccmtl_core.tables.faults import MAX_LISTED, FaultList
 from ccmtl_core.tables.header import WIDE
 from ccmtl_core.tables.table import Note, Table, refusing_unreadable
+from ccmtl_core.tables.timestamps import time_format
 
 FEWEST_PERIODS = 3
 _SAMPLED = 200
-_MONTH = r"(?i)\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_MONTH = (
+    r"(?i)\b(?:(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+    rf"|(?:{OTHER_WORDS})(?![^\W\d_]))\.?"
+)
 _INTEGER = "integer"
+_WEEK = re.compile(r"(?i)(?:kw|cw|wk|w|week|woche|sem|semaine|semana)[. ]?[0-9]{1,2}")
 _SUMS = ("total", "sum", "gesamt", "ytd")
 """How names begin of columns that add up the periods before them."""
 
@@ -42,6 +48,8 @@ class _Wide:
     evidence: str
     is_counted: bool = False
     """Whether periods are the numbers in their names."""
+    labels: tuple[str, ...] | None = None
+    """What columns are called instead, with the year that was stated."""
 
 
 def long_table(table: Table, stated: Mapping[str, str | None], faults: FaultList) -> Table:
@@ -108,9 +116,12 @@ def _by_periods(
     fewest = 1 if pattern is not None or table.options.shape == "wide" else FEWEST_PERIODS
     if len(places) < fewest or not others or len(set(names)) < len(names):
         return None
-    if not all(any(map(str.isdigit, name)) for name in names) or not _are_numbers(head, places):
+    if not _are_numbers(head, places):
         return None
-    dates = infer_dates(pl.Series(names))
+    labels = _with_years(names, table.options.year, faults)
+    if labels is None and not all(any(map(str.isdigit, name)) for name in names):
+        return None
+    dates = infer_dates(pl.Series(labels or names))
     are_dated = (dates.is_known and dates.format != _INTEGER) or bool(dates.readings)
     is_sure = are_dated or pattern is not None or table.options.shape == "wide"
     key = next((i for i in others if columns[i] == stated["unique_id"]), None)
@@ -133,7 +144,31 @@ def _by_periods(
         return None
     if columns[key] != stated["unique_id"]:
         evidence += f"; {columns[key]!r} names the series"
-    return _Wide("a column for each period", key, tuple(places), evidence, is_counted)
+    return _Wide("a column for each period", key, tuple(places), evidence, is_counted, labels)
+
+
+def _with_years(names: Sequence[str], year: int | None, faults: FaultList) -> tuple[str, ...] | None:
+    """Names of periods that lack one with a year, which goes on where they go back; None of any others.
+
+    Months and days that lack the year, and weeks that go back, are refused where it is not stated.
+    """
+    texts = pl.Series("text", names)
+    numbers = texts.str.extract("([0-9]+)").cast(pl.Int64, strict=False)
+    goes_back = bool((numbers.diff() < 0).any())
+    are_weeks = all(map(_WEEK.fullmatch, names)) and (goes_back or year is not None)
+    if not (are_weeks or lack_year(texts)):
+        return None
+    if year is None:
+        message = (
+            f"the columns {names[0]!r} to {names[-1]!r} are called by periods without a year: state the year "
+            "of the first, such as year 2024; or write it in the names, as 2024-03 or 2024-W09"
+        )
+        raise faults.refusal_for("unknown_periods", message)
+    dated = texts + f" {year}"
+    found = infer_dates(dated)
+    times = dated.to_frame().select(time_format(found.format).parse(pl.col("text"))).to_series()
+    years = year + (times.diff().dt.total_days() < 0).fill_null(False).cast(pl.Int64).cum_sum()
+    return tuple(f"{name} {of}" for name, of in zip(names, years, strict=True))
 
 
 def _differ(head: pl.DataFrame, place: int) -> bool:
@@ -236,7 +271,7 @@ def _melted(table: Table, found: _Wide, names: Mapping[str, str]) -> Table:
         values = [series.cast(pl.String) for series in values]
     labels, notes = distinct([table.columns[i] for i in found.values])
     n_rows, n_columns = frame.height, len(values)
-    heads = pl.Series(labels, dtype=pl.String)
+    heads = pl.Series(found.labels or labels, dtype=pl.String)
     if found.is_counted:
         heads = heads.str.extract("([0-9]+)")
     by_row = pl.Series(range(1, n_rows + 1), dtype=pl.Int64).cast(pl.String)

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from ccmtl_core.inspection import Policies, inspect
+from ccmtl_core.tables import ReadOptions
 
 TODAY = date(2025, 6, 30)
 DAYS = [f"2024-03-{day:02d}" for day in range(1, 31)]
@@ -243,6 +244,38 @@ FILES = {
         {},
         stated={"ds_format": "excel"},
         traits={"frequency": "D"},
+    ),
+    "Excel serials in a column that is called by a time": File(
+        dated([str(45_292 + d) for d in range(10)]).replace("unique_id,ds,y", "sku,date,qty"),
+        {"ambiguous_dates": 1},
+        dropped={"faulty_rows": 10},
+        is_usable=False,
+    ),
+    "Excel serials, stated alone": File(
+        dated([str(45_292 + d) for d in range(10)]).replace("unique_id,ds,y", "sku,date,qty"),
+        {},
+        stated={"ds_format": "excel"},
+        traits={"ds": "date", "frequency": "D"},
+    ),
+    "numbered weeks in a column that is called so": File(
+        dated([str(w) for w in range(1, 11)]).replace("unique_id,ds,y", "sku,week,qty"),
+        {},
+        traits={"ds": "week", "frequency": "1"},
+    ),
+    "months in German": File(
+        dated([f"{d}. März 2024" for d in range(1, 21)]), {}, traits={"ds_format": "%d. %b %Y"}
+    ),
+    "days without a year": File(
+        dated([f"{d:02d}-Mar" for d in range(1, 21)]),
+        {"ambiguous_dates": 1},
+        dropped={"faulty_rows": 20},
+        is_usable=False,
+    ),
+    "days without a year, stated": File(
+        dated([f"{d:02d}-Mar" for d in range(1, 21)]),
+        {},
+        stated={"dialect": ReadOptions(year=2024)},
+        traits={"ds_format": "%d-%b %Y", "frequency": "D"},
     ),
     "epoch seconds, stated": File(
         dated([str(1_704_067_200 + 3600 * h) for h in range(30)]),

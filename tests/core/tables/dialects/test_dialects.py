@@ -50,6 +50,13 @@ SAME = {
     "negatives in brackets": File(PLAIN.replace("-2", "(2.00)")),
     "signs at the end": File(GERMAN.replace("-2", "2-"), {"negatives": "brackets or sign at the end"}),
     "a currency, stated": File(GERMAN.replace("1.234,5", "€ 1.234,5"), stated={"currency": "€"}),
+    "a currency, found": File(GERMAN.replace("1.234,5", "€ 1.234,5").replace("-2", "-€2"), {"currency": "€"}),
+    "a currency behind numbers": File(
+        PLAIN.replace("1234.5", "1234.5$").replace("-2", "-2 $"), {"currency": "$"}
+    ),
+    "commas after lakhs": File(
+        'id,ds,y\n001,2024-01-01,"0,01,234.50"\n1,2024-01-02,-2\n', {"thousands": ","}
+    ),
     "a decimal comma between commas, stated": File(
         PLAIN.replace("1234.5", '"1234,5"'), {"decimal": ","}, {"decimal": ","}
     ),
@@ -131,6 +138,21 @@ def test_cells_that_are_no_numbers_are_counted_and_shown(tmp_path: Path) -> None
     (note,) = table.notes
     assert (note.code, note.count, note.rows) == ("unparseable_number", 1, (2,))
     assert "'many'" in note.message
+
+
+@pytest.mark.parametrize("cells", [("€3", "$4", "€5"), ("3%", "4%", "5%"), ("€3", "4", "5")])
+def test_currencies_of_some_cells_and_percents_are_not_taken_off(
+    tmp_path: Path, cells: tuple[str, ...]
+) -> None:
+    text = "id;y\n" + "".join(f"a;{cell}\n" for cell in cells)
+    table = read_table(written(tmp_path, text), numbers=["y"])
+    assert table.frame["y"].to_list() == [float(cell) if cell.isdigit() else None for cell in cells]
+    assert "state currency" in table.notes[0].message
+
+
+def test_numbers_of_crores_are_read(tmp_path: Path) -> None:
+    table = read_table(written(tmp_path, "id;y\na;1,23,45,678.5\nb;-2,50,000\nc;1,23,45\n"), numbers=["y"])
+    assert table.frame["y"].to_list() == [12_345_678.5, -250_000, None]
 
 
 def test_marks_that_come_late_decide_too(tmp_path: Path) -> None:

@@ -76,14 +76,60 @@ def test_names_that_repeat_are_series_of_their_own_and_told(tmp_path: Path) -> N
     assert {"p0", "p0 (2)", "p9", "p9 (2)"} <= set(report.require_panel().unique_ids)
 
 
-def test_months_in_other_languages_are_not_left_out(tmp_path: Path) -> None:
-    header = "Artikel;Jan 24;Feb 24;Mrz 24;Apr 24;Mai 24;Jun 24\n"
+def test_months_that_are_not_known_are_not_left_out(tmp_path: Path) -> None:
+    header = "Artikel;Jan 24;Feb 24;Bře 24;Apr 24;Kvě 24;Jun 24\n"
     report = inspect(written(tmp_path, header + "01;1;2;3;4;5;6\n02;6;5;4;3;2;1\n"))
     (finding,) = report.findings
     assert finding.code == "unknown_periods"
-    assert "'Mrz 24', 'Mai 24'" in finding.message
+    assert "'Bře 24', 'Kvě 24'" in finding.message
     totals = "sku,Jan 2023,Feb 2023,Mar 2023,Total 2023,Jan 2024\n1,1,2,3,6,1\n2,1,2,3,6,2\n"
     assert codes(inspect(written(tmp_path, totals)))["ignored_columns"] == 1
+
+
+NAMES = {
+    "German": ("Jan 24;Feb 24;Mrz 24;Apr 24;Mai 24", "MS", "2024-01-01", "2024-05-01"),
+    "French": ("janv. 2024;févr. 2024;mars 2024;avr. 2024", "MS", "2024-01-01", "2024-04-01"),
+    "weeks": ("2024-W09;2024-W10;2024-W11", "W", "2024-02-26", "2024-03-11"),
+    "weeks with a word": ("CW9 2024;CW10 2024;CW11 2024", "W", "2024-02-26", "2024-03-11"),
+    "weeks behind the year": ("2024 KW09;2024 KW10;2024 KW11", "W", "2024-02-26", "2024-03-11"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_months_and_weeks_are_read_as_other_languages_write_them(tmp_path: Path, name: str) -> None:
+    names, frequency, first, last = NAMES[name]
+    n = names.count(";") + 1
+    rows = "".join(f"{one};{';'.join(map(str, range(1, n + 1)))}\n" for one in ("a", "b"))
+    report = inspect(written(tmp_path, f"Artikel;{names}\n{rows}"))
+    assert (report.traits["frequency"].value, report.first, report.last) == (frequency, first, last)
+    assert report.require_panel().values.tolist() == 2 * list(range(1, n + 1))
+
+
+WITHOUT_YEAR = {
+    "days": ("01-Mar;02-Mar;03-Mar", 2024, "D", "2024-03-01", "2024-03-03"),
+    "months into the next year": ("Nov;Dez;Jan", 2023, "MS", "2023-11-01", "2024-01-01"),
+    "weeks into the next year": ("KW 51;KW 52;KW 1", 2024, "W", "2024-12-16", "2024-12-30"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WITHOUT_YEAR)
+def test_periods_without_a_year_are_refused_until_it_is_stated(tmp_path: Path, name: str) -> None:
+    names, year, frequency, first, last = WITHOUT_YEAR[name]
+    path = written(tmp_path, f"sku;{names}\na;1;2;3\nb;4;5;6\n")
+    (finding,) = inspect(path).findings
+    assert finding.code == "unknown_periods"
+    assert f"{names.partition(';')[0]!r} to" in finding.message
+    assert "state the year" in finding.message
+    report = inspect(path, dialect=ReadOptions(year=year))
+    assert (report.traits["frequency"].value, report.first, report.last) == (frequency, first, last)
+    assert report.require_panel().values.tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def test_weeks_in_order_count_without_a_year(tmp_path: Path) -> None:
+    path = written(tmp_path, "sku;KW 09;KW 10;KW 11\na;1;2;3\nb;4;5;6\n")
+    report = inspect(path)
+    assert (report.traits["frequency"].value, report.first) == ("1", "9")
+    assert inspect(path, dialect=ReadOptions(year=2024)).first == "2024-02-26"
 
 
 def test_an_unclear_column_of_ids_beside_dates_must_be_stated(tmp_path: Path) -> None:
