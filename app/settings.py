@@ -76,6 +76,12 @@ class Settings(BaseSettings):
         ge=1,
         description="A job whose process takes more memory, in MiB, is failed (`memory_limit`). Linux only.",
     )
+    dask_scheduler: str | None = Field(
+        None,
+        pattern=r"^(tcp|tls)://[^ /]+:[0-9]+$",
+        description="Dask scheduler whose workers fit the folds of jobs, such as tcp://scheduler:8786; "
+        "default: the machine of the job fits them.",
+    )
     max_queued_jobs: int = Field(
         1000, ge=1, description="Training jobs that may wait in a workspace; more are answered 429."
     )

@@ -12,10 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from app.http.errors import AppError
 from app.jobs import queue
+from app.jobs.exits import Exit
 from app.jobs.queue import ClaimedJob, StaleAttempt
 from app.persistence.database import Database
 from app.persistence.storage import Storage
@@ -23,32 +24,37 @@ from app.processes.lifeline import end_with_standard_input
 from app.processes.logs import configure_logging
 from app.settings import Settings
 from app.training import pipeline
+from app.training.cluster import ClusterLost
 from ccmtl_core import CCMTLError
 
 logger = logging.getLogger("app.jobs.fit_child")  # not "__main__", which this module is when it runs
 
-DONE, DATABASE_FAILED, STALE = 0, 3, 4
+_AWAY = (OperationalError, InterfaceError)
+"""Errors of a database that does not answer; others, such as of a value that it refuses, come again."""
 
 
-def run(settings: Settings, job_id: str, attempt: int) -> int:
+def run(settings: Settings, job_id: str, attempt: int) -> Exit:
     """Run the attempt to its end and return the process's exit code."""
     database = Database(settings)
     try:
         with database.read() as session:
             job = queue.load(session, job_id, attempt)
-        _run_and_record(database, Storage(settings.data_dir), job)
+        _run_and_record(database, settings, job)
     except StaleAttempt:
         logger.warning("job %s attempt %d is no longer ours: nothing was written", job_id, attempt)
-        return STALE
-    except DBAPIError as error:
+        return Exit.STALE
+    except _AWAY as error:
         logger.error("job %s attempt %d cannot use the database: %s", job_id, attempt, error.orig)
-        return DATABASE_FAILED
+        return Exit.DATABASE_AWAY
+    except ClusterLost as error:
+        logger.error("job %s attempt %d: %s", job_id, attempt, error)
+        return Exit.CLUSTER_LOST
     finally:
         database.dispose()
-    return DONE
+    return Exit.RECORDED
 
 
-def _run_and_record(database: Database, storage: Storage, job: ClaimedJob) -> None:
+def _run_and_record(database: Database, settings: Settings, job: ClaimedJob) -> None:
     def store(progress: dict[str, Any]) -> None:
         try:
             with database.write() as session:
@@ -57,8 +63,8 @@ def _run_and_record(database: Database, storage: Storage, job: ClaimedJob) -> No
             logger.warning("job %s: progress not stored: %s", job.id, error.orig)
 
     try:
-        pipeline.run(database, storage, job, store)
-    except (StaleAttempt, DBAPIError):
+        pipeline.run(database, Storage(settings.data_dir), job, store, settings.dask_scheduler)
+    except (StaleAttempt, ClusterLost, *_AWAY):
         raise
     except AppError as error:
         _fail(database, job, error.problem.code, error.problem.detail)

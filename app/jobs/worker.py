@@ -17,20 +17,23 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from importlib.util import find_spec
 
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.orm import Session
 
 from app.jobs import queue, workers
+from app.jobs.exits import Exit
 from app.jobs.limits import exceeded, memory_of
 from app.jobs.queue import ClaimedJob, StaleAttempt
 from app.persistence.database import Database
 from app.persistence.models import TrainingJob
 from app.persistence.schema import prepare
+from app.processes.cannot_start import CannotStart
 from app.processes.errands import STOP_SECONDS, Errands
 from app.processes.lifeline import Signals, end_with_standard_input, is_stopped, kill, spawn_module
 from app.processes.logs import configure_logging
-from app.settings import Settings
+from app.settings import Settings, variable
 from app.webhooks.courier import Courier
 
 logger = logging.getLogger("app.jobs.worker")  # not "__main__", which this module is when it runs
@@ -145,7 +148,11 @@ class Worker:
             except DBAPIError as error:
                 self._warn(error)
             self._signals.wait(min(self._settings.job_poll_seconds, heartbeat_seconds, WATCH_SECONDS))
-        self._lose(job, _describe_exit(child.returncode))
+        if child.returncode == Exit.DATABASE_AWAY:
+            # Not the job's fault: it is claimed again when its lease has run out, which costs it little.
+            logger.warning("job %s attempt %d ended while the database was away", job.id, job.attempt)
+        else:
+            self._lose(job, _describe_exit(child.returncode))
 
     def _lose(self, job: ClaimedJob, reason: str) -> None:
         """Count the run as lost, unless the child recorded an outcome: then this raises StaleAttempt."""
@@ -173,6 +180,8 @@ class Worker:
 
 
 def _describe_exit(code: int) -> str:
+    if code == Exit.CLUSTER_LOST:
+        return "the Dask scheduler went away while it fitted folds"
     if code >= 0:
         return f"its process ended with code {code}"
     name = signal.Signals(-code).name
@@ -182,6 +191,11 @@ def _describe_exit(code: int) -> str:
 
 def run_worker(settings: Settings) -> None:
     """Be a worker until SIGTERM or SIGINT; a job that runs then goes back to the queue."""
+    if settings.dask_scheduler is not None and find_spec("distributed") is None:
+        raise CannotStart(
+            f"{variable('dask_scheduler')} needs the package distributed: install the extra `distributed` of "
+            "ccmtl, or unset it."
+        )
     configure_logging("worker", settings.log_level, settings.log_format)
     signals = Signals()
     database = Database(settings)

@@ -25,6 +25,7 @@ from app.persistence.storage import Storage
 from app.registry.publication import TrainedModel, publish
 from app.reports import POINTER_TO_NOTES, described, rival_notes
 from app.training import repository
+from app.training.cluster import folds_on
 from app.training.evaluation import evaluate
 from app.training.feasibility import find_faults
 from app.training.forecaster import train_forecaster
@@ -35,11 +36,18 @@ from ccmtl_core import FitResult, SufficientStatistics, TaskDataset, fit, select
 from ccmtl_core.kernels.compiled import compilation_told
 
 
-def run(database: Database, storage: Storage, job: ClaimedJob, on_progress: Send) -> None:
+def run(
+    database: Database,
+    storage: Storage,
+    job: ClaimedJob,
+    on_progress: Send,
+    dask_scheduler: str | None = None,
+) -> None:
     """Train and publish; ``on_progress`` gets a record now and then, and ends the run by raising.
 
     Nothing is published if this raises: StaleAttempt when the attempt lost the job or it was cancelled,
-    AppError when the stored data cannot be read, CCMTLError when the data or the solver is at fault.
+    AppError when the stored data cannot be read, CCMTLError when the data or the solver is at fault,
+    ClusterLost when the Dask scheduler that fits the folds went away.
     """
     database = database.of(job.workspace)
     request = TrainingJobRequest.model_validate(job.request)
@@ -47,7 +55,8 @@ def run(database: Database, storage: Storage, job: ClaimedJob, on_progress: Send
     with log.phase("read"):
         stored = load(database, storage, job.dataset_version_id)
         _check(database, job, stored, request)
-    with compilation_told(log.compiling):
+    has_folds = request.chooses_strength or request.horizon is not None
+    with compilation_told(log.compiling), folds_on(dask_scheduler if has_folds else None):
         if isinstance(stored, LoadedPanel) and request.horizon is not None:
             trained = train_forecaster(stored, request, log)
         else:

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from app.jobs import queue
+from app.jobs.exits import Exit
 from app.persistence.database import Database
 from app.processes.lifeline import end_with_standard_input
 from app.settings import Settings
@@ -24,6 +25,8 @@ def main(job_id: str, attempt: int) -> int:
         os.kill(os.getpid(), signal.SIGKILL)
     if attempt in request.get("ends_at", []):
         return 7
+    if attempt in request.get("database_is_away_at", []):
+        return Exit.DATABASE_AWAY
     if attempt in request.get("suspended_while_publishing_at", []):
         with database.write() as session:
             queue.finish(session, job_id, attempt, "mv_of_a_suspended_fit")

@@ -7,20 +7,22 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import IntegrityError, OperationalError
 
 from app.http.errors import InvalidContent
 from app.jobs import fit_child, queue
+from app.jobs.exits import Exit
 from app.jobs.queue import ClaimedJob, StaleAttempt
 from app.persistence.database import Database
 from app.persistence.models import JobState
 from app.persistence.storage import Storage
 from app.settings import Settings
 from app.training import pipeline
+from app.training.cluster import ClusterLost
 from ccmtl_core.base.exceptions import DataError
 from tests.app.jobs.conftest import AddJob, let_lease_run_out, read_job
 
-Pipeline = Callable[[Database, Storage, ClaimedJob, Callable[[dict[str, Any]], None]], None]
+Pipeline = Callable[[Database, Storage, ClaimedJob, Callable[[dict[str, Any]], None], str | None], None]
 
 
 @pytest.fixture
@@ -64,6 +66,11 @@ def raising(error: BaseException) -> Pipeline:
         ),
         (MemoryError(), "out_of_memory", "more memory than this machine has"),
         (RuntimeError("a secret"), "internal_error", "the operator's log has the details"),
+        (
+            IntegrityError("UPDATE", {}, Exception("a secret")),
+            "internal_error",
+            "the operator's log has the details",
+        ),
     ],
 )
 def test_a_failed_run_says_why(
@@ -75,7 +82,7 @@ def test_a_failed_run_says_why(
     detail: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    assert run(raising(error)) == fit_child.DONE
+    assert run(raising(error)) == Exit.RECORDED
     row = read_job(database, job_id)
     assert row.state == JobState.FAILED
     assert row.error is not None
@@ -90,11 +97,12 @@ def test_a_failed_run_says_why(
 @pytest.mark.parametrize(
     ("error", "exit_code"),
     [
-        (StaleAttempt("lost"), fit_child.STALE),
+        (StaleAttempt("lost"), Exit.STALE),
         (
             OperationalError("UPDATE", {}, Exception("server closed the connection")),
-            fit_child.DATABASE_FAILED,
+            Exit.DATABASE_AWAY,
         ),
+        (ClusterLost("the scheduler went away"), Exit.CLUSTER_LOST),
     ],
 )
 def test_a_run_that_cannot_record_its_end_tells_its_worker(
@@ -106,7 +114,11 @@ def test_a_run_that_cannot_record_its_end_tells_its_worker(
 
 def test_progress_is_stored(database: Database, job_id: str, run: Callable[[Pipeline], int]) -> None:
     def stand_in(
-        database: Database, storage: Storage, job: ClaimedJob, on_progress: Callable[[dict[str, Any]], None]
+        database: Database,
+        storage: Storage,
+        job: ClaimedJob,
+        on_progress: Callable[[dict[str, Any]], None],
+        scheduler: str | None,
     ) -> None:
         on_progress({"phase": "solve"})
 
@@ -118,13 +130,17 @@ def test_progress_of_a_run_whose_job_was_taken_over_ends_it(
     database: Database, job_id: str, run: Callable[[Pipeline], int]
 ) -> None:
     def stand_in(
-        database: Database, storage: Storage, job: ClaimedJob, on_progress: Callable[[dict[str, Any]], None]
+        database: Database,
+        storage: Storage,
+        job: ClaimedJob,
+        on_progress: Callable[[dict[str, Any]], None],
+        scheduler: str | None,
     ) -> None:
         take_over(database, job.id)
         on_progress({"phase": "solve"})
         pytest.fail("the run went on")
 
-    assert run(stand_in) == fit_child.STALE
+    assert run(stand_in) == Exit.STALE
     assert read_job(database, job_id).progress == queue.STARTING
 
 
@@ -132,4 +148,4 @@ def test_an_attempt_that_lost_its_job_before_it_began(
     database: Database, job_id: str, run: Callable[[Pipeline], int]
 ) -> None:
     take_over(database, job_id)
-    assert run(raising(AssertionError("the pipeline began"))) == fit_child.STALE
+    assert run(raising(AssertionError("the pipeline began"))) == Exit.STALE

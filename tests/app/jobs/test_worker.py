@@ -173,6 +173,17 @@ def test_fit_that_dies_every_time_fails_its_job_and_says_how(
     assert row.attempt == 3
 
 
+@quickly_on("sqlite")
+def test_fit_that_ends_while_the_database_is_away_does_not_count_as_lost(
+    database: Database, add_job: AddJob, start_worker: StartWorker
+) -> None:
+    job_id = add_job({"database_is_away_at": [1], "succeeds_at": [2]})
+    start_worker(CCMTL_JOB_MAX_ATTEMPTS="1", CCMTL_JOB_LEASE_SECONDS="1")
+    wait_for_state(database, job_id, JobState.SUCCEEDED)
+    row = read_job(database, job_id)
+    assert (row.attempt, row.times_lost) == (2, 0)
+
+
 @quickly_on("postgresql")
 def test_fit_that_dies_once_is_run_again(
     database: Database, add_job: AddJob, start_worker: StartWorker

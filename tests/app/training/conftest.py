@@ -49,12 +49,14 @@ class Run:
     database: Database
     storage: Storage
     records: list[dict[str, Any]]
+    dask_scheduler: str | None = None
 
     def __call__(self, on_progress: Callable[[dict[str, Any]], None] | None = None) -> ClaimedJob:
         with self.database.write() as session:
             claimed = queue.claim(session, "worker", 60.0, 3)
         assert claimed is not None
-        pipeline.run(self.database, self.storage, claimed, on_progress or self.records.append)
+        told = on_progress or self.records.append
+        pipeline.run(self.database, self.storage, claimed, told, self.dask_scheduler)
         return claimed
 
     def trained(self, **fields: Any) -> dict[str, Any]:
