@@ -10,6 +10,7 @@ from app.http.answers import COMPRESSED_FROM, IN_A_THREAD_FROM, FinishedAnswers
 from app.http.errors import install_error_handlers
 from app.persistence.database import Database
 from app.processes.logs import REQUEST_ID
+from tests.support.database_kinds import quickly_on
 from tests.support.models import add_version, trained
 from tests.support.training import add_series, job
 
@@ -19,6 +20,7 @@ PLAIN = {"Accept-Encoding": "identity"}
 @pytest.mark.parametrize(
     "path", ["/", "/healthz", "/v1/models", "/v1/models/none", "/nowhere", "/openapi.json"]
 )
+@quickly_on("sqlite")
 def test_json_ends_with_a_line_feed(client: TestClient, path: str) -> None:
     answer = client.get(path, headers=PLAIN)
     assert answer.content.endswith(b"}\n")
@@ -33,6 +35,7 @@ def test_predictions_end_with_a_line_feed(client: TestClient, database: Database
     assert "content-encoding" not in answer.headers
 
 
+@quickly_on("sqlite")
 def test_an_answer_without_a_body_stays_without(client: TestClient) -> None:
     add_series(client)
     answer = client.delete("/v1/datasets/sales")
@@ -53,6 +56,7 @@ def test_an_error_of_the_service_itself_ends_with_a_line_feed() -> None:
     assert answer.content.endswith(b"}\n")
 
 
+@quickly_on("sqlite")
 def test_long_answers_are_compressed_for_those_who_ask(client: TestClient) -> None:
     plain = client.get("/openapi.json", headers=PLAIN)
     assert "content-encoding" not in plain.headers
@@ -74,6 +78,7 @@ def test_long_answers_are_compressed_for_those_who_ask(client: TestClient) -> No
         ("deflate, GZIP", True),
     ],
 )
+@quickly_on("sqlite")
 def test_nothing_is_compressed_for_those_who_refuse_it(
     client: TestClient, accepted: str, is_packed: bool
 ) -> None:
@@ -81,6 +86,7 @@ def test_nothing_is_compressed_for_those_who_refuse_it(
     assert ("content-encoding" in answer.headers) == is_packed
 
 
+@quickly_on("sqlite")
 def test_a_very_long_answer_is_compressed_too(client: TestClient, database: Database) -> None:
     ids = [f"product {t}" for t in range(10_000)]
     add_version(database, trained([[1.0]] * len(ids), ids))
@@ -91,6 +97,7 @@ def test_a_very_long_answer_is_compressed_too(client: TestClient, database: Data
     assert answer.json()["yhat"] == [2.0] * len(ids)
 
 
+@quickly_on("sqlite")
 def test_events_are_not_compressed(client: TestClient) -> None:
     add_series(client)
     job_id = client.post("/v1/training-jobs", json=job()).json()["id"]
@@ -99,6 +106,7 @@ def test_events_are_not_compressed(client: TestClient) -> None:
     assert "content-encoding" not in answer.headers
 
 
+@quickly_on("sqlite")
 def test_what_is_read_has_a_tag_and_is_not_sent_again(client: TestClient, database: Database) -> None:
     add_version(database, trained([[1.0]], ["a"]))
     for path in ("/v1/models/sales/versions/1", "/v1/models/sales/weights", "/v1/models"):
@@ -115,6 +123,7 @@ def test_what_is_read_has_a_tag_and_is_not_sent_again(client: TestClient, databa
 
 
 @pytest.mark.parametrize("given", ["abc-1.2:3_4", "a" * 128])
+@quickly_on("sqlite")
 def test_the_id_of_a_request_comes_back(client: TestClient, given: str) -> None:
     answer = client.get("/v1/models/none", headers={"X-Request-Id": given})
     assert answer.headers["x-request-id"] == answer.json()["request_id"] == given
@@ -122,6 +131,7 @@ def test_the_id_of_a_request_comes_back(client: TestClient, given: str) -> None:
 
 
 @pytest.mark.parametrize("given", ["", "a" * 129, "a b", "é", "<script>", None])
+@quickly_on("sqlite")
 def test_an_id_that_could_harm_the_log_is_replaced(client: TestClient, given: str | None) -> None:
     sent = {} if given is None else {"X-Request-Id": given.encode()}
     ids = {client.get("/v1/models", headers=sent).headers["x-request-id"] for _ in range(2)}
@@ -129,6 +139,7 @@ def test_an_id_that_could_harm_the_log_is_replaced(client: TestClient, given: st
     assert given not in ids
 
 
+@quickly_on("sqlite")
 def test_an_unexpected_error_names_the_request_and_so_does_the_log(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +156,7 @@ def test_an_unexpected_error_names_the_request_and_so_does_the_log(
 
 
 @pytest.mark.parametrize("path", ["/v1/models", "/nowhere", "/healthz"])
+@quickly_on("sqlite")
 def test_a_browser_runs_nothing_in_an_answer(client: TestClient, path: str) -> None:
     headers = client.get(path).headers
     assert headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"

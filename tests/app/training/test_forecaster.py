@@ -16,6 +16,7 @@ from app.registry.schemas import ModelVersionDetail
 from ccmtl_core import ModelChoices
 from ccmtl_core.forecasting import ForecastModel, SeriesPanel, fit_forecaster
 from tests.app.training.conftest import Run
+from tests.support.database_kinds import quickly_on
 from tests.support.training import add_regression, add_series, locations, n_jobs, post
 
 H = 2
@@ -83,6 +84,7 @@ def test_the_forecasts_are_those_of_the_library_to_the_last_bit(
     assert np.array_equal(stored.weights, expected.model.weights)
 
 
+@quickly_on("sqlite")
 def test_ranges_are_those_of_the_library_to_the_last_bit(
     run: Run, client: TestClient, expected: ForecastModel
 ) -> None:
@@ -103,6 +105,7 @@ def test_ranges_are_those_of_the_library_to_the_last_bit(
     assert client.get("/v1/models/m/forecast", params={"unique_id": "a/b", "h": [1, 2]}).status_code == 422
 
 
+@quickly_on("sqlite")
 def test_products_are_listed_page_by_page(run: Run, client: TestClient) -> None:
     add_series(client, content=values_csv())
     train(run, HORIZON)
@@ -140,6 +143,7 @@ def test_a_version_says_what_was_tried_and_how_wrong_it_was_by_step(
     assert version["report"]["not_forecast"] == {"count": 0, "examples": []}
 
 
+@quickly_on("sqlite")
 def test_the_job_tells_its_phases_and_keeps_what_is_left_to_validation(run: Run, client: TestClient) -> None:
     add_series(client, content=values_csv())
     train(run, HORIZON)
@@ -152,6 +156,7 @@ def test_the_job_tells_its_phases_and_keeps_what_is_left_to_validation(run: Run,
     assert (request["n_neighbors"], request["fit_intercept"], request["metric"]) == (None, None, None)
 
 
+@quickly_on("sqlite")
 def test_choices_that_are_given_are_kept(run: Run, client: TestClient) -> None:
     add_series(client, content=values_csv())
     given = {"fit_intercept": True, "n_neighbors": 2, "metric": "euclidean", "fusion_strength": 2.0}
@@ -165,6 +170,7 @@ def test_choices_that_are_given_are_kept(run: Run, client: TestClient) -> None:
     assert [f["yhat"] for f in answer] == model.forecast()["yhat"].to_list()
 
 
+@quickly_on("sqlite")
 def test_constant_series_alone_are_forecast_by_their_constant(run: Run, client: TestClient) -> None:
     rows = [f"{name},2025-01-{d:02d},{y}" for name, y in (("a", 0), ("b", 3)) for d in range(1, 9)]
     add_series(client, content="\n".join(["unique_id,ds,y", *rows]) + "\n")
@@ -177,6 +183,7 @@ def test_constant_series_alone_are_forecast_by_their_constant(run: Run, client: 
     assert version["report"]["notes"] == ["No series ever changed: each is forecast by its constant."]
 
 
+@quickly_on("sqlite")
 def test_six_points_of_history_are_enough(run: Run, client: TestClient) -> None:
     rows = [f"a,2025-0{m}-01,{m % 4}" for m in range(1, 7)]
     add_series(client, content="\n".join(["unique_id,ds,y", *rows]) + "\n", frequency="MS")
@@ -186,6 +193,7 @@ def test_six_points_of_history_are_enough(run: Run, client: TestClient) -> None:
     assert all(f["status"] == "ok" for f in answer)
 
 
+@quickly_on("sqlite")
 def test_a_rival_that_is_better_is_named_in_the_notes(run: Run, client: TestClient) -> None:
     rng = np.random.default_rng(0)
     rows = [f"p{t},2025-01-{d + 1:02d},{rng.choice([-1.0, 1.0])}" for t in range(3) for d in range(30)]
@@ -217,6 +225,7 @@ def test_a_rival_that_is_better_is_named_in_the_notes(run: Run, client: TestClie
         ({"horizon": None, "fusion_strength": 1, "aim": "totals"}, "body.aim"),
     ],
 )
+@quickly_on("sqlite")
 def test_what_has_no_effect_beside_a_horizon_is_refused_by_name(
     client: TestClient, database: Database, field: dict[str, Any], location: str
 ) -> None:
@@ -226,6 +235,7 @@ def test_what_has_no_effect_beside_a_horizon_is_refused_by_name(
     assert n_jobs(database) == 0
 
 
+@quickly_on("sqlite")
 def test_null_beside_a_horizon_says_nothing(client: TestClient) -> None:
     add_series(client)
     nothing = dict.fromkeys(("lags", "holdout", "folds", "n_neighbors", "fit_intercept", "metric"))
@@ -238,6 +248,7 @@ def test_the_same_request_with_the_same_key_is_the_same_job(client: TestClient) 
     assert first == again
 
 
+@quickly_on("sqlite")
 def test_without_horizon_or_strength_the_strength_is_missing(client: TestClient) -> None:
     add_series(client)
     (fault,) = post(client, {"dataset": "sales", "model": "m"}).json()["errors"]
@@ -247,6 +258,7 @@ def test_without_horizon_or_strength_the_strength_is_missing(client: TestClient)
     )
 
 
+@quickly_on("sqlite")
 def test_history_too_short_for_the_horizon_is_refused_in_words(client: TestClient) -> None:
     add_series(client, content="unique_id,ds,y\na,2025-01-01,1\nb,2025-01-09,1\n")
     (fault,) = post(client, HORIZON).json()["errors"]

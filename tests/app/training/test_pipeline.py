@@ -17,6 +17,7 @@ from app.settings import Settings
 from ccmtl_core import CCMTLModel, DataError, SolveStatus, SufficientStatistics, fit
 from tests.app.datasets.stored.test_coverage import forget
 from tests.app.training.conftest import IDS, N_DAYS, N_PRODUCTS, SALES, Run, lagged, sales_csv, weights
+from tests.support.database_kinds import quickly_on
 from tests.support.training import add_regression, add_series, job, upload
 
 
@@ -74,6 +75,7 @@ def test_the_model_s_choices_reach_the_fit_the_database_and_the_forecasts(
     assert version["metrics"]["rmse_mean_of_tasks"]["ccmtl"] == pytest.approx(by_hand, rel=0.02)
 
 
+@quickly_on("sqlite")
 def test_without_refit_the_fit_of_the_metrics_is_published(run: Run, client: TestClient) -> None:
     add_series(client, content=sales_csv())
     run.trained(lags=2, fusion_strength=5.0, refit=False, tolerance=1e-6)
@@ -91,6 +93,7 @@ def test_without_refit_the_fit_of_the_metrics_is_published(run: Run, client: Tes
     "other",
     [{"loss_scaling": "spread"}, {"loss_scaling": "spread", "metric": "mahalanobis"}],
 )
+@quickly_on("sqlite")
 def test_models_with_intercepts_are_served_with_them(
     run: Run, client: TestClient, holdout: float | None, other: dict[str, str]
 ) -> None:
@@ -115,6 +118,7 @@ def test_models_with_intercepts_are_served_with_them(
         assert version["metrics"]["rmse_mean_of_tasks"]["ccmtl"] == pytest.approx(by_hand, rel=1e-4)
 
 
+@quickly_on("sqlite")
 def test_regression_rows_are_trained_and_predicted(run: Run, client: TestClient) -> None:
     add_regression(client)
     version = run.trained(dataset="rows", holdout=0.25, fusion_strength=0.0)
@@ -210,6 +214,7 @@ def _interrupt(record: dict[str, Any]) -> None:
     raise InterruptedError
 
 
+@quickly_on("sqlite")
 def test_values_too_large_to_square_fail_in_words(run: Run, client: TestClient, database: Database) -> None:
     add_series(
         client,
@@ -221,6 +226,7 @@ def test_values_too_large_to_square_fail_in_words(run: Run, client: TestClient, 
     assert nothing_was_published(database)
 
 
+@quickly_on("sqlite")
 def test_damaged_data_fails_in_words(
     run: Run, client: TestClient, database: Database, settings: Settings
 ) -> None:

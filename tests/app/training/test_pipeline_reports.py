@@ -15,9 +15,11 @@ from app.training import progress
 from app.training.pipeline import plain
 from ccmtl_core import SolveStatus, SufficientStatistics, fit
 from tests.app.training.conftest import IDS, N_DAYS, N_PRODUCTS, SALES, Run, lagged, sales_csv, weights
+from tests.support.database_kinds import quickly_on
 from tests.support.training import add_regression, add_series
 
 
+@quickly_on("sqlite")
 def test_metrics_are_those_of_a_fit_on_the_earlier_half(run: Run, client: TestClient) -> None:
     add_series(client, content=sales_csv())
     version = run.trained(lags=2, holdout=0.5, fusion_strength=5.0, tolerance=1e-6)
@@ -38,6 +40,7 @@ def test_metrics_are_those_of_a_fit_on_the_earlier_half(run: Run, client: TestCl
     assert metrics["n_tasks_scored"] == N_PRODUCTS
 
 
+@quickly_on("sqlite")
 def test_without_holdout_there_are_no_metrics(run: Run, client: TestClient) -> None:
     add_series(client, content=sales_csv())
     version = run.trained(lags=3, holdout=None)
@@ -46,6 +49,7 @@ def test_without_holdout_there_are_no_metrics(run: Run, client: TestClient) -> N
 
 
 @pytest.mark.parametrize("strength", [2.0, [1.0, 2.0]])
+@quickly_on("sqlite")
 def test_all_of_metrics_and_report_is_documented(run: Run, client: TestClient, strength: Any) -> None:
     add_series(client, content=sales_csv())
     version = run.trained(lags=2, fusion_strength=strength)
@@ -86,6 +90,7 @@ def test_a_version_says_how_it_was_made(run: Run, client: TestClient) -> None:
     assert version["n_tasks"] == N_PRODUCTS
 
 
+@quickly_on("sqlite")
 def test_the_strength_is_chosen_on_the_rows_for_training_alone(run: Run, client: TestClient) -> None:
     add_series(client, content=sales_csv())
     version = run.trained(lags=2, fusion_strength="auto", n_folds=3, tolerance=1e-6)
@@ -112,6 +117,7 @@ def test_the_strength_is_chosen_on_the_rows_for_training_alone(run: Run, client:
     assert error == pytest.approx(by_hand, rel=1e-4)
 
 
+@quickly_on("sqlite")
 def test_a_report_says_where_a_plain_rival_did_better(run: Run, client: TestClient) -> None:
     add_series(client, content=sales_csv())
     # Nothing is shared at strength 0, and the series are noise about one level: pooled is better.
@@ -129,6 +135,7 @@ def test_a_report_says_where_a_plain_rival_did_better(run: Run, client: TestClie
     assert alone["advice"] == SolveStatus.CONVERGED.advice
 
 
+@quickly_on("sqlite")
 def test_a_report_says_what_was_left_out_and_who_cannot_be_forecast(run: Run, client: TestClient) -> None:
     whole, short = [f"p{t}" for t in range(8)], ["new", "gone"]
     days = [np.datetime64("2025-01-06") + 7 * week + day for week in range(26) for day in range(5)]
@@ -143,6 +150,7 @@ def test_a_report_says_what_was_left_out_and_who_cannot_be_forecast(run: Run, cl
     assert report["notes"][1].endswith("in their last 4 periods: 'gone', 'new'.")
 
 
+@quickly_on("sqlite")
 def test_a_report_says_when_all_rows_were_used(run: Run, client: TestClient) -> None:
     add_regression(client)
     assert run.trained(dataset="rows")["report"]["rows"] == {"values": 16, "used": 16, "share": 1.0}
@@ -167,6 +175,7 @@ def test_a_job_that_chooses_tells_the_errors_of_strengths_as_they_come(
     assert job["request"]["fusion_strength"] == [1.0, 100.0, 10.0]
 
 
+@quickly_on("sqlite")
 def test_regression_rows_are_folded_at_random(run: Run, client: TestClient) -> None:
     add_regression(client)
     version = run.trained(dataset="rows", fusion_strength="auto", n_folds=2, rule="one_standard_error")

@@ -56,9 +56,8 @@ def rows_csv(pairs: set[tuple[str, int]]) -> str:
     return "unique_id,y,x\n" + "".join(f"{name},{number},1\n" for name, number in pairs)
 
 
-@pytest.mark.parametrize("fill", FILLS, ids=["gaps", "from the first of all", "from its own first"])
 @FEW
-@given(first=entries, second=entries)
+@given(fill=st.sampled_from(FILLS), first=entries, second=entries)
 def test_the_coverage_of_series_is_what_reading_them_would_say(
     shop: Shop, fill: dict[str, str] | None, first: set[tuple[str, int]], second: set[tuple[str, int]]
 ) -> None:

@@ -20,6 +20,7 @@ from app.persistence.models import Dataset, DatasetVersion
 from ccmtl_core import TaskDataset
 from ccmtl_core.forecasting import Frequency
 from tests.app.datasets.conftest import Shop
+from tests.support.examples import FEW
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 any_id = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=60)
@@ -49,6 +50,7 @@ def quoted(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return file.getvalue()
 
 
+@FEW
 @given(st.dictionaries(any_id, finite, min_size=1, max_size=20))
 def test_ids_and_values_come_back_as_they_were_sent(shop: Shop, sent: dict[str, float]) -> None:
     name = shop.series()
@@ -59,6 +61,7 @@ def test_ids_and_values_come_back_as_they_were_sent(shop: Shop, sent: dict[str, 
     assert panel.values.tolist() == [sent[key] for key in panel.unique_ids]
 
 
+@FEW
 @given(st.lists(st.tuples(st.sampled_from("ab"), finite, finite, finite), min_size=1, max_size=20))
 def test_regression_rows_come_back_as_they_were_sent(
     shop: Shop, sent: list[tuple[str, float, float, float]]
