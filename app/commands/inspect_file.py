@@ -79,9 +79,16 @@ def _print(console: Console, finding: Finding) -> None:
     console.print(head + Text(f"{finding.code} ", "bold") + Text(f"{count}{decided}"))
     console.print(Text(f"  {finding.message}"), soft_wrap=False)
     if any(sample.row or sample.unique_id for sample in finding.samples):
-        samples = _plain("", "row", "unique_id", "ds", "value")
+        of_files = any(sample.file for sample in finding.samples)
+        samples = _plain("", "row", "unique_id", "ds", "value", *(["file"] if of_files else []))
         for sample in finding.samples:
-            cells = (sample.row, sample.unique_id, sample.ds, sample.value)
+            cells = [
+                sample.row,
+                sample.unique_id,
+                sample.ds,
+                sample.value,
+                *([sample.file] if of_files else []),
+            ]
             samples.add_row("", *("" if cell is None else Text(str(cell)) for cell in cells))
         console.print(samples)
 

@@ -34,7 +34,7 @@ from ccmtl_core.series.panel import MAX_DENSE_ROWS
 from ccmtl_core.tables.cell_hints import spreadsheet_ids, spreadsheet_warning
 from ccmtl_core.tables.dialects.dialect import NOTHING_STATED, ReadOptions
 from ccmtl_core.tables.dialects.shape import long_table
-from ccmtl_core.tables.faults import FaultList, TableError
+from ccmtl_core.tables.faults import FaultList, Parts, TableError, part_of
 from ccmtl_core.tables.table import Note, Table
 from ccmtl_core.tables.table_file import open_table
 
@@ -170,10 +170,37 @@ def report_of(
         today=today,
         found=found,
     )
-    report = examined.report(read.traits, read.cells.time_zone)
-    if policies.duplicates == "error" and "duplicate_period" in report.counts:
-        return replace(report, findings=tuple(_with_parting(one, read) for one in report.findings))
-    return report
+    return with_places(examined.report(read.traits, read.cells.time_zone), read)
+
+
+def with_places(report: InspectionReport, read: SeriesRows) -> InspectionReport:
+    """Return the report with the columns that tell rows of a period apart, and the files of its samples.
+
+    Parameters
+    ----------
+    report : InspectionReport
+        Of the rows.
+    read : SeriesRows
+        The rows; their table is still open.
+
+    Returns
+    -------
+    InspectionReport
+    """
+    findings = [_in_files(finding, read.table.parts) for finding in report.findings]
+    if report.policies["duplicates"] == "error" and "duplicate_period" in report.counts:
+        findings = [_with_parting(finding, read) for finding in findings]
+    return replace(report, findings=tuple(findings))
+
+
+def _in_files(finding: Finding, parts: Parts) -> Finding:
+    """The finding with the file of each sample, where several were read together."""
+    places = [part_of(parts, sample.row) for sample in finding.samples]
+    samples = [
+        sample if place is None else replace(sample, file=place[0])
+        for sample, place in zip(finding.samples, places, strict=True)
+    ]
+    return replace(finding, samples=tuple(samples))
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,7 +361,7 @@ def note_findings(notes: Sequence[Note]) -> Iterator[Finding]:
     for note in notes:
         values = note.values or [None] * len(note.rows)
         samples = tuple(Sample(row, value=value) for row, value in zip(note.rows[:5], values, strict=False))
-        yield Finding(note.code, "note", note.count, "rows", note.message, samples)
+        yield Finding(note.code, "note", note.count, note.unit, note.message, samples)
 
 
 def fault_findings(error: TableError) -> Iterator[Finding]:

@@ -24,6 +24,8 @@ class Sample:
     unique_id: str | None = None
     ds: str | None = None
     value: str | None = None
+    file: str | None = None
+    """Of several files that were read together, the one that the row is of."""
 
 
 @dataclass(frozen=True)

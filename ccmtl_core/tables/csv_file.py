@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from ccmtl_core.base.display import counted
 from ccmtl_core.base.types import IntArray
 from ccmtl_core.kernels.csv_scan import scan_csv
 from ccmtl_core.tables.dialects.dialect import Dialect, ReadOptions
@@ -23,7 +24,7 @@ from ccmtl_core.tables.dialects.encoding import in_utf8
 from ccmtl_core.tables.dialects.layout import Layout, layout_of
 from ccmtl_core.tables.dialects.rewrite import Rewritten, rewritten
 from ccmtl_core.tables.dialects.row_faults import SKIPPED, ScannedText
-from ccmtl_core.tables.faults import MAX_LISTED, FaultList
+from ccmtl_core.tables.faults import MAX_LISTED, FaultList, Parts
 from ccmtl_core.tables.header import (
     refuse_lone_returns,
     refuse_other_formats,
@@ -50,6 +51,10 @@ class CsvText:
     row_of: IntArray | None
     line_of: IntArray | None
     notes: tuple[Note, ...]
+    n_before: int
+    """Lines before the header in the file, of which the text at ``path`` may be a copy."""
+    parts: Parts = ()
+    """The files that were put one after another, with the lines before each."""
 
     @property
     def data(self) -> NDArray[np.uint8]:
@@ -71,6 +76,7 @@ class CsvText:
             has_header=plain.has_header,
         )
         text = ScannedText(self.data, structure, self.columns, plain.n_before, self.row_of, self.line_of)
+        faults.parts = parts = self._first_rows()
         rows, skipped = None, None
         if structure.counts.keys() <= set(SKIPPED) and len(structure.irregularities) == sum(
             structure.counts.values()
@@ -81,12 +87,38 @@ class CsvText:
             text.report(faults)
         table = self._table(structure.n_rows, rows)
         notes = table.notes if skipped is None else (*table.notes, skipped)
+        if parts:
+            n_rows = structure.n_rows if self.row_of is None else int(self.row_of[-1])
+            notes = (*notes, _together(parts, n_rows))
         if structure.n_blank_at_end:
             message = "blank lines at the end were skipped"
             notes = (*notes, Note("blank_lines", message, structure.n_blank_at_end))
         malformed = tuple(structure.irregularities[:, 1].tolist())
         n_skipped = 0 if skipped is None else skipped.count
-        return replace(table, malformed_rows=malformed, n_skipped=n_skipped, notes=notes)
+        return replace(table, malformed_rows=malformed, n_skipped=n_skipped, notes=notes, parts=parts)
+
+    def _first_rows(self) -> Parts:
+        """The files that were put one after another, with the first row of each."""
+        if not self.parts:
+            return ()
+        if self.line_of is not None and self.row_of is not None:
+            places = [int(np.searchsorted(self.line_of, before, side="right")) for _, before in self.parts]
+            rows = [1 + (int(self.row_of[place - 1]) if place else 0) for place in places]
+            return tuple((name, row) for (name, _), row in zip(self.parts, rows, strict=True))
+        data, found, row, at = self.data, [], 1, 0
+        ends = np.flatnonzero(data == ord("\n"))
+        for (name, _), (_, before) in zip(self.parts, [*self.parts[1:], ("", 0)], strict=True):
+            found.append((name, row))
+            end = int(ends[before - self.n_before - 1]) + 1 if before else len(data)
+            part = scan_csv(
+                data[at:end],
+                len(self.columns),
+                delimiter=self.layout.delimiter,
+                quote=self.layout.quote,
+                has_header=self.layout.has_header and at == 0,
+            )
+            row, at = row + part.n_rows + part.n_blank_at_end, end
+        return tuple(found)
 
     def _table(self, n_rows: int, rows: pl.LazyFrame | None) -> Table:
         return Table(
@@ -127,10 +159,12 @@ def open_csv(
     options: ReadOptions,
     dialect: Dialect,
     folder: Path,
+    parts: Parts = (),
 ) -> CsvText:
     """Open a file that is not empty and does not change meanwhile; ``wanted`` are the columns asked for.
 
-    ``folder`` takes copies of a text in another encoding or with comments. A file whose encoding or layout
+    ``folder`` takes copies of a text in another encoding or with comments; ``parts`` are the files that were
+    put one after another, with the lines before each. A file whose encoding or layout
     cannot be told, or that is of another format, is a `TableError`.
     """
     path, dialect = in_utf8(path, options.encoding, dialect, folder, faults)
@@ -154,7 +188,18 @@ def open_csv(
         done = rewritten(path, layout, folder, faults, pads=pads)
         path, row_of, line_of, notes = done.path, done.row_of, done.line_of, _notes(done)
         plain = replace(layout, delimiter=",", quote='"', n_before=0)
-    return CsvText(path, layout.names, plain, dialect, options, row_of, line_of, tuple(notes))
+    return CsvText(
+        path,
+        layout.names,
+        plain,
+        dialect,
+        options,
+        row_of,
+        line_of,
+        tuple(notes),
+        n_before=layout.n_before,
+        parts=parts,
+    )
 
 
 def _bytes(path: Path) -> NDArray[np.uint8]:
@@ -171,6 +216,17 @@ def _below(data: NDArray[np.uint8], n_lines: int) -> NDArray[np.uint8]:
         return data
     ends = np.flatnonzero(data[:MAX_HEADER_BYTES] == ord("\n"))
     return data[ends[n_lines - 1] + 1 :]
+
+
+def _together(parts: Parts, n_rows: int) -> Note:
+    """Say which files were put one after another, and how many rows each has."""
+    ends = [first for _, first in parts[1:]] + [n_rows + 1]
+    sizes = [
+        f"{name} ({counted(end - first, 'row')})" for (name, first), end in zip(parts, ends, strict=True)
+    ]
+    listed = ", ".join(sizes[:MAX_LISTED]) + (", …" if len(sizes) > MAX_LISTED else "")
+    message = f"files with the same columns were read one after another, and rows count on: {listed}"
+    return Note("joined_files", message, len(parts), unit="files")
 
 
 def _notes(done: Rewritten) -> list[Note]:

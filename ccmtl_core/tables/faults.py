@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ccmtl_core.base.arrays import MAX_FAULTS
 from ccmtl_core.base.display import quoted
@@ -12,6 +12,10 @@ from ccmtl_core.base.exceptions import DataError
 MAX_LISTED = 100
 """Faults that are written out; all are counted."""
 MAX_VALUE_CHARACTERS = 200
+
+
+Parts = tuple[tuple[str, int], ...]
+"""The names of files that were read one after another, and the row, or line, with which each begins."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,18 @@ class Fault:
         return f"{table}: {self}" if self.row is None else f"{table}, {self}"
 
 
+def part_of(parts: Parts, row: int | None) -> tuple[str, int] | None:
+    """Return the file that a row is of, and its number there; None where there is one file alone.
+
+    Examples
+    --------
+    >>> part_of((("jan.csv", 1), ("feb.csv", 32)), 33)
+    ('feb.csv', 2)
+    """
+    begun = [] if row is None else [(name, row - first + 1) for name, first in parts if first <= row]
+    return begun[-1] if begun else None
+
+
 class TableError(DataError):
     """A table that cannot be used: the first faults of each kind by row, and how many there are of each code.
 
@@ -72,6 +88,8 @@ class FaultList:
 
     def __init__(self, table: str = "") -> None:
         self.table = table
+        self.parts: Parts = ()
+        """The files that rows are of, with the first row of each; empty for one file."""
         self._samples: dict[str, list[Fault]] = {}
         self._counts: dict[str, int] = {}
 
@@ -108,7 +126,14 @@ class FaultList:
         spare = [fault for samples in self._samples.values() for fault in samples[quota:]]
         listed += spare[: MAX_LISTED - len(listed)]
         listed.sort(key=lambda fault: (fault.row or 0, fault.column or ""))
-        return TableError(listed, self._counts, self.table)
+        return TableError(list(map(self._placed, listed)), self._counts, self.table)
+
+    def _placed(self, fault: Fault) -> Fault:
+        """The fault with the file that its row is of, where there are several."""
+        place = part_of(self.parts, fault.row)
+        if place is None:
+            return fault
+        return replace(fault, message=f"{fault.message} (row {place[1]:,} of {place[0]})")
 
     def refusal_for(self, code: str, message: str) -> TableError:
         """Return the error that says one thing of the whole table."""

@@ -14,7 +14,7 @@ from ccmtl_core.base.system_errors import naming_system_errors
 from ccmtl_core.base.types import IntArray
 from ccmtl_core.tables.dialects.dialect import NOTHING_KNOWN, NOTHING_STATED, Dialect, ReadOptions
 from ccmtl_core.tables.dialects.numbers import NumberStyle
-from ccmtl_core.tables.faults import FaultList
+from ccmtl_core.tables.faults import FaultList, Parts
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ class Note:
     """The first of the rows, from 1 below the header."""
     values: tuple[str, ...] = ()
     """What stands in these rows, where it is not read."""
+    unit: str = "rows"
+    """What is counted."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class Table:
     styles: Mapping[str, NumberStyle] = field(default_factory=dict)
     """How the numbers of columns are written, where not as programs write them."""
     notes: tuple[Note, ...] = ()
+    parts: Parts = ()
+    """The files that were read one after another, with the first row of each."""
 
     @property
     def has_point(self) -> bool:

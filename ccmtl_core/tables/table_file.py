@@ -60,7 +60,7 @@ def open_unscanned(
         found = unpacked(path, folder, wanted, options, faults, max_bytes)
         path, kind, dialect = found.path, found.format, found.dialect
         if kind is Format.TEXT:
-            yield open_csv(path, wanted, faults, options, dialect, folder)
+            yield open_csv(path, wanted, faults, options, dialect, folder, found.parts)
             return
         if kind in _SCANS:
             table = replace(_open_typed(path, kind, faults), path=path)

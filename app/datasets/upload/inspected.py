@@ -11,7 +11,13 @@ from app.datasets.definition import SeriesDefinition
 from app.datasets.stored.coverage import Summary
 from app.datasets.stored.period_values import PeriodValues
 from ccmtl_core.inspection import Finding, InspectionReport, Sample
-from ccmtl_core.inspection.inspecting import Examined, examine, fault_findings, note_findings
+from ccmtl_core.inspection.inspecting import (
+    Examined,
+    examine,
+    fault_findings,
+    note_findings,
+    with_places,
+)
 from ccmtl_core.inspection.reading import read_rows
 from ccmtl_core.inspection.report import MAX_SAMPLES, ordered
 from ccmtl_core.tables.cells import Cells
@@ -71,7 +77,7 @@ def inspect_rows(
     for finding in examined.findings:
         if finding.severity == "error" and finding.code not in known | TOLD_BY_EXTENT:
             faults.add_all(finding.code, finding.count, map(_fault(finding), finding.samples))
-    report = examined.report(read.traits, cells.time_zone, with_data=False)
+    report = with_places(examined.report(read.traits, cells.time_zone, with_data=False), read)
     return InspectedRows(replace(cells, frame=_kept(examined, cells.frame, faults)), report)
 
 

@@ -38,6 +38,22 @@ class Format(Enum):
         return self.value[1]
 
 
+_OTHERS = {
+    b"%PDF": ("a PDF document", "export the table in it as CSV or as a workbook"),
+    b"MATLAB 5.0 MAT-file": ("a file of MATLAB", "save the table in it as CSV, with writetable"),
+    b"\x89HDF\r\n": ("an HDF5 file", "save the table in it as CSV or Parquet"),
+    b"SQLite format 3": ("a database of SQLite", "export the table in it as CSV"),
+    b"{\\rtf": ("a text document (RTF)", "export the table in it as CSV or as a workbook"),
+    b"\x89PNG": ("a picture (PNG)", "export the numbers in it as CSV"),
+    b"\xff\xd8\xff": ("a picture (JPEG)", "export the numbers in it as CSV"),
+    b"Rar!": ("an archive of RAR", "pack it as zip, or unpack it"),
+    b"7z\xbc\xaf": ("an archive of 7-Zip", "pack it as zip, or unpack it"),
+    b"BZh": ("compressed with bzip2", "unpack it, or use gzip or zstd"),
+    b"\xfd7zXZ": ("compressed with xz", "unpack it, or use gzip or zstd"),
+}
+"""What files begin with that hold no table that is read, what they are, and what to do."""
+
+
 def format_of(path: Path, faults: FaultList) -> Format:
     """Return what the file at ``path`` is, text where nothing else is known.
 
@@ -50,6 +66,11 @@ def format_of(path: Path, faults: FaultList) -> Format:
         head = file.read(16)
         if not head:
             raise faults.refusal_for("empty_file", "the file is empty")
+        for begin, (what, remedy) in _OTHERS.items():
+            if head.startswith(begin[:16]):
+                raise faults.refusal_for(
+                    "other_format", f"the file is {what}, and no table that is read: {remedy}"
+                )
         found = next(known for known in Format if head.startswith(known.magic))
         if found is Format.ZIP and is_workbook(file):
             return Format.WORKBOOK

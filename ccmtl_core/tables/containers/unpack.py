@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import lzma
+import re
 import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path
 from typing import IO
 
@@ -17,7 +21,7 @@ from ccmtl_core.tables.containers.formats import DAMAGED_ZIP, Format, format_of,
 from ccmtl_core.tables.decompression import CompressedDataError, GzipDecoder, ZstdDecoder
 from ccmtl_core.tables.dialects.dialect import NOTHING_KNOWN, Dialect, ReadOptions
 from ccmtl_core.tables.dialects.layout import has_names
-from ccmtl_core.tables.faults import FaultList, TableError
+from ccmtl_core.tables.faults import FaultList, Parts, TableError
 
 MAX_DEPTH = 4
 MAX_MEMBERS = 1000
@@ -40,6 +44,8 @@ class Unpacked:
     path: Path
     format: Format
     dialect: Dialect
+    parts: Parts = ()
+    """Of files that were put one after another, how many lines there are before each."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,8 @@ class _Leaf:
     place: tuple[str, ...]
     """The names of the archives that it lies in, and its own."""
     head: bytes
+    size: int
+    checksum: int
 
     @property
     def name(self) -> str:
@@ -69,7 +77,7 @@ def unpacked(
     ``wanted``. What cannot be unpacked, or becomes larger than ``max_bytes``, is a `TableError`.
     """
     limit = max_bytes or max(USUAL_BYTES, USUAL_RATIO * path.stat().st_size)
-    dialect = NOTHING_KNOWN
+    dialect, parts = NOTHING_KNOWN, Parts()
     for depth in range(MAX_DEPTH):
         found = format_of(path, faults)
         if found in _DECODERS:
@@ -78,11 +86,12 @@ def unpacked(
             dialect = dialect.guessed("compression", found.title, "the first bytes")
             path = plain
         elif found in (Format.ZIP, Format.EMPTY_ZIP):
-            path, dialect = _out_of_zip(
+            path, dialect, parts = _out_of_zip(
                 path, folder / f"unpacked-{depth}", wanted, options, dialect, limit, faults
             )
         else:
-            return Unpacked(path, found, dialect.guessed("format", found.title, "its content"))
+            known = dialect.guessed("format", found.title, "its content")
+            return Unpacked(path, found, known, parts if len(parts) > 1 else ())
     raise faults.refusal_for("packed_too_often", f"the file is packed more than {MAX_DEPTH} times: unpack it")
 
 
@@ -121,28 +130,82 @@ def _out_of_zip(
     dialect: Dialect,
     limit: int,
     faults: FaultList,
-) -> tuple[Path, Dialect]:
+) -> tuple[Path, Dialect, Parts]:
     try:
         with path.open("rb") as file:
             leaves = list(_leaves(file, (), limit, faults))
-            leaf, evidence = _chosen(leaves, wanted, options, faults)
-            file.seek(0)
-            _write(_content(file, leaf.place), plain, limit, faults)
+            chosen, evidence = _chosen(leaves, wanted, options, faults)
+            starts = _write_parts(file, chosen, plain, limit, faults)
     except TableError:
         raise
     except (*_DAMAGED, OSError) as error:
         if isinstance(error, OSError) and error.errno != errno.EINVAL:  # which damaged offsets lead to
             raise
-        reason = (
-            "it is protected by a password"
-            if "password" in str(error)
-            else str(error) or "its end is missing"
-        )
-        message = f"the file begins as zip and cannot be unpacked: {reason}"
+        if "password" in str(error):
+            reason = "it is protected by a password"
+        elif isinstance(error, zipfile.BadZipFile) and "not a zip file" in str(error):
+            reason = "it was cut off or damaged: the list of what it holds, at its end, is missing"
+        else:
+            reason = f"it was cut off or damaged ({str(error) or 'its end is missing'})"
+        message = f"the file begins as zip, as .xlsx and .ods do too, and cannot be unpacked: {reason}"
         raise faults.refusal_for("undecodable_file", message) from error
-    if evidence:
-        return plain, dialect.guessed("member", leaf.name, evidence)
-    return plain, dialect.stated("member", leaf.name)
+    name = chosen[0].name if len(chosen) == 1 else f"{chosen[0].name} … {chosen[-1].name}"
+    known = dialect.guessed("member", name, evidence) if evidence else dialect.stated("member", name)
+    return plain, known, tuple(zip((leaf.name for leaf in chosen), starts, strict=True))
+
+
+def _write_parts(
+    file: IO[bytes], leaves: list[_Leaf], plain: Path, limit: int, faults: FaultList
+) -> list[int]:
+    """Write files one after another, without the header but of the first; return the lines before each."""
+    starts: list[int] = []
+
+    def pieces() -> Iterator[bytes]:
+        n_lines = 0
+        for leaf in leaves:
+            file.seek(0)
+            starts.append(n_lines)
+            content = _content(file, leaf.place)
+            if len(leaves) == 1:
+                yield from content
+                continue
+            for piece in _without_ends(content, len(_header(leaf)) if starts[1:] else 0):
+                n_lines += piece.count(b"\n")
+                yield piece
+
+    _write(pieces(), plain, limit, faults)
+    return starts
+
+
+def _without_ends(pieces: Iterator[bytes], n_header: int) -> Iterator[bytes]:
+    """A text without its header and byte-order mark, and with one line end in place of those at its end."""
+    first = next(pieces, b"").removeprefix(codecs.BOM_UTF8)[n_header:]
+    kept = b""
+    for piece in chain([first], pieces):
+        text = kept + piece
+        shown = text.rstrip(b"\r\n")
+        kept = text[len(shown) :]
+        yield shown
+    yield b"\n"
+
+
+def _header(leaf: _Leaf) -> bytes:
+    """The first line of a text in UTF-8 or a code page, with its end; nothing of any other file."""
+    line, end, _ = leaf.head.removeprefix(codecs.BOM_UTF8).partition(b"\n")
+    is_text = end and b"\0" not in line and not any(line.startswith(f.magic) for f in Format if f.magic)
+    return line + end if is_text else b""
+
+
+def _are_parts(leaves: list[_Leaf]) -> bool:
+    """Whether files are texts with the same header, and no two the same."""
+    headers = {_header(leaf).rstrip(b"\r\n") for leaf in leaves}
+    contents = {(leaf.size, leaf.checksum) for leaf in leaves}
+    return len(headers) == 1 and b"" not in headers and len(contents) == len(leaves)
+
+
+def _in_order(leaf: _Leaf) -> list[tuple[int, str]]:
+    """What files are put in order by: their names, with numbers by their size."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split("([0-9]+)", leaf.name)]
 
 
 def _leaves(file: IO[bytes], place: tuple[str, ...], limit: int, faults: FaultList) -> Iterator[_Leaf]:
@@ -162,7 +225,7 @@ def _leaves(file: IO[bytes], place: tuple[str, ...], limit: int, faults: FaultLi
             with archive.open(info) as member:
                 head = member.read(_HEAD_BYTES)
                 if not head.startswith(Format.ZIP.magic) or is_workbook(member):
-                    yield _Leaf(inner, head)
+                    yield _Leaf(inner, head, info.file_size, info.CRC)
                     continue
                 if info.file_size > limit:
                     message = f"an archive in the archive has {info.file_size:,} bytes: unpack it first"
@@ -182,8 +245,8 @@ def _content(file: IO[bytes], place: tuple[str, ...]) -> Iterator[bytes]:
 
 def _chosen(
     leaves: list[_Leaf], wanted: Collection[str], options: ReadOptions, faults: FaultList
-) -> tuple[_Leaf, str]:
-    """The file to read, and why; no reason where it was stated."""
+) -> tuple[list[_Leaf], str]:
+    """The files to read, and why; no reason where they were stated."""
     if not leaves:
         raise faults.refusal_for("empty_archive", "the archive holds no file")
     names = ", ".join(leaf.name for leaf in leaves[:_LISTED]) + (", …" if len(leaves) > _LISTED else "")
@@ -192,15 +255,21 @@ def _chosen(
         fitting = [leaf for leaf in leaves if leaf.name == asked]
         fitting = fitting or [leaf for leaf in leaves if leaf.name.startswith(f"{asked}/")]
         fitting = fitting or [leaf for leaf in leaves if leaf.name.endswith(f"/{asked}")]
-        if len(fitting) != 1:
+        fitting = fitting or [leaf for leaf in leaves if fnmatchcase(leaf.name, asked)]
+        if len(fitting) != 1 and not _are_parts(fitting):
             how_many = counted(len(fitting), "file") if fitting else "no file"
             message = f"the archive has {how_many} {options.member!r}; state the member, one of {names}"
             raise faults.refusal_for("no_such_member", message)
-        return fitting[0], ""
+        return sorted(fitting, key=_in_order), ""
     if len(leaves) == 1:
-        return leaves[0], "the only file in the archive"
+        return leaves, "the only file in the archive"
     fitting = [leaf for leaf in leaves if wanted and has_names(leaf.head, wanted)]
     if len(fitting) == 1:
-        return fitting[0], "the only one of the files in the archive with the columns asked for"
+        return fitting, "the only one of the files in the archive with the columns asked for"
+    together = fitting or leaves
+    if _are_parts(together):
+        together = sorted(together, key=_in_order)
+        listed = ", ".join(leaf.name for leaf in together[:_LISTED]) + (", …" if together[_LISTED:] else "")
+        return together, f"{len(together):,} files with the same columns, one after another: {listed}"
     message = f"the archive holds {counted(len(leaves), 'file')}: state the member, one of {names}"
     raise faults.refusal_for("ambiguous_member", message)

@@ -1,0 +1,94 @@
+"""An archive with a file a month is read as one table, and the report names the files of rows."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from ccmtl_core.inspection import Policies, inspect
+from ccmtl_core.tables import ReadOptions, read_table
+from ccmtl_core.tables.faults import TableError
+
+HEADER = "product,date,qty\n"
+DAYS = range(1, 29)
+MONTHS = {
+    f"sales_{month}.csv": HEADER + "".join(f"a,2024-{month:02d}-{day:02d},{day % 7 + 1}\n" for day in DAYS)
+    for month in (1, 2, 10)
+}
+
+
+def archive(folder: Path, files: dict[str, str | bytes]) -> Path:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as packed:
+        for name, text in files.items():
+            packed.writestr(name, text)
+    path = folder / "sales.zip"
+    path.write_bytes(content.getvalue())
+    return path
+
+
+def test_files_of_the_same_columns_are_read_one_after_another(tmp_path: Path) -> None:
+    endings: dict[str, str | bytes] = {
+        "sales_10.csv": MONTHS["sales_10.csv"] + "\n\n",
+        "sales_1.csv": b"\xef\xbb\xbf" + MONTHS["sales_1.csv"].encode(),
+        "sales_2.csv": MONTHS["sales_2.csv"].replace("\n", "\r\n").rstrip(),
+    }
+    table = read_table(archive(tmp_path, endings), wanted=["product"], numbers=["qty"])
+    assert table.frame["date"].to_list() == [
+        f"2024-{month:02d}-{day:02d}" for month in (1, 2, 10) for day in range(1, 29)
+    ]
+    assert table.frame["qty"].sum() == 3 * sum(day % 7 + 1 for day in range(1, 29))
+    assert table.row_of.tolist() == list(range(1, 85))
+    (note,) = (note for note in table.notes if note.code == "joined_files")
+    assert (note.count, note.unit) == (3, "files")
+    assert "sales_1.csv (28 rows), sales_2.csv (28 rows), sales_10.csv (28 rows)" in note.message
+
+
+@pytest.mark.parametrize("comment", ["", "# odd\n"])
+def test_a_sample_row_names_its_file(tmp_path: Path, comment: str) -> None:
+    files: dict[str, str | bytes] = dict(MONTHS)
+    files["sales_2.csv"] = MONTHS["sales_2.csv"].replace(",2\n", f",many\n{comment}", 1)
+    report = inspect(archive(tmp_path, files), policies=Policies(missing="absent"))
+    (finding,) = report.errors
+    (sample,) = finding.samples
+    assert (sample.file, sample.value, sample.row) == ("sales_2.csv", "many", 29)
+    assert finding.message.endswith("(row 1 of sales_2.csv)")
+    assert report.counts["joined_files"] == 3
+
+
+def test_rows_of_one_period_in_two_files_are_told_with_the_file(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {**MONTHS, "sales_11.csv": HEADER + "a,2024-01-05,3\n"}
+    report = inspect(archive(tmp_path, files))
+    (finding,) = report.errors
+    assert (finding.code, finding.samples[0].file, finding.samples[0].row) == (
+        "duplicate_period",
+        "sales_11.csv",
+        85,
+    )
+
+
+def test_a_pattern_states_which_files_are_read_together(tmp_path: Path) -> None:
+    path = archive(tmp_path, {**MONTHS, "shops.csv": "shop,town\n1,Oslo\n"})
+    assert inspect(path, dialect=ReadOptions(member="sales_1*.csv")).accounts.rows_read == 56
+    assert inspect(path, unique_id="product").accounts.rows_read == 84
+    with pytest.raises(TableError, match="state the member"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a.csv": MONTHS["sales_1.csv"], "b.csv": MONTHS["sales_1.csv"]},
+        {"a.csv": MONTHS["sales_1.csv"], "b.csv": MONTHS["sales_2.csv"].replace("qty", "sold")},
+        {"a.csv": "Jan\n" + MONTHS["sales_1.csv"], "b.csv": "Feb\n" + MONTHS["sales_2.csv"]},
+    ],
+    ids=["the same twice", "other columns", "titles that differ"],
+)
+def test_files_that_may_not_belong_together_are_refused(
+    tmp_path: Path, files: dict[str, str | bytes]
+) -> None:
+    with pytest.raises(TableError, match=r"2 files.*one of a.csv, b.csv"):
+        read_table(archive(tmp_path, files))
