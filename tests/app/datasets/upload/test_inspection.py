@@ -53,11 +53,22 @@ def test_library_command_and_upload_say_the_same(shop: Shop, tmp_path: Path, nam
     printed = json.loads(
         CliRunner().invoke(cli, ["inspect", str(path), "--frequency=D", "--json", *options]).stdout
     )
-    assert found(uploaded) == found(printed) == found(ours)
     assert accounts(uploaded) == accounts(printed) == accounts(ours)
+    assert found(uploaded) == found(printed) == found(ours)
+    assert uploaded["findings"] == printed["findings"]
     if "dataset" not in answer:
         refused = {finding["code"] for finding in ours["findings"] if finding["severity"] == "error"}
         assert {fault["code"] for fault in answer["errors"]} == refused
+
+
+def test_an_upload_names_the_column_that_tells_rows_of_a_period_apart(shop: Shop, tmp_path: Path) -> None:
+    rows = [f"{store},{line}" for line in history().splitlines()[1:] for store in ("01", "02")]
+    path = tmp_path / "sales.csv"
+    path.write_text("\n".join(["store,unique_id,ds,y", *rows]))
+    report = shop.refused(shop.series(), path.read_text())["report"]
+    ours = inspect(path, frequency="D").to_dict()
+    assert report["findings"] == json.loads(json.dumps(ours["findings"]))
+    assert "state unique_id unique_id,store" in report["findings"][0]["message"]
 
 
 def test_what_the_policies_drop_is_not_stored(shop: Shop) -> None:
@@ -90,7 +101,7 @@ def test_a_replacement_says_which_history_it_changes_and_lacks(shop: Shop) -> No
     assert of_history == {"history_changed": 1, "history_removed": 1, "history_repeated": 29}
     samples = {finding["code"]: finding["samples"] for finding in report["findings"]}
     assert samples["history_changed"] == [
-        {"row": None, "unique_id": "a", "ds": "2024-03-04", "value": "4 → 9"}
+        {"row": None, "unique_id": "a", "ds": "2024-03-04", "value": "4 → 9", "file": None}
     ]
     assert [sample["unique_id"] for sample in samples["history_removed"]] == ["b"]
 
