@@ -8,22 +8,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from ccmtl_core import nearest_neighbour_graph, pooled_weights
+from ccmtl_core import methods, nearest_neighbour_graph, pooled_weights
 from ccmtl_core.choices.single_task import start_weights
-from ccmtl_core.methods import (
-    ADMM,
-    CCMTL,
-    CMTL,
-    ITL,
-    L21,
-    RMTL,
-    SRMTL,
-    STL,
-    FuseMTL,
-    Shrunk,
-    TaskRegressor,
-    Trace,
-)  # fmt: skip
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 from tests.core.methods.small import Tasks, tasks
 
@@ -53,18 +39,18 @@ def low_rank(data: Tasks, W: cp.Variable) -> cp.Expression:
     return 3.0 * cp.normNuc(W - S) + 2.0 * cp.sum(cp.norm(S, 2, axis=1))
 
 
-CASES: dict[str, tuple[TaskRegressor, Callable]] = {
-    "ITL": (ITL(0.7), lambda d, W: 0.35 * cp.sum_squares(W)),
-    "Shrunk": (Shrunk(0.5), lambda d, W: shrunk(d, W, 0.5)),
-    "L21": (L21(4.0), lambda d, W: 4.0 * cp.sum(cp.norm(W, 2, axis=0))),
-    "Trace": (Trace(3.0), lambda d, W: 3.0 * cp.normNuc(W)),
-    "RMTL": (RMTL(3.0, 2.0), low_rank),
-    "CMTL": (CMTL(0.8, 0.4, n_clusters=2), lambda d, W: clusters(d, W, 0.8, 0.5, 2)),
-    "CMTL, one cluster": (CMTL(0.3, 2.0, n_clusters=1), lambda d, W: clusters(d, W, 0.3, 2 / 0.3, 1)),
-    "SRMTL": (SRMTL(0.6, n_neighbors=2), lambda d, W: 0.6 * differences(d, W, 2, squared=True)),
-    "FuseMTL": (FuseMTL(1.5, n_neighbors=2), lambda d, W: 1.5 * differences(d, W, 1)),
-    "ADMM": (ADMM(1.5, n_neighbors=2), lambda d, W: 1.5 * differences(d, W, 2)),
-    "CCMTL": (CCMTL(1.5, n_neighbors=2), lambda d, W: 1.5 * differences(d, W, 2)),
+CASES: dict[str, tuple[methods.TaskRegressor, Callable]] = {
+    "ITL": (methods.ITL(0.7), lambda d, W: 0.35 * cp.sum_squares(W)),
+    "Shrunk": (methods.Shrunk(0.5), lambda d, W: shrunk(d, W, 0.5)),
+    "L21": (methods.L21(4.0), lambda d, W: 4.0 * cp.sum(cp.norm(W, 2, axis=0))),
+    "Trace": (methods.Trace(3.0), lambda d, W: 3.0 * cp.normNuc(W)),
+    "RMTL": (methods.RMTL(3.0, 2.0), low_rank),
+    "CMTL": (methods.CMTL(0.8, 0.4, n_clusters=2), lambda d, W: clusters(d, W, 0.8, 0.5, 2)),
+    "CMTL, one cluster": (methods.CMTL(0.3, 2.0, n_clusters=1), lambda d, W: clusters(d, W, 0.3, 2 / 0.3, 1)),
+    "SRMTL": (methods.SRMTL(0.6, n_neighbors=2), lambda d, W: 0.6 * differences(d, W, 2, squared=True)),
+    "FuseMTL": (methods.FuseMTL(1.5, n_neighbors=2), lambda d, W: 1.5 * differences(d, W, 1)),
+    "ADMM": (methods.ADMM(1.5, n_neighbors=2), lambda d, W: 1.5 * differences(d, W, 2)),
+    "CCMTL": (methods.CCMTL(1.5, n_neighbors=2), lambda d, W: 1.5 * differences(d, W, 2)),
 }
 
 
@@ -86,7 +72,7 @@ def test_the_objective_is_the_least_there_is(name: str, seed: int) -> None:
 
 def test_pooled_ridge_solves_its_normal_equations() -> None:
     data = tasks(0)
-    w = STL(0.7).fit(data.X, data.y, data.task).coef_
+    w = methods.STL(0.7).fit(data.X, data.y, data.task).coef_
     np.testing.assert_allclose(data.X.T @ (data.X @ w[0] - data.y) + 0.7 * w[0], 0, atol=1e-9)
     assert (w == w[0]).all()
 
