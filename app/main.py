@@ -52,6 +52,7 @@ from app.processes.logs import configure_logging
 from app.protocols import endpoints as protocols
 from app.registry import endpoints as registry
 from app.registry.matrix_files import MatrixFiles
+from app.schedules import endpoints as schedules
 from app.settings import Settings
 from app.training import endpoints as training
 from app.webhooks import endpoints as webhooks
@@ -96,7 +97,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.rates = Rates(settings.requests_per_minute)
     install_error_handlers(app)
     busiest_first = (predictions, health, forecasts, registry, training, datasets, protocols)
-    for part in (*busiest_first, access, webhooks):  # routes are tried one after the other
+    for part in (*busiest_first, schedules, webhooks, access):  # routes are tried one after the other
         app.include_router(part.router)
     add_reference(app)
     app.state.readiness = health.Readiness(app.state.database, app.state.storage, count_alive)

@@ -73,6 +73,7 @@ SLICES_MAY_USE = {
     "app.protocols": {"app.predictions", "app.registry"},
     "app.training": {"app.datasets", "app.registry", "app.jobs"},
     "app.jobs": set(),
+    "app.schedules": {"app.training"},
     "app.webhooks": {"app.access"},
 }
 ENTRIES = {
@@ -273,7 +274,7 @@ def test_nothing_uses_the_places_where_processes_begin() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", ["access", "datasets", "training", "registry", "webhooks"])
+@pytest.mark.parametrize("name", ["access", "datasets", "training", "registry", "schedules", "webhooks"])
 def test_each_slice_has_the_same_rooms(name: str) -> None:
     rooms = {f"app.{name}.{room}" for room in ("endpoints", "schemas", "service", "repository")}
     assert rooms <= TREES.keys()

@@ -263,7 +263,8 @@ def _update(session: Session, where: ColumnElement[bool], **values: Any) -> list
 def _announce_end(session: Session, job: TrainingJob) -> None:
     event = _EVENTS.get(JobState(job.state))
     if event is not None:
-        data = {"job": job.id, "model": job.model_name, "attempt": job.attempt, "error": job.error}
+        told = {"job": job.id, "model": job.model_name, "schedule": job.schedule, "attempt": job.attempt}
+        data = {**told, "error": job.error}
         announce(session, job.workspace, event, data, job.finished_at)
 
 

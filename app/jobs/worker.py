@@ -1,6 +1,6 @@
 """The worker process: claims one job after another, runs each in a child process, and renews its lease.
 
-Beside that, also while a job runs, a thread sends to webhooks what is due.
+Beside that, also while a job runs, a thread queues the jobs of schedules and sends to webhooks what is due.
 
 ``python -m app.jobs.worker`` is a worker that ends with the supervisor that started it.
 """
@@ -33,6 +33,7 @@ from app.processes.cannot_start import CannotStart
 from app.processes.errands import STOP_SECONDS, Errands
 from app.processes.lifeline import Signals, end_with_standard_input, is_stopped, kill, spawn_module
 from app.processes.logs import configure_logging
+from app.schedules.starting import start_due
 from app.settings import Settings, variable
 from app.webhooks.courier import Courier
 
@@ -202,7 +203,8 @@ def run_worker(settings: Settings) -> None:
     try:
         prepare(database)
         courier = Courier(settings, database)
-        with Errands(settings.job_poll_seconds, [courier.send_due]):
+        schedules = partial(start_due, database, settings.max_queued_jobs)
+        with Errands(settings.job_poll_seconds, [schedules, courier.send_due]):
             Worker(settings, database, signals).run()
         courier.wait(STOP_SECONDS)
     finally:

@@ -1,4 +1,4 @@
-"""The tables: datasets, training jobs, models with their versions and matrices, keys, webhooks."""
+"""The tables: datasets, training jobs, models with their versions and matrices, keys, webhooks, schedules."""
 
 from __future__ import annotations
 
@@ -131,6 +131,7 @@ class TrainingJob(Owned, Base):
             sqlite_where=_RUNS_ALONE,
             postgresql_where=_RUNS_ALONE,
         ),
+        Index("ix_training_job_one_of_a_tick", "workspace", "schedule", "schedule_tick", unique=True),
         UniqueConstraint("workspace", "idempotency_key"),
     )
 
@@ -144,6 +145,8 @@ class TrainingJob(Owned, Base):
 
     priority: Mapped[int] = mapped_column(default=0, server_default="0")
     parallel: Mapped[bool] = mapped_column(default=False, server_default=false())
+    schedule: Mapped[str | None] = mapped_column(String(100))
+    schedule_tick: Mapped[datetime | None]
 
     state: Mapped[str] = mapped_column(String(20), default=JobState.QUEUED)
     attempt: Mapped[int] = mapped_column(default=0)
@@ -353,4 +356,26 @@ class WebhookDelivery(Base):
     due_at: Mapped[float] = mapped_column(Float(53))
     lease_expires_at: Mapped[float | None] = mapped_column(Float(53))
     log: Mapped[list[dict[str, Any]]] = mapped_column(default=list)
+    created_at: Mapped[datetime] = mapped_column(default=utc_now)
+
+
+class Schedule(Owned, Base):
+    """When to train what again and again; ``next_run_at`` is null while it is disabled.
+
+    ``last_…`` tell of the newest time that came: what it was, and the job that it started or why it did not.
+    """
+
+    __tablename__ = "schedule"
+    __table_args__ = (UniqueConstraint("workspace", "name"),)
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True, default=lambda: new_id("sch"))
+    name: Mapped[str] = mapped_column(String(100))
+    cron: Mapped[str] = mapped_column(String(100))
+    time_zone: Mapped[str] = mapped_column(String(100))
+    request: Mapped[dict[str, Any]]
+    enabled: Mapped[bool]
+    next_run_at: Mapped[datetime | None]
+    last_tick: Mapped[datetime | None]
+    last_job_id: Mapped[str | None] = mapped_column(String(40))
+    last_error: Mapped[dict[str, Any] | None]
     created_at: Mapped[datetime] = mapped_column(default=utc_now)

@@ -22,6 +22,7 @@ class Event(StrEnum):
     JOB_FAILED = "job.failed"
     JOB_CANCELLED = "job.cancelled"
     VERSION_PUBLISHED = "version.published"
+    SCHEDULE_FAILED = "schedule.failed"
 
 
 TEST = "webhook.test"

@@ -134,10 +134,14 @@ def list_training_jobs(
         str | None,
         Query(max_length=200, pattern=NO_NUL, description="Only jobs that publish under this name."),
     ] = None,
+    schedule: Annotated[
+        str | None,
+        Query(max_length=200, pattern=NO_NUL, description="Only jobs that this schedule has started."),
+    ] = None,
 ) -> TrainingJobPage:
     """List training jobs, newest first."""
     with database.read() as session:
-        return service.list_jobs(session, limit, cursor, state, model)
+        return service.list_jobs(session, limit, cursor, state, model, schedule)
 
 
 @router.get("/{job_id}", responses=UNKNOWN)

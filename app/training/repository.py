@@ -69,8 +69,19 @@ def count_queued(session: Session) -> int:
     return session.scalar(queued) or 0
 
 
+def unfinished_of_schedule(session: Session, schedule: str) -> str | None:
+    """Return the id of a job of this schedule that waits or runs."""
+    unfinished = TrainingJob.state.in_([JobState.QUEUED, JobState.RUNNING])
+    return session.scalar(select(TrainingJob.id).where(TrainingJob.schedule == schedule, unfinished).limit(1))
+
+
 def list_jobs(
-    session: Session, limit: int, after_id: str | None, state: JobState | None, model_name: str | None
+    session: Session,
+    limit: int,
+    after_id: str | None,
+    state: JobState | None,
+    model_name: str | None,
+    schedule: str | None,
 ) -> list[JobRow]:
     """Return up to ``limit`` jobs, newest first, those after the job ``after_id``."""
     query = _JOBS.order_by(TrainingJob.created_at.desc(), TrainingJob.id.desc()).limit(limit)
@@ -83,6 +94,8 @@ def list_jobs(
         query = query.where(TrainingJob.state == state)
     if model_name is not None:
         query = query.where(TrainingJob.model_name == model_name)
+    if schedule is not None:
+        query = query.where(TrainingJob.schedule == schedule)
     return [JobRow(*row) for row in session.execute(query)]
 
 

@@ -279,6 +279,7 @@ class TrainingJobStatus(BaseModel):
 
     id: str
     state: JobState
+    schedule: str | None = Field(description="Name of the schedule that has started it; null: a request.")
     cancel_requested: bool
     attempt: int = Field(description="Runs started so far; a run whose worker died is started again.")
     jobs_ahead: int | None = Field(

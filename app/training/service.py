@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 from sqlalchemy.exc import IntegrityError
@@ -35,6 +36,15 @@ RETRY_SECONDS = "30"
 """When to come again if the queue is full: jobs take minutes."""
 
 
+class _Read(NamedTuple):
+    """A request as far as it can be read, the names of its unsound fields, and its faults."""
+
+    request: TrainingJobRequest
+    unsound: set[str]
+    faults: list[Fault]
+    n_unlisted: int
+
+
 def submit(
     database: Database, document: dict[str, Any], idempotency_key: str | None, max_queued: int
 ) -> TrainingJobDetail:
@@ -44,33 +54,57 @@ def submit(
     other faults. The worker checks data that was uploaded before coverages were stored. Where ``max_queued``
     jobs of the workspace wait already, raise TooManyRequests.
     """
-    request, unsound, faults, n_unlisted = _read(document)
-    faults += faults_of_horizon(request, unsound) or faults_of_one_strength(request, unsound)
-    if idempotency_key is not None and not faults:
+    read = _read(document)
+    if idempotency_key is not None and not read.faults:
         with database.read() as session:
             earlier = repository.find_by_key(session, idempotency_key)
         if earlier is not None:
-            return _repeated(earlier, request)
-    version_id = ""
-    if "dataset" not in unsound:
-        with database.read() as session:
-            try:
-                version_id = _version_id(session, request.dataset, request.version)
-            except NotFound as refusal:
-                refusal.problem.errors, refusal.problem.error_count = faults, len(faults) + n_unlisted
-                raise
-            coverage = find_coverage(session, version_id)
-        if coverage is not None:
-            faults += find_faults(coverage, request, unsound)
-    if faults:
-        n_faults = len(faults) + n_unlisted
-        raise InvalidContent(
-            "invalid_training_request",
-            f"The training cannot work: {counted(n_faults, 'fault')}; see `errors`.",
-            errors=faults,
-            error_count=n_faults,
+            return _repeated(earlier, read.request)
+    version_id = _checked_version(database, read)
+    return _queue(database, read.request, version_id, idempotency_key, max_queued)
+
+
+def checked(database: Database, document: dict[str, Any]) -> tuple[TrainingJobRequest, str]:
+    """Return the request and the id of the dataset version that it means now, or refuse it as above."""
+    read = _read(document)
+    return read.request, _checked_version(database, read)
+
+
+def _enqueue(
+    session: Session, request: TrainingJobRequest, version_id: str, max_queued: int, **columns: Any
+) -> TrainingJob:
+    """Queue a checked request in the caller's transaction, with more of the job's columns; see above."""
+    if repository.count_queued(session) >= max_queued:
+        raise _queue_full(max_queued)
+    job = TrainingJob(
+        priority=PRIORITIES[request.priority],
+        parallel=request.parallel,
+        dataset_version_id=version_id,
+        model_name=request.model,
+        request=request.model_dump(mode="json"),
+        **columns,
+    )
+    session.add(job)
+    session.flush()
+    return job
+
+
+def enqueue_of_schedule(
+    session: Session,
+    request: TrainingJobRequest,
+    version_id: str,
+    max_queued: int,
+    schedule: str,
+    tick: datetime,
+) -> str:
+    """Queue the job of one time of a schedule, unless the one before has not ended; return its id."""
+    earlier = repository.unfinished_of_schedule(session, schedule)
+    if earlier is not None:
+        raise Conflict(
+            "earlier_run_unfinished",
+            f"The job {earlier} that the schedule {schedule!r} started before has not ended yet.",
         )
-    return _queue(database, request, version_id, idempotency_key, max_queued)
+    return _enqueue(session, request, version_id, max_queued, schedule=schedule, schedule_tick=tick).id
 
 
 def read_job(session: Session, job_id: str) -> TrainingJobDetail:
@@ -91,14 +125,19 @@ def _row(session: Session, job_id: str) -> JobRow:
 
 
 def list_jobs(
-    session: Session, limit: int, cursor: str | None, state: JobState | None, model: str | None
+    session: Session,
+    limit: int,
+    cursor: str | None,
+    state: JobState | None,
+    model: str | None,
+    schedule: str | None,
 ) -> TrainingJobPage:
     """Return one page of jobs, newest first; refuse a cursor that is no job (any more)."""
     if cursor is not None and repository.find_job(session, cursor) is None:
         message = "must be `next_cursor` of the page before; if its job was deleted since, begin anew"
         fault = Fault(message=message, location="query.cursor", value=cursor)
         raise InvalidContent("invalid_request", "The request has 1 fault; see `errors`.", errors=[fault])
-    rows = repository.list_jobs(session, limit + 1, cursor, state, model)
+    rows = repository.list_jobs(session, limit + 1, cursor, state, model, schedule)
     return TrainingJobPage.of(list(map(_detail, rows)), limit, lambda job: job.id)
 
 
@@ -113,10 +152,9 @@ def cancel(session: Session, job_id: str) -> TrainingJobDetail:
     return read_job(session, job_id)
 
 
-def _read(document: dict[str, Any]) -> tuple[TrainingJobRequest, set[str], list[Fault], int]:
-    """Return the request, the names of its unsound fields, their faults, and how many more are not listed."""
+def _read(document: dict[str, Any]) -> _Read:
     try:
-        return TrainingJobRequest.model_validate(document), set(), [], 0
+        read = _Read(TrainingJobRequest.model_validate(document), set(), [], 0)
     except ValidationError as error:
         errors = error.errors(include_url=False)
         # A fault without a place ends the validation early: then no field has been checked.
@@ -125,7 +163,36 @@ def _read(document: dict[str, Any]) -> tuple[TrainingJobRequest, set[str], list[
         filled = with_defaults(document)
         sound = {name: value for name, value in filled.items() if name not in unsound}
         faults = faults_in_body(TrainingJobRequest, error)
-        return TrainingJobRequest.model_construct(**sound), unsound, faults, len(errors) - len(faults)
+        request = TrainingJobRequest.model_construct(**sound)
+        read = _Read(request, unsound, faults, len(errors) - len(faults))
+    request, unsound = read.request, read.unsound
+    read.faults.extend(faults_of_horizon(request, unsound) or faults_of_one_strength(request, unsound))
+    return read
+
+
+def _checked_version(database: Database, read: _Read) -> str:
+    """Return the id of the dataset version that is asked for, or raise the error with all faults."""
+    version_id, faults = "", read.faults
+    if "dataset" not in read.unsound:
+        with database.read() as session:
+            try:
+                version_id = _version_id(session, read.request.dataset, read.request.version)
+            except NotFound as refusal:
+                refusal.problem.errors = faults
+                refusal.problem.error_count = len(faults) + read.n_unlisted
+                raise
+            coverage = find_coverage(session, version_id)
+        if coverage is not None:
+            faults = faults + find_faults(coverage, read.request, read.unsound)
+    if faults:
+        n_faults = len(faults) + read.n_unlisted
+        raise InvalidContent(
+            "invalid_training_request",
+            f"The training cannot work: {counted(n_faults, 'fault')}; see `errors`.",
+            errors=faults,
+            error_count=n_faults,
+        )
+    return version_id
 
 
 def _version_id(session: Session, dataset: str, version: int | None) -> str:
@@ -147,20 +214,9 @@ def _queue(
     idempotency_key: str | None,
     max_queued: int,
 ) -> TrainingJobDetail:
-    job = TrainingJob(
-        priority=PRIORITIES[request.priority],
-        parallel=request.parallel,
-        dataset_version_id=version_id,
-        model_name=request.model,
-        request=request.model_dump(mode="json"),
-        idempotency_key=idempotency_key,
-    )
     try:
         with database.write() as session:
-            if repository.count_queued(session) >= max_queued:
-                raise _queue_full(max_queued)
-            session.add(job)
-            session.flush()
+            job = _enqueue(session, request, version_id, max_queued, idempotency_key=idempotency_key)
             return read_job(session, job.id)
     except IntegrityError:
         # Meanwhile the same key came in with another request, or the dataset was deleted.

@@ -25,6 +25,7 @@ THERE = """
 [parameters]
 "path.name" = ["sales", "none"]
 "path.webhook" = ["planning", "none"]
+"path.schedule" = ["nightly", "none"]
 "path.model" = ["sales", "sales@stable", "sales/versions/1", "none"]
 "query.model" = ["sales", "none"]
 "query.unique_id" = ["a", "none"]

@@ -57,6 +57,7 @@ BODIES: dict[str, Any] = {
     "invoke_model": {"instances": [{"unique_id": "a", "price": 1.0}]},
     "create_key": {"name": "another", "scopes": ["predict"]},
     "put_webhook": {"url": f"https://{THEIRS}.example/", "events": ["job.failed"]},
+    "put_schedule": {"daily": "02:30", "training": TRAINING},
 }
 """A sound body for each operation that takes one."""
 QUERIES = {"unique_id": "a"}
@@ -107,14 +108,16 @@ class World:
         path = {"name": THEIRS, "alias": "stable"}
         assert self.call("set_alias", self.theirs, path).status_code == 200
         key_id = self.call("list_keys", self.theirs, {}).json()["items"][0]["id"]
-        webhook = {**named, "webhook": THEIRS}
-        assert self.call("put_webhook", self.theirs, webhook).status_code == 201
-        sent = self.call("test_webhook", self.theirs, webhook).json()["id"]
+        own = {**named, "webhook": THEIRS, "schedule": THEIRS}
+        for made in ("put_webhook", "put_schedule"):
+            assert self.call(made, self.theirs, own).status_code == 201
+        sent = self.call("test_webhook", self.theirs, own).json()["id"]
         shared = {"version": "1", "alias": "stable"}
         ids = {"job_id": job.json()["id"], "key_id": key_id, "delivery_id": sent}
-        self.there = {**webhook, **shared, "model": THEIRS, **ids}
+        self.there = {**own, **shared, "model": THEIRS, **ids}
         nowhere = {"job_id": "job_" + 24 * "0", "key_id": 12 * "0", "delivery_id": "dlv_" + 24 * "0"}
-        self.absent = {"name": ABSENT, "webhook": ABSENT, **shared, "model": ABSENT, **nowhere}
+        others = dict.fromkeys(("name", "webhook", "schedule", "model"), ABSENT)
+        self.absent = {**others, **shared, **nowhere}
 
     def call(self, operation: str, headers: dict[str, str], values: dict[str, str]) -> httpx2.Response:
         _, method, path, _, parameters = self.operations[operation]
@@ -161,7 +164,8 @@ def test_what_another_workspace_has_is_answered_as_what_nobody_has(world: World)
     for name in world.closed:
         key = world.adding if name in ADDS else world.ours
         theirs, absent = (world.call(name, key, values) for values in (world.there, world.absent))
-        near = world.call(name, key, {**world.absent, "name": NEAR, "model": NEAR, "webhook": NEAR})
+        named = dict.fromkeys(("name", "model", "webhook", "schedule"), NEAR)
+        near = world.call(name, key, {**world.absent, **named})
         if name in ADDS:
             assert (theirs.status_code, absent.status_code) == (201, 201), (name, theirs.text)
         else:

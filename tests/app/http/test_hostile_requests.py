@@ -91,6 +91,7 @@ JSON_PLACES = [
     ("post", "/v1/models/m/forecast"),
     ("put", "/v1/models/m/aliases/stable"),
     ("put", "/v1/webhooks/planning"),
+    ("put", "/v1/schedules/nightly"),
     ("post", "/v2/models/m/infer"),
     ("post", "/v1/models/m/invocations"),
 ]

@@ -18,6 +18,7 @@ from app.main import create_app
 from app.predictions import endpoints as predictions
 from app.predictions import forecast_endpoints as forecasts
 from app.predictions.wire import decode_forecast, decode_forecast_all, decode_predict, decode_totals
+from app.schedules import endpoints as schedules
 from app.settings import Settings
 from app.training import endpoints as training
 from app.webhooks import endpoints as webhooks
@@ -106,6 +107,8 @@ def test_the_examples_of_bodies_are_accepted(tmp_path: Any) -> None:
         for request in training.EXAMPLES.values():
             answer = client.post("/v1/training-jobs", json=request)
             assert answer.status_code == 202, answer.text
+        for form in schedules.EXAMPLES.values():
+            assert client.put("/v1/schedules/nightly", json=form).status_code in (200, 201)
     for body in predictions.PREDICT_EXAMPLES.values():
         decode_predict(json.dumps(body).encode())
     for body in forecasts.EXAMPLES.values():

@@ -1,0 +1,1 @@
+"""Schedules: what to train again and again, and when."""
