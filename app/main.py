@@ -34,6 +34,7 @@ from app.datasets.stored.newest import StoredValues
 from app.http import health
 from app.http.answers import FinishedAnswers
 from app.http.errors import install_error_handlers
+from app.http.head import HeadAnswers
 from app.http.metrics import CountedRequests, Metrics
 from app.http.openapi import DocumentedAPI
 from app.http.reference import add_reference
@@ -107,6 +108,7 @@ def create_app(settings: Settings) -> FastAPI:
         partial(_counted, app.state.database, count_alive),
     )
     app.add_middleware(FinishedAnswers)
+    app.add_middleware(HeadAnswers)
     app.add_middleware(CountedRequests, metrics=app.state.metrics)
     return app
 

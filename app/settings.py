@@ -51,6 +51,9 @@ class Settings(BaseSettings):
     log_format: Literal["text", "json"] = Field(
         "text", description="Log lines as text, or each as a JSON object."
     )
+    metrics_need_key: bool = Field(
+        False, description="Answer `/metrics` only to a key with the scope `admin`, once there are keys."
+    )
     access_log: bool = Field(False, description="Write a log line for every HTTP request.")
     workers: int = Field(1, ge=0, le=64, description="Worker processes that `ccmtl serve` keeps running.")
     job_lease_seconds: float = Field(
@@ -91,6 +94,12 @@ class Settings(BaseSettings):
     )
     max_upload_bytes: int = Field(
         4 * 1024**3, ge=1024, description="Largest accepted dataset upload, in bytes, after decompression."
+    )
+    max_expansion: int = Field(
+        200,
+        ge=2,
+        description="A compressed upload that unpacks to more than 256 MiB and to more than so many times "
+        "its size is refused.",
     )
     max_request_bytes: int = Field(
         16 * 1024**2,

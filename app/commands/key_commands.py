@@ -19,6 +19,7 @@ keys = typer.Typer(
 )
 
 SCOPES = "data,train,predict"
+MAX_DAYS = 36_525
 _WORKSPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 
 
@@ -26,6 +27,12 @@ def _checked(workspace: str | None) -> str | None:
     if workspace is not None and not _WORKSPACE.fullmatch(workspace):
         raise typer.BadParameter("must be letters, digits, dots, dashes and underscores, at most 100")
     return workspace
+
+
+def _in_range(days: float | None) -> float | None:
+    if days is not None and not 0 < days <= MAX_DAYS:
+        raise typer.BadParameter(f"must be more than 0, and at most {MAX_DAYS}")
+    return days
 
 
 @keys.command()
@@ -39,7 +46,10 @@ def create(
         ),
     ] = "default",
     scopes: Annotated[str, typer.Option(help="Of data, train, predict and admin, with commas.")] = SCOPES,
-    days: Annotated[float | None, typer.Option(help="Days until it ends; without, never.", min=0)] = None,
+    days: Annotated[
+        float | None,
+        typer.Option(help="Days until it ends, more than 0; without, never.", callback=_in_range),
+    ] = None,
     requests_per_minute: Annotated[
         int | None, typer.Option(help="Requests a minute that each API process answers it.", min=1)
     ] = None,

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from app.datasets import repository, service
 from app.datasets.reading.options import reading_options
-from app.datasets.receive import decoder_for, receive
+from app.datasets.receive import Bounds, receive
 from app.datasets.schemas import (
     DatasetDetail,
     DatasetPage,
@@ -32,7 +32,7 @@ from app.http.dependencies import DatabaseDep, SettingsDep, StorageDep, read_for
 from app.http.errors import Fault, InvalidContent, faults_of, refusals
 from app.http.names import NO_NUL
 from app.http.parameters import IdempotencyKey, Limit, NameCursor, NumberCursor, VersionNumber
-from app.http.request_body import BODY_REFUSALS, documented_body, parse_json_object, refusal_of
+from app.http.request_body import BODY_REFUSALS, decoder_for, documented_body, parse_json_object, refusal_of
 from app.persistence.database import Database
 from ccmtl_core.tables import ReadOptions
 
@@ -177,8 +177,9 @@ async def upload_dataset_version(
     decoder = decoder_for(content_encoding)
     await run_in_threadpool(_require, database, name)
     max_bytes = settings.max_upload_bytes
+    bounds = Bounds(max_bytes, settings.max_expansion)
     with storage.incoming() as path:
-        await receive(request.stream(), request.headers.get("content-length"), path, decoder, max_bytes)
+        await receive(request.stream(), request.headers.get("content-length"), path, decoder, bounds)
         upload = Upload(path, options, mode, overlap, dry_run, idempotency_key)
         if path.stat().st_size < APART_FROM_BYTES:
             outcome = await run_in_threadpool(add_version, database, storage, name, upload, max_bytes)

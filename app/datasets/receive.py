@@ -4,45 +4,36 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from fastapi.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
-from app.http.errors import BadRequest, PayloadTooLarge, UnsupportedMediaType
-from ccmtl_core.tables.decompression import CompressedDataError, GzipDecoder, ZstdDecoder
+from app.http.errors import BadRequest, PayloadTooLarge
+from app.http.request_body import Decoder, undecodable
+from ccmtl_core.tables.decompression import CompressedDataError
 
 BATCH_BYTES = 1 << 20
-
-Decoder = GzipDecoder | ZstdDecoder
-
-DECODERS: dict[str, type[Decoder] | None] = {
-    "identity": None,
-    "gzip": GzipDecoder,
-    "x-gzip": GzipDecoder,
-    "zstd": ZstdDecoder,
-}
+EXPANSION_FROM = 1 << 28
+"""Bytes. What unpacks to less is no bomb, however often it repeats itself."""
 
 
-def decoder_for(content_encoding: str | None) -> Decoder | None:
-    """Return the decoder for a ``Content-Encoding`` header; None where there is nothing to decode."""
-    name = (content_encoding or "identity").strip().lower()
-    if name not in DECODERS:
-        raise UnsupportedMediaType(
-            "unsupported_content_encoding",
-            f"The body is encoded as {name[:100]!r}; send it plain, or as gzip or zstd.",
-        )
-    decoder = DECODERS[name]
-    return None if decoder is None else decoder()
+@dataclass(frozen=True)
+class Bounds:
+    """How long a body may be, and how many times its size it may unpack to once it is large."""
+
+    max_bytes: int
+    max_expansion: int
 
 
 class BodyFile:
-    """The file at ``path``, growing by what ``decoder`` makes of the body, up to ``max_bytes``."""
+    """The file at ``path``, growing by what ``decoder`` makes of the body, within ``bounds``."""
 
-    def __init__(self, path: Path, decoder: Decoder | None, max_bytes: int) -> None:
+    def __init__(self, path: Path, decoder: Decoder | None, bounds: Bounds) -> None:
         self._file = path.open("wb")
         self._decoder = decoder
-        self._max_bytes = max_bytes
+        self._bounds = bounds
         self._n_received = 0
         self._n_decoded = 0
 
@@ -69,8 +60,14 @@ class BodyFile:
         self._file.close()
 
     def _check(self, n_bytes: int) -> None:
-        if n_bytes > self._max_bytes:
-            raise too_large(self._max_bytes)
+        if n_bytes > self._bounds.max_bytes:
+            raise too_large(self._bounds.max_bytes)
+        if n_bytes > max(EXPANSION_FROM, self._bounds.max_expansion * self._n_received):
+            raise PayloadTooLarge(
+                "expands_too_much",
+                f"The body unpacks to more than {self._bounds.max_expansion} times its size, as bombs do; "
+                "send it less compressed, or let the operator raise CCMTL_MAX_EXPANSION.",
+            )
 
 
 async def receive(
@@ -78,17 +75,17 @@ async def receive(
     content_length: str | None,
     path: Path,
     decoder: Decoder | None,
-    max_bytes: int,
+    bounds: Bounds,
 ) -> None:
     """Write the decoded ``body`` to ``path``.
 
     Raise BadRequest if the body ends early or is not encoded as it says, PayloadTooLarge as soon as more than
-    ``max_bytes`` were announced, came in or came out.
+    the bounds allow was announced, came in or came out.
     """
     declared = _declared_bytes(content_length)
-    if declared is not None and declared > max_bytes:
-        raise too_large(max_bytes)
-    file = BodyFile(path, decoder, max_bytes)
+    if declared is not None and declared > bounds.max_bytes:
+        raise too_large(bounds.max_bytes)
+    file = BodyFile(path, decoder, bounds)
     try:
         async for batch in _batches(body):
             await run_in_threadpool(file.write, batch)
@@ -132,9 +129,7 @@ def _refusing_undecodable() -> Iterator[None]:
     except CompressedDataError as error:
         if error.is_cut_off:
             raise _cut_off(str(error)) from None
-        raise BadRequest(
-            "undecodable_body", f"The body is not what its `Content-Encoding` says: {error}."
-        ) from None
+        raise undecodable(error) from None
 
 
 def _cut_off(reason: str) -> BadRequest:

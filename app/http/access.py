@@ -19,7 +19,7 @@ from fastapi.openapi.models import SecurityBase as SecurityModel
 from fastapi.security.base import SecurityBase
 from starlette.datastructures import Headers
 
-from app.http.errors import Forbidden, Unauthorized
+from app.http.errors import BadRequest, Forbidden, Unauthorized
 from app.http.parameters import check_queries
 
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
@@ -74,28 +74,36 @@ class _Requirement(SecurityBase):
 
     async def __call__(self, request: Request) -> None:
         """Note the caller's workspace, or refuse the request."""
-        callers: Callers = request.app.state.callers
-        authorization = request.headers.get("authorization")
-        caller = callers.peek(authorization)
-        if caller is None:
-            caller = await run_in_threadpool(callers.find, authorization)
-        if caller.key_id is not None:
-            limits: Limits = request.app.state.rates
-            limits.take(caller.key_id, caller.requests_per_minute)
-        elif _is_from_elsewhere(request.headers):
-            raise Unauthorized(
-                "key_missing",
-                "The service has no API keys, and answers its own machine alone, as localhost or 127.0.0.1: "
-                "not what a proxy forwards, nor pages of other sites. `ccmtl keys create NAME` makes a key.",
-                headers=CHALLENGE,
-            )
-        if self.scope not in caller.scopes:
-            raise Forbidden(
-                "scope_missing",
-                f"This needs a key with the scope {self.scope.value!r}; yours has {_listed(caller.scopes)}.",
-            )
-        request.state.workspace = caller.workspace
-        await check_queries(request)
+        await admit(request, self.scope)
+
+
+async def admit(request: Request, scope: Scope) -> None:
+    """Note the workspace of a caller that has ``scope``, or refuse the request."""
+    callers: Callers = request.app.state.callers
+    sent = request.headers.getlist("authorization")
+    authorization = sent[0] if sent else None
+    if len(sent) > 1:  # a proxy in front may go by another of them than we would
+        raise BadRequest("repeated_header", "The header Authorization stands twice; send one key.")
+    caller = callers.peek(authorization)
+    if caller is None:
+        caller = await run_in_threadpool(callers.find, authorization)
+    if caller.key_id is not None:
+        limits: Limits = request.app.state.rates
+        limits.take(caller.key_id, caller.requests_per_minute)
+    elif _is_from_elsewhere(request.headers):
+        raise Unauthorized(
+            "key_missing",
+            "The service has no API keys, and answers its own machine alone, as localhost or 127.0.0.1: "
+            "not what a proxy forwards, nor pages of other sites. `ccmtl keys create NAME` makes a key.",
+            headers=CHALLENGE,
+        )
+    if scope not in caller.scopes:
+        raise Forbidden(
+            "scope_missing",
+            f"This needs a key with the scope {scope.value!r}; yours has {_listed(caller.scopes)}.",
+        )
+    request.state.workspace = caller.workspace
+    await check_queries(request)
 
 
 async def is_still_let_in(request: Request) -> bool:

@@ -306,10 +306,10 @@ def _is_database_full(error: SQLAlchemyError) -> bool:
 
 
 def _methods_of(request: Request) -> list[str]:
-    """Return the methods that the request's path has, by all routes."""
+    """Return the methods that the request's path has, by all routes; HEAD goes with GET."""
     return [
         method
-        for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+        for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
         if any(
             route.matches({**request.scope, "method": method})[0] is Match.FULL
             for route in request.app.routes
@@ -341,7 +341,7 @@ def install_error_handlers(app: FastAPI) -> None:
             detail = f"There is nothing under this path{slash}; {root}/docs describes what there is."
         elif code == "method_not_allowed":
             methods = _methods_of(request)
-            headers["Allow"] = ", ".join(methods)
+            headers["Allow"] = ", ".join(methods).replace("GET", "GET, HEAD")
             detail = f"There is no {request.method} here, only {' and '.join(methods)}."
             if request.method in ("PUT", "PATCH"):
                 detail += " A dataset and its definition, a version, a job or a model cannot be changed."

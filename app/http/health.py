@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, Field
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from app.http.dependencies import from_state
+from app.http.access import Scope, admit
+from app.http.dependencies import SettingsDep, from_state
 from app.http.errors import Fault, Problem, ServiceUnavailable, is_full
 from app.http.metrics import Metrics
 from app.persistence.database import Database
@@ -90,10 +91,16 @@ def get_liveness() -> Health:
     return Health(status="ok")
 
 
+async def _may_read_metrics(request: Request, settings: SettingsDep) -> None:
+    if settings.metrics_need_key:
+        await admit(request, Scope.ADMIN)
+
+
 @router.get(
     "/metrics",
     response_class=PlainTextResponse,
     responses={200: {"description": "The text format of Prometheus."}},
+    dependencies=[Depends(_may_read_metrics)],
 )
 def get_metrics(request: Request) -> Response:
     """Tell Prometheus how many requests this process answered, how fast, and how many jobs there are."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Generic, Self, TypeVar, get_origin
 
 from fastapi import Path, Query, Request
 from fastapi.dependencies.models import Dependant
-from pydantic import BaseModel, BeforeValidator, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StringConstraints
 from starlette.convertors import Convertor, register_url_convertor
 
 from app.http.errors import MAX_ERRORS, BadRequest, Fault, InvalidContent
@@ -25,6 +25,12 @@ def _plain_digits(value: object) -> object:
     if isinstance(value, str) and not re.fullmatch("-?(0|[1-9][0-9]*)", value, re.ASCII):
         raise ValueError("must be a whole number in plain digits, such as 1")
     return value
+
+
+def _no_number(alias: str) -> str:
+    if alias.isdecimal():
+        raise ValueError("must not be a number, which would look like a version's; add a letter")
+    return alias
 
 
 PLAIN_DIGITS = BeforeValidator(_plain_digits)
@@ -55,6 +61,8 @@ ModelPath = Annotated[
     ),
 ]
 AliasName = Annotated[str, Path(pattern=NAME, description="The alias, such as `production`.")]
+NewAliasName = Annotated[AliasName, AfterValidator(_no_number)]
+"""The alias `1` could name version 2."""
 VersionNumber = Annotated[
     int, PLAIN_DIGITS, Path(ge=1, le=2**31 - 1, description="Number of the version, from 1.")
 ]

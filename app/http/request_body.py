@@ -28,6 +28,7 @@ from app.http.errors import (
 )
 from app.http.names import hint
 from ccmtl_core.base.display import counted
+from ccmtl_core.tables.decompression import CompressedDataError, GzipDecoder, ZstdDecoder
 
 Form = TypeVar("Form", bound=BaseModel)
 BODY_REFUSALS = refusals(
@@ -38,6 +39,14 @@ BODY_REFUSALS = refusals(
     }
 )
 """The answers of every endpoint that reads a JSON body."""
+Decoder = GzipDecoder | ZstdDecoder
+DECODERS: dict[str, type[Decoder] | None] = {
+    "identity": None,
+    "gzip": GzipDecoder,
+    "x-gzip": GzipDecoder,
+    "zstd": ZstdDecoder,
+}
+"""How the encodings of a body are decoded."""
 MAX_FORM_BYTES = 1024**2
 """The longest body of a request that brings no data, such as a definition or a training request."""
 EXPLAINED_BYTES = 256 * 1024
@@ -61,21 +70,43 @@ def media_type_of(request: Request) -> str:
 
 
 async def read_body(request: Request, max_bytes: int) -> bytes:
-    """Return the body; refuse it if it is compressed, or as soon as more than ``max_bytes`` have arrived."""
-    encoding = request.headers.get("content-encoding", "identity").strip().lower()
-    if encoding != "identity":
-        raise UnsupportedMediaType(
-            "unsupported_encoding", f"The body is compressed with {encoding!r}; send it as it is."
-        )
-    body = bytearray()
+    """Return the body, decompressed; refuse it as soon as more than ``max_bytes`` came in or came out."""
+    decoder = decoder_for(request.headers.get("content-encoding"))
+    body, n_received = bytearray(), 0
     try:
         async for chunk in request.stream():
-            body += chunk
-            if len(body) > max_bytes:
-                raise PayloadTooLarge("body_too_large", f"The body is over the limit of {max_bytes} bytes.")
+            n_received += len(chunk)
+            for piece in [chunk] if decoder is None else decoder.feed(chunk):
+                body += piece
+                if max(n_received, len(body)) > max_bytes:
+                    raise PayloadTooLarge(
+                        "body_too_large",
+                        f"The body is over the limit of {max_bytes} bytes (after decompression).",
+                    )
+        if decoder is not None and n_received:
+            decoder.finish()
     except ClientDisconnect:
         raise BadRequest("body_cut_off", "The body was cut off.") from None
+    except CompressedDataError as error:
+        raise undecodable(error) from None
     return bytes(body)
+
+
+def decoder_for(content_encoding: str | None) -> Decoder | None:
+    """Return the decoder for a ``Content-Encoding`` header; None where there is nothing to decode."""
+    name = (content_encoding or "identity").strip().lower()
+    if name not in DECODERS:
+        raise UnsupportedMediaType(
+            "unsupported_content_encoding",
+            f"The body is encoded as {name[:100]!r}; send it plain, or as gzip or zstd.",
+        )
+    decoder = DECODERS[name]
+    return None if decoder is None else decoder()
+
+
+def undecodable(error: CompressedDataError) -> BadRequest:
+    """Return the refusal of a body that is not compressed as it says."""
+    return BadRequest("undecodable_body", f"The body is not what its `Content-Encoding` says: {error}.")
 
 
 def parse_json_object(body: bytes) -> dict[str, Any]:
@@ -144,7 +175,9 @@ def faults_in_body(form: type[BaseModel], error: ValidationError) -> list[Fault]
             elsewhere = getattr(at, "elsewhere", {}).get(str(name))
             fault["msg"] = elsewhere or f"there is no such field; {hint(str(name), at.model_fields)}"
         elif fault["type"] == "missing":
-            fault["msg"] = f"is missing{_for_example(_form_at(form, path).model_fields[str(name)].examples)}"
+            at = _form_at(form, path)
+            told = getattr(at, "missing", {}).get(str(name))
+            fault["msg"] = told or f"is missing{_for_example(at.model_fields[str(name)].examples)}"
         elif fault["type"] in ("model_type", "model_attributes_type") and fault["loc"]:
             wanted = _form_at(form, fault["loc"]).model_json_schema()
             fault["msg"] = f"must be an object{_for_example(wanted.get('examples'))}"

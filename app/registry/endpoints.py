@@ -19,12 +19,13 @@ from app.http.parameters import (
     ModelName,
     ModelPath,
     NameCursor,
+    NewAliasName,
     NumberCursor,
     VersionNumber,
 )
 from app.http.request_body import BODY_REFUSALS, checked_form, documented_body
 from app.registry import aliases, service, tasks
-from app.registry.exports import arrow_stream, parquet_file, pieces
+from app.registry.exports import FileAnswer, arrow_stream, parquet_file
 from app.registry.references import split_version
 from app.registry.schemas import (
     AliasDetail,
@@ -181,7 +182,7 @@ def export_weights(model: LoadedDep, request: Request) -> Response:
         return StreamingResponse(arrow_stream(model), media_type=ARROW_STREAM, headers=headers)
     if not any(kind in accepted for kind in (PARQUET, "*/*", "application/*")):
         raise NotAcceptable("not_acceptable", f"There are {PARQUET} and {ARROW_STREAM}; accept one of them.")
-    return StreamingResponse(pieces(parquet_file(model)), media_type=PARQUET, headers=headers)
+    return FileAnswer(parquet_file(model), media_type=PARQUET, headers=headers)
 
 
 @router.get("/{name}/aliases", responses=UNKNOWN, dependencies=READING)
@@ -206,7 +207,7 @@ def read_alias(name: ModelName, alias: AliasName, database: DatabaseDep) -> Alia
 )
 def set_alias(
     name: ModelName,
-    alias: AliasName,
+    alias: NewAliasName,
     body: Annotated[bytes, Depends(read_form)],
     database: DatabaseDep,
     models: ModelsDep,

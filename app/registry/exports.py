@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from typing import IO
+from functools import partial
+from typing import IO, Any
 
 import polars as pl
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from app.http.arrow import arrow_pieces
 from app.registry.service import StoredModel
@@ -33,11 +36,17 @@ def parquet_file(model: StoredModel) -> IO[bytes]:
     return file
 
 
-def pieces(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the rest of the file, and close it."""
-    with file:
-        while piece := file.read(BYTES_AT_A_TIME):
-            yield piece
+class FileAnswer(StreamingResponse):
+    """An answer of the rest of a file, which is closed then, also where the client goes away before."""
+
+    def __init__(self, file: IO[bytes], **given: Any) -> None:
+        super().__init__(iter(partial(file.read, BYTES_AT_A_TIME), b""), **given)
+        self._file = file
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the file."""
+        with self._file:
+            await super().__call__(scope, receive, send)
 
 
 def _frame(model: StoredModel, first: int) -> pl.DataFrame:

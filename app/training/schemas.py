@@ -193,6 +193,10 @@ class TrainingJobRequest(BaseModel):
         description="Start although another job of the same model runs; else it waits until that has ended.",
     )
 
+    missing: ClassVar[dict[str, str]] = {
+        "fusion_strength": "is missing; of series give a `horizon` instead, how many periods ahead to "
+        'forecast, which lets it be chosen, for example 7; else a number or "auto"'
+    }
     elsewhere: ClassVar[dict[str, str]] = {
         "start": "there is no such choice any more: it made no model better; leave it out"
     }

@@ -3,8 +3,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from app.main import create_app
@@ -34,6 +36,26 @@ def test_a_key_is_shown_once_used_and_revoked(client: TestClient) -> None:
     assert client.get("/v1/models", headers=header).json()["code"] == "key_invalid"
     assert client.get(f"/v1/keys/{made['id']}").json()["revoked_at"] is not None
     assert client.delete(f"/v1/keys/{made['id']}").status_code == 204
+
+
+def test_a_request_with_two_keys_is_refused(client: TestClient) -> None:
+    key = client.headers["authorization"]
+    for others in (key, "Bearer another"):
+        answer = client.get("/v1/models", headers=[("Authorization", key), ("Authorization", others)])
+        assert (answer.status_code, answer.json()["code"]) == (400, "repeated_header")
+
+
+def test_metrics_may_be_kept_for_administrators(client: TestClient) -> None:
+    app = cast(FastAPI, client.app)
+    open_to_all = app.state.settings
+    assert client.get("/metrics", headers={"Authorization": ""}).status_code == 200
+    app.state.settings = open_to_all.model_copy(update={"metrics_need_key": True})
+    try:
+        predicts = key_header(app, scopes={"predict"})
+        found = [client.get("/metrics", headers=h).status_code for h in ({"Authorization": ""}, predicts, {})]
+    finally:
+        app.state.settings = open_to_all
+    assert found == [401, 403, 200]
 
 
 def test_keys_come_in_pages(client: TestClient) -> None:

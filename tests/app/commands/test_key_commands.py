@@ -34,6 +34,10 @@ def test_what_is_wrong_with_a_key_is_said_at_once(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("name: must be 1 to 100 characters")
     assert "scopes.0: must be 'data', 'train', 'predict' or 'admin'" in done.stderr
+    for days in ("0", "-1", "nan"):
+        done = forked_ccmtl("keys", "create", "till", "--days", days, CCMTL_DATA_DIR=str(tmp_path))
+        assert done.returncode == 2
+        assert "must be more than 0" in done.stderr
     done = forked_ccmtl("keys", "revoke", "0" * 12, CCMTL_DATA_DIR=str(tmp_path))
     assert (done.returncode, done.stderr) == (
         1,

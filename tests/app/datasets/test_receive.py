@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import zstandard
 
+from app.datasets.receive import EXPANSION_FROM, Bounds, receive
+from app.http.errors import PayloadTooLarge
+from app.http.request_body import decoder_for
 from tests.app.datasets.conftest import Shop
 
 TEXT = b"unique_id,ds,y\n" + b"".join(b"a%d,2000-01-01,%d\n" % (i, i) for i in range(2000))
@@ -50,6 +54,18 @@ def test_a_bomb_is_stopped_at_the_limit(shop: Shop, encoding: str) -> None:
     assert len(body) < 1_000_000
     problem = shop.refused(shop.series(), body, status=413, encoding=encoding)
     assert problem["code"] == "upload_too_large"
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_a_bomb_is_stopped_by_how_much_it_expands(tmp_path: Path, encoding: str) -> None:
+    async def body() -> AsyncIterator[bytes]:
+        packed = ENCODE[encoding](b"0" * 300_000_000)
+        yield packed
+
+    path, bounds = tmp_path / "upload", Bounds(max_bytes=10**12, max_expansion=200)
+    with pytest.raises(PayloadTooLarge, match="more than 200 times its size"):
+        asyncio.run(receive(body(), None, path, decoder_for(encoding), bounds))
+    assert path.stat().st_size <= EXPANSION_FROM + 2**25
 
 
 def test_an_encoded_body_that_holds_nothing_is_an_empty_file(shop: Shop) -> None:

@@ -125,7 +125,7 @@ def test_a_method_that_there_is_not_is_answered_with_those_that_there_are(
 ) -> None:
     answer = client.request(method, f"/v1/{path}")
     assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
-    assert answer.headers["allow"] == methods.replace(" and ", ", ")
+    assert answer.headers["allow"] == methods.replace(" and ", ", ").replace("GET", "GET, HEAD")
     detail = answer.json()["detail"]
     assert detail.startswith(f"There is no {method} here, only {methods}.")
     assert ("definition" in detail) == (method in ("PUT", "PATCH"))
@@ -145,7 +145,10 @@ def test_a_missing_field_comes_with_an_example(client: TestClient) -> None:
     asked = job()
     del asked["fusion_strength"]
     answer = client.post("/v1/training-jobs", json=asked)
-    assert fault(answer, "body.fusion_strength")["message"] == 'is missing, for example "auto"'
+    assert fault(answer, "body.fusion_strength")["message"] == (
+        "is missing; of series give a `horizon` instead, how many periods ahead to forecast, which lets it "
+        'be chosen, for example 7; else a number or "auto"'
+    )
     form = client.post("/v1/datasets", json={"name": "shop", "kind": "series"})
     assert fault(form, "body.frequency")["message"] == 'is missing, for example "D"'
 

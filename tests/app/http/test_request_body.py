@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+import zstandard
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict
 
@@ -33,11 +36,17 @@ class Tree(BaseModel):
     leaves: list[Leaf]
 
 
-def read(messages: list[dict[str, Any]], limit: int = 10, content_type: str | None = None) -> bytes:
+def read(
+    messages: list[dict[str, Any]],
+    limit: int = 10,
+    content_type: str | None = None,
+    encoding: str | None = None,
+) -> bytes:
     async def receive() -> dict[str, Any]:
         return messages.pop(0)
 
-    headers = [] if content_type is None else [(b"content-type", content_type.encode())]
+    given = {"content-type": content_type, "content-encoding": encoding}
+    headers = [(name.encode(), value.encode()) for name, value in given.items() if value is not None]
     return asyncio.run(read_json_body(Request({"type": "http", "headers": headers}, receive), limit))
 
 
@@ -62,6 +71,21 @@ def test_a_body_is_refused_as_soon_as_it_is_too_long() -> None:
 def test_a_body_that_is_cut_off_is_refused() -> None:
     with pytest.raises(BadRequest, match="cut off"):
         read([part(b"{"), {"type": "http.disconnect"}])
+
+
+@pytest.mark.parametrize(("encoding", "encode"), [("gzip", gzip.compress), ("zstd", zstandard.compress)])
+def test_a_compressed_body_is_decompressed_up_to_the_limit(
+    encoding: str, encode: Callable[[bytes], bytes]
+) -> None:
+    body = encode(b"{}" + 6 * b" ")
+    assert read([part(body[:9]), part(body[9:], more=False)], limit=100, encoding=encoding) == b"{}      "
+    with pytest.raises(PayloadTooLarge, match="after decompression"):
+        read([part(encode(10_000_000 * b" "), more=False)], limit=100_000, encoding=encoding)
+    for faulty in (b"{}", body[:-3]):
+        with pytest.raises(BadRequest, match="not what its `Content-Encoding` says"):
+            read([part(faulty, more=False)], limit=100, encoding=encoding)
+    with pytest.raises(UnsupportedMediaType, match="'br'"):
+        read([], encoding="br")
 
 
 def test_another_type_is_refused_before_reading() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import struct
 from typing import Any
@@ -176,8 +177,17 @@ def test_numbers_that_are_not_finite_are_refused_with_their_place(client: TestCl
     assert (answer.status_code, answer.json()["errors"][0]["location"]) == (422, "body.promotion.2")
 
 
+def test_tensors_may_be_packed(client: TestClient) -> None:
+    content, headers = by_triton(binary_output=False)
+    plain = client.post(URL, content=content, headers=headers)
+    packed = client.post(URL, content=gzip.compress(content), headers={**headers, "Content-Encoding": "gzip"})
+    assert packed.status_code == 200
+    assert packed.content == plain.content
+
+
 def test_what_is_no_json_is_refused(client: TestClient) -> None:
     assert client.post(URL, content=b"<x/>", headers={"Content-Type": "text/xml"}).status_code == 415
-    gzip = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
-    assert client.post(URL, content=b"\x1f\x8b", headers=gzip).json()["code"] == "unsupported_encoding"
+    for encoding, code in (("gzip", "undecodable_body"), ("br", "unsupported_content_encoding")):
+        packed = {"Content-Encoding": encoding, "Content-Type": "application/json"}
+        assert client.post(URL, content=b"\x1f\x8b", headers=packed).json()["code"] == code
     assert client.post(URL, content=b'{"inputs": [], "inputs": []}').json()["code"] == "repeated_key"

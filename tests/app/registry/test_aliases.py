@@ -45,6 +45,13 @@ def test_an_alias_is_set_moved_and_rolled_back(client: TestClient) -> None:
     assert predict(client, "sales@production") == 1.0
 
 
+def test_a_number_is_no_alias(client: TestClient) -> None:
+    answer = client.put("/v1/models/sales/aliases/1", json={"version": 2})
+    assert answer.status_code == 422
+    assert "must not be a number" in answer.json()["errors"][0]["message"]
+    assert client.put("/v1/models/sales/aliases/v1", json={"version": 2}).status_code == 200
+
+
 def test_a_rollback_that_is_sent_twice_does_no_harm(client: TestClient) -> None:
     for version in (1, 2):
         client.put(ALIAS, json={"version": version})
