@@ -33,6 +33,8 @@ CORE_DOORS = {
     "ccmtl_core.base.display",
     "ccmtl_core.base.file_path",
     "ccmtl_core.forecasting",
+    "ccmtl_core.forecasting.fitted.latest_rows",
+    "ccmtl_core.forecasting.new.histories",
     "ccmtl_core.inspection",
     "ccmtl_core.inspection.id_columns",
     "ccmtl_core.inspection.inspecting",

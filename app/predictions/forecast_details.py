@@ -10,6 +10,7 @@ import polars as pl
 
 from app.http.errors import Fault, InvalidContent
 from app.predictions import wire
+from app.predictions.described_products import refusing
 from app.predictions.forecasts import (
     about,
     asked_of,
@@ -20,10 +21,8 @@ from app.predictions.forecasts import (
     forecaster_of,
     missing,
     refuse_missing,
-    refusing,
-    written,
 )
-from app.predictions.request_tables import columns_of
+from app.predictions.request_tables import columns_of, written
 from app.predictions.service import Refused
 from app.registry.service import StoredModel, unknown_product
 from ccmtl_core.forecasting import total_forecasts

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,24 +18,21 @@ import polars as pl
 from numpy.typing import NDArray
 
 from app.http.errors import MAX_ERRORS, Conflict, Fault, InvalidContent
-from app.http.names import hint
 from app.predictions import wire
-from app.predictions.request_tables import Cells, attribute_frame, columns_of, future_frame, history_panel
+from app.predictions.described_products import described, refusing
+from app.predictions.request_tables import Cells, columns_of, future_frame, written
 from app.predictions.service import Matrix, Refused, explained, refuse_repeated_keys
-from app.registry.forecasters import nothing_known
 from app.registry.service import StoredModel, unknown_product
-from ccmtl_core import CCMTLError
 from ccmtl_core.base.display import counted
 from ccmtl_core.forecasting import (
     ForecastModel,
     Frequency,
     NewProducts,
     SeriesColumns,
-    SeriesPanel,
-    new_products,
     range_columns,
     recursive_forecast,
 )
+from ccmtl_core.forecasting.fitted.latest_rows import are_cut
 
 FORECASTS_AT_A_TIME = 2**14
 """Of a stream: so many are in memory at once."""
@@ -132,63 +129,9 @@ def batch(model: StoredModel, body: bytes) -> tuple[wire.ForecastBatch, Asked]:
     """Return a request for some products as it was sent, and what it wants."""
     request: wire.ForecastBatch = decoded(body, wire.ForecastBatch, wire.decode_forecast)
     asked = asked_of(model, request.h, request.level, "body.level", request.future)
-    return request, Asked(asked.h, asked.level, asked.future, _added(model, request, asked))
-
-
-def _added(model: StoredModel, request: wire.ForecastBatch, asked: Asked) -> NewProducts | None:
-    """The new products that a request brings with it, ready to be forecast."""
     if request.attributes is None and request.history is None:
-        return None
-    forecaster = forecaster_of(model)
-    table, panel = pl.DataFrame(schema={"unique_id": pl.String}), None
-    if request.attributes is not None:
-        table = attribute_frame(request.attributes)
-        unknown = [name for name in table.columns if name != "unique_id" and name not in model.attributes]
-        if unknown:
-            faults = [
-                Fault(
-                    message=f"the dataset names no such attribute; {hint(name, model.attributes)}",
-                    location=f"body.attributes.{name}",
-                )
-                for name in unknown
-            ]
-            raise InvalidContent(
-                "unknown_attribute", "There are other attributes; see `errors`.", errors=faults
-            )
-    if request.history is not None:
-        panel = history_panel(request.history, forecaster.frequency)
-    known = [
-        name for name in [*table["unique_id"], *(panel.unique_ids if panel else ())] if name in model.rows
-    ]
-    if known:
-        where = "body.attributes" if request.attributes is not None else "body.history"
-        fault = Fault(
-            message=f"the model knows the product {known[0]!r}; its values are stored", location=where
-        )
-        raise InvalidContent(
-            "product_is_known", "Only products that are new can be described.", errors=[fault]
-        )
-    _refuse_not_asked(request, table, panel)
-    found: NewProducts = refusing(
-        partial(new_products, forecaster, table, panel=panel, columns=nothing_known(forecaster))
-    )
-    return found
-
-
-def _refuse_not_asked(request: wire.ForecastBatch, table: pl.DataFrame, panel: SeriesPanel | None) -> None:
-    """Refuse what is told of products that are not asked for: an id was mistyped, or is missing."""
-    told = {"attributes": table["unique_id"].to_list(), "history": panel.unique_ids if panel else ()}
-    asked = set(request.unique_id)
-    faults = [
-        Fault(message=f"`unique_id` does not ask for the product {name!r}", location=f"body.{part}.unique_id")
-        for part, names in told.items()
-        for name in names
-        if name not in asked
-    ]
-    if faults:
-        raise InvalidContent(
-            "product_not_asked_for", "Only products that are asked for can be described.", errors=faults
-        )
+        return request, asked
+    return request, replace(asked, added=described(model, forecaster_of(model), request))
 
 
 def _answer(model: StoredModel, unique_ids: Sequence[str], asked: Asked) -> bytes:
@@ -225,14 +168,6 @@ def rows_of(unique_ids: Sequence[str], numbers: Numbers, asked: Asked, frequency
     return found
 
 
-def written(times: pl.Series, frequency: Frequency) -> list[str]:
-    """Return times as text: a date, for hours with the time."""
-    if frequency is Frequency.INTEGER:
-        return [str(number) for number in times]
-    form = "%Y-%m-%dT%H:%M:%S" if frequency is Frequency.HOUR else "%Y-%m-%d"
-    return times.dt.strftime(form).to_list()
-
-
 def _numbers(model: StoredModel, unique_ids: Sequence[str], asked: Asked) -> Numbers:
     """Forecasts of products: by their own history, or by their like."""
     n = len(unique_ids)
@@ -251,14 +186,23 @@ def _numbers(model: StoredModel, unique_ids: Sequence[str], asked: Asked) -> Num
             columns = _of_new(model, added.forecaster, own, asked)
             values[at] = _of_forecaster(added.forecaster, own, asked, columns)
             last_period[at], rows[at] = added.forecaster.last_period[own], -1
-            for i, place in zip(at, own.tolist(), strict=True):
-                status[i] = wire.RowStatus(added.status[place])
+            cut = _are_cut(added.forecaster, own, values[at])
+            for i, place, is_cut in zip(at, own.tolist(), cut.tolist(), strict=True):
+                status[i] = wire.RowStatus.CUT if is_cut else wire.RowStatus(added.status[place])
     known = np.flatnonzero(rows >= 0)
     has_history, continued, last = _continued(model, rows[known], asked)
     values[known[has_history]], last_period[known[has_history]] = continued, last
     for i, has in zip(known.tolist(), has_history.tolist(), strict=True):
         status[i] = wire.RowStatus.OK if has else wire.RowStatus.HISTORY_TOO_SHORT
+    if model.forecaster is not None:
+        answered = known[has_history]
+        for i in answered[_are_cut(model.forecaster, rows[answered], continued)].tolist():
+            status[i] = wire.RowStatus.CUT
     return Numbers(values, last_period, status)
+
+
+def _are_cut(forecaster: ForecastModel, rows: NDArray[np.int64], values: Matrix) -> NDArray[np.bool_]:
+    return are_cut(values[:, :, 0], forecaster.tail[rows], forecaster.scale[rows])
 
 
 def _continued(
@@ -360,14 +304,6 @@ def refuse_missing(model: StoredModel, rows: NDArray[np.int64], asked: Asked) ->
         ],
         error_count=unknown.height,
     )
-
-
-def refusing(make: Callable[[], Any]) -> Any:
-    """Return what ``make`` does, and answer what the library refuses as a fault of the request."""
-    try:
-        return make()
-    except CCMTLError as error:
-        raise InvalidContent("cannot_forecast", f"The products cannot be forecast: {error}.") from None
 
 
 def _periods(

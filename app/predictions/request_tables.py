@@ -16,6 +16,8 @@ from ccmtl_core.forecasting import ForecastModel, Frequency, SeriesColumns, Seri
 from ccmtl_core.tables.timestamps import time_format
 
 Cells = Mapping[str, Sequence[Any]]
+LARGEST = 1e15
+"""Whole numbers up to about here are exact, and squares of what is fitted to them are far from overflow."""
 
 
 def future_frame(model: StoredModel, future: Cells | None) -> pl.DataFrame | None:
@@ -47,8 +49,17 @@ def future_frame(model: StoredModel, future: Cells | None) -> pl.DataFrame | Non
         columns["unique_id"] = _texts(future["unique_id"], "body.future.unique_id", missing=False)
     columns |= {name: _numbers(future[name], f"body.future.{name}", missing=True) for name in names}
     frame = pl.DataFrame(columns)
+    _refuse_too_large(frame, future, names, "future")
     _refuse_repeated(frame, "future")
     return frame
+
+
+def written(times: pl.Series, frequency: Frequency) -> list[str]:
+    """Return times as text: a date, for hours with the time."""
+    if frequency is Frequency.INTEGER:
+        return [str(number) for number in times]
+    form = "%Y-%m-%dT%H:%M:%S" if frequency is Frequency.HOUR else "%Y-%m-%d"
+    return times.dt.strftime(form).to_list()
 
 
 def columns_of(
@@ -122,6 +133,7 @@ def history_panel(history: Cells, frequency: Frequency) -> SeriesPanel:
             "y": _numbers(history["y"], "body.history.y", missing=False),
         }
     )
+    _refuse_too_large(frame, history, ["y"], "history")
     _refuse_repeated(frame, "history")
     return SeriesPanel.from_frame(
         frame.with_columns(ds=frequency.dated(frame["period"].to_numpy())), frequency
@@ -179,6 +191,26 @@ def _periods(cells: Sequence[Any], frequency: Frequency, where: str) -> pl.Serie
         len(bad),
     )
     return pl.Series(frequency.to_period(moments.to_numpy()), dtype=pl.Int64)
+
+
+def _refuse_too_large(frame: pl.DataFrame, cells: Cells, names: Sequence[str], where: str) -> None:
+    """Refuse numbers that no forecast could be made of, with their product and date."""
+    bad = [(name, i) for name in names for i in (frame[name].abs() > LARGEST).arg_true().to_list()]
+    _refuse(
+        (
+            Fault(
+                message=f"{cells[name][i]:g}{_of(cells, i)} at {cells['ds'][i]} is too large to forecast "
+                f"with; numbers go up to {LARGEST:g}. Is it mistyped?",
+                location=f"body.{where}.{name}.{i}",
+            )
+            for name, i in bad
+        ),
+        len(bad),
+    )
+
+
+def _of(cells: Cells, i: int) -> str:
+    return f" of the product {cells['unique_id'][i]!r}" if "unique_id" in cells else ""
 
 
 def _refuse_repeated(frame: pl.DataFrame, where: str) -> None:

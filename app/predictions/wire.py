@@ -27,12 +27,14 @@ class RowStatus(StrEnum):
     """Whether a row of a batch has an answer, and why not.
 
     A product with hardly any history is forecast from those that share its attributes (``from_like``), or
-    from all (``from_all``).
+    from all (``from_all``). A forecast that came out more than a million times as large as the values that
+    it starts from was cut to that (``cut``): something that is known of the time is not as it was.
     """
 
     OK = "ok"
     FROM_LIKE = "from_like"
     FROM_ALL = "from_all"
+    CUT = "cut"
     UNKNOWN_UNIQUE_ID = "unknown_unique_id"
     HISTORY_TOO_SHORT = "history_too_short"
     NOT_FINITE = "not_finite"

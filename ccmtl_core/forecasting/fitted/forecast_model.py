@@ -25,6 +25,7 @@ from ccmtl_core.forecasting.fitted.forecaster_file import read_forecaster, write
 from ccmtl_core.forecasting.fitted.latest_rows import (
     columns_beside,
     dated,
+    farthest,
     latest_rows,
     latest_tails,
     missing_columns,
@@ -45,8 +46,6 @@ from ccmtl_core.series.panel import SeriesPanel
 
 _ROUNDING = 1e-12
 """Of the sizes of what is added: their sum is no nearer to the forecast."""
-_FARTHEST = 1e6
-"""Times the largest value that it starts from: as far as a forecast goes that feeds on others."""
 _NUMBERS = 2**22
 """Numbers in the rows of the forecasts that are made at a time."""
 
@@ -375,7 +374,7 @@ class ForecastModel(FrozenValue):
         """Rows (n, H, P) and forecasts (n, H) of one horizon after the other, h steps in all."""
         rows, tail, done = start.rows, without_lone_values(start.tail), 0
         scale, constant = self.scale[rows], start.constant[:, None]
-        most = _FARTHEST * np.fmax.reduce(np.abs(tail) / scale[:, None], axis=1, initial=1.0)[:, None]
+        most = farthest(tail, scale)
         while done < h:
             steps = range(1, min(self.horizon, h - done) + 1)
             X, known = latest_rows(

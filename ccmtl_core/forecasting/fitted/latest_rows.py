@@ -28,6 +28,8 @@ from ccmtl_core.series.panel import SeriesPanel
 
 LONE, ENOUGH = 10.0, 8
 """A value more than so many times as large as all others of its series is cut, if so many are known."""
+FARTHEST = 1e6
+"""Times the largest value that it starts from: as far as a forecast goes that feeds on others."""
 
 
 def latest_rows(
@@ -172,6 +174,19 @@ def missing_columns(
         }
     )
     return frame.unique(maintain_order=True).sort("unique_id", "ds", "column")
+
+
+def farthest(tail: FloatArray, scale: FloatArray) -> FloatArray:
+    """Return how far from zero forecasts may be, (n, 1), in units of each series, by newest values (n, R)."""
+    known = np.fmax.reduce(np.abs(tail) / scale[:, None], axis=1, initial=1.0)
+    most: FloatArray = FARTHEST * known[:, None]
+    return most
+
+
+def are_cut(yhat: FloatArray, tail: FloatArray, scale: FloatArray) -> BoolArray:
+    """Return which series have a forecast (n, H) that was cut to what :func:`farthest` allows."""
+    most = farthest(without_lone_values(tail), scale) * scale[:, None]
+    return np.asarray((np.abs(yhat) >= most * (1.0 - 1e-12)).any(axis=1))
 
 
 def dated(periods: IntArray, frequency: Frequency) -> pl.Series:

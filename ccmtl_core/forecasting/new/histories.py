@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ccmtl_core.base.display import quoted
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
 from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
-from ccmtl_core.forecasting.fitted.latest_rows import latest_tails
+from ccmtl_core.forecasting.fitted.latest_rows import dated, latest_tails
 from ccmtl_core.forecasting.row_maker import check_panel
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.panel import SeriesPanel
@@ -86,9 +87,23 @@ def histories(forecaster: ForecastModel, ids: Sequence[str], panel: SeriesPanel 
         raise DataError("no product is new: the forecaster has all of them, with histories")
     like = ~new & (n_values > 0)
     if not like.any():
-        raise DataError("no product of the forecaster has a history that a new one could be like")
+        raise _none_alike(forecaster, every, last)
     on_sale = like & (origin - last < forecaster.horizon)
     return Histories(every, tail, origin, new, on_sale if on_sale.any() else like)
+
+
+def _none_alike(forecaster: ForecastModel, ids: Sequence[str], last: IntArray) -> DataError:
+    """The error where no product of the forecaster has values in the periods that are looked at."""
+    newest = int(np.argmax(last))
+    day, others = dated(
+        np.array([last[newest], last[: len(forecaster.unique_ids)].max()]), forecaster.frequency
+    )
+    if day <= others:
+        return DataError("no product of the forecaster has a history that a new one could be like")
+    return DataError(
+        f"the values of {quoted(ids[newest])} go to {day}, long after those of all products that it could "
+        f"be like, which end by {others}: correct its dates, or bring the others up to date"
+    )
 
 
 def are_thin(forecaster: ForecastModel) -> BoolArray:

@@ -218,6 +218,43 @@ def test_a_cell_of_another_type_is_one_fault(client: TestClient, cell: str) -> N
     assert fault["message"] == "must be text, a finite number or null"
 
 
+def test_a_forecast_that_had_to_be_cut_says_so(client: TestClient) -> None:
+    body = {"unique_id": ["0001", "0002"], "future": coming()}
+    body["future"]["offer"] = [1e14 if name == "0001" else 1.0 for name in body["future"]["unique_id"]]
+    found = post(client, **body)["forecasts"]
+    assert {f["unique_id"]: f["status"] for f in found} == {"0001": "cut", "0002": "ok"}
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ({"future": {"ds": ["2025-02-20"], "offer": [1e308]}}, "1e+308 at 2025-02-20 is too large"),
+        (
+            {"history": {"unique_id": ["new"], "ds": ["2025-02-18"], "y": [1e308]}},
+            "1e+308 of the product 'new' at 2025-02-18 is too large",
+        ),
+        (
+            {"history": {"unique_id": ["new"], "ds": ["1990-01-01"], "y": [1]}},
+            "the history of the product 'new' ends at 1990-01-01",
+        ),
+    ],
+)
+def test_numbers_and_dates_far_from_all_others_are_refused_with_their_place(
+    client: TestClient, part: dict[str, Any], words: str
+) -> None:
+    answer = client.post("/v1/models/m/forecast", json={"unique_id": ["new"], **part})
+    assert answer.status_code == 422
+    assert words in answer.json()["errors"][0]["message"]
+
+
+def test_a_history_long_after_all_others_is_refused_with_its_date(client: TestClient) -> None:
+    late = {"unique_id": ["new"], "ds": ["2030-01-01"], "y": [1]}
+    answer = client.post("/v1/models/m/forecast", json={"unique_id": ["new"], "history": late})
+    assert (answer.status_code, answer.json()["code"]) == (422, "cannot_forecast")
+    assert "the values of 'new' go to 2030-01-01" in answer.json()["detail"]
+    assert "bring the others up to date" in answer.json()["detail"]
+
+
 def test_what_each_feature_adds_sums_to_the_forecast(client: TestClient) -> None:
     body = {"unique_id": ["0002"], "future": coming(("0002",))}
     parts = post(client, "contributions", **body)["contributions"]
