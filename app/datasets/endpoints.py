@@ -32,7 +32,14 @@ from app.http.dependencies import DatabaseDep, SettingsDep, StorageDep, read_for
 from app.http.errors import Fault, InvalidContent, faults_of, refusals
 from app.http.names import NO_NUL
 from app.http.parameters import IdempotencyKey, Limit, NameCursor, NumberCursor, VersionNumber
-from app.http.request_body import BODY_REFUSALS, decoder_for, documented_body, parse_json_object, refusal_of
+from app.http.request_body import (
+    BODY_REFUSALS,
+    decoder_for,
+    documented_body,
+    faults_in_body,
+    parse_json_object,
+    refusal_of,
+)
 from app.persistence.database import Database
 from ccmtl_core.tables import ReadOptions
 
@@ -96,11 +103,23 @@ def _form(body: Annotated[bytes, Depends(read_form)]) -> SeriesForm | Regression
         raise refusal_of(shape, error) from None
 
 
+def _other_faults(document: dict[str, Any]) -> list[Fault]:
+    """What else is wrong with a definition without a kind: of regression data if it names features."""
+    columns = document.get("columns")
+    of_rows = isinstance(columns, dict) and "features" in columns
+    shape, kind = (RegressionForm, "regression") if of_rows else (SeriesForm, "series")
+    try:
+        shape.model_validate({**document, "kind": kind})
+    except ValidationError as error:
+        return faults_in_body(shape, error)
+    return []
+
+
 def _no_such_kind(document: dict[str, Any]) -> InvalidContent:
     message, kind = "must be 'series' or 'regression'", document.get("kind")
     if "kind" not in document:
-        fault = Fault(message=message, location="body.kind")
-        return InvalidContent("invalid_request", "The kind of the dataset is missing.", errors=[fault])
+        faults = [Fault(message=message, location="body.kind"), *_other_faults(document)]
+        return InvalidContent("invalid_request", "The kind of the dataset is missing.", errors=faults)
     near = difflib.get_close_matches(kind, ["series", "regression"], n=1) if isinstance(kind, str) else []
     message += "".join(f"; did you mean {name!r}?" for name in near)
     faults = faults_of([{"msg": message, "loc": ["kind"], "input": kind}], "body")

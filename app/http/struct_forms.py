@@ -44,7 +44,9 @@ def form_of(struct: type[msgspec.Struct]) -> type[BaseModel]:
         field.encode_name: (_annotation(hints[field.name]), _default(field))
         for field in msgspec.structs.fields(struct)
     }
-    return create_model(struct.__name__, __config__=config, __doc__=struct.__doc__, **fields)
+    form = create_model(struct.__name__, __config__=config, __doc__=struct.__doc__, **fields)
+    form.elsewhere = getattr(struct, "elsewhere", {})  # type: ignore[attr-defined] # of fields that another form has
+    return form
 
 
 def _default(field: msgspec.structs.FieldInfo) -> Any:

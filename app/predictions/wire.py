@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import lru_cache
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, ClassVar, cast
 
 import msgspec
 import numpy as np
@@ -64,6 +64,9 @@ class PredictRows(Struct, forbid_unknown_fields=True):
     """Rows of features."""
 
     rows: Annotated[list[FeatureRow], Meta(min_length=1)]
+    elsewhere: ClassVar[dict[str, str]] = dict.fromkeys(
+        ("unique_id", "features"), "goes without `rows`: send rows, or `unique_id` and `features` as columns"
+    )
 
 
 class PredictColumns(Struct, forbid_unknown_fields=True):
@@ -74,6 +77,9 @@ class PredictColumns(Struct, forbid_unknown_fields=True):
         dict[str, list[float]],
         Meta(description="A list for each feature of the model, as long as `unique_id`."),
     ]
+    elsewhere: ClassVar[dict[str, str]] = {
+        "rows": "goes without `unique_id` and `features`: send rows, or these two as columns"
+    }
 
 
 _H = Annotated[

@@ -74,6 +74,21 @@ def test_a_kind_that_is_not_there_is_told_from_one_that_does_not_exist(
     assert answer["suggestions"] == near
 
 
+@pytest.mark.parametrize(
+    ("columns", "locations"),
+    [
+        ({"unique_id": "y"}, ["body.kind", "body.columns", "body.name"]),
+        ({"features": []}, ["body.kind", "body.columns.features", "body.name", "body.frequency"]),
+    ],
+)
+def test_without_a_kind_all_other_faults_are_told_too(
+    shop: Shop, columns: dict[str, Any], locations: list[str]
+) -> None:
+    form = {"name": "with space", "frequency": "D", "columns": columns}
+    answer = shop.client.post("/v1/datasets", json=form).json()
+    assert [fault["location"] for fault in answer["errors"]] == locations
+
+
 def test_a_fault_is_said_in_its_own_words(shop: Shop) -> None:
     answer = shop.client.post("/v1/datasets", json={**SALES, "columns": {"unique_id": "y"}})
     assert answer.json()["errors"][0]["message"] == "unique_id, ds and y must be three different columns"

@@ -223,6 +223,12 @@ def test_a_long_body_that_is_no_json_is_malformed(ending: bytes) -> None:
     assert "only the first fault is told" in problem.detail
 
 
+def test_rows_beside_columns_are_refused_with_the_form_that_they_belong_to() -> None:
+    body = {"rows": [{"unique_id": "1", "features": {"lag_1": 1.0}}], "unique_id": ["1"]}
+    said = {fault.location: fault.message for fault in refusal(served(np.ones((5, 1))), body).errors}
+    assert said["body.rows"].startswith("goes without `unique_id` and `features`: send rows, or")
+
+
 def test_columns_of_other_lengths_are_named() -> None:
     columns = {"lag_1": [1.0], "price in €": [1.0, 2.0, 3.0], "a.b": [1.0, 2.0]}
     problem = refusal(served(np.ones((5, 3))), {"unique_id": ["1", "1"], "features": columns})
