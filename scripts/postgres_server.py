@@ -13,7 +13,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -39,27 +39,58 @@ class NoServerError(Exception):
     """No PostgreSQL is installed; the message says which package has it."""
 
 
-@contextmanager
-def postgres_server(port: int | None = None) -> Iterator[str]:
-    """Run a server while the block runs; yield the URL of its maintenance database.
+class PostgresServer:
+    """A server with its data in ``folder``, which can be started again after it was ended or killed.
 
-    It is reached by a socket in a folder of its own without a password and, given a port, from this machine
-    by that port with one.
+    It is reached by a socket in the folder without a password and, given a port, from this machine by that
+    port with one. ``options`` replace those that make tests fast.
     """
-    folder = Path(tempfile.mkdtemp(prefix="ccmtl-pg-"))
-    server: subprocess.Popen[bytes] | None = None
-    try:
-        binaries = _binaries(folder)
+
+    def __init__(
+        self, folder: Path, port: int | None = None, options: Mapping[str, str] | None = None
+    ) -> None:
+        self.folder, self._port = folder, port
+        self._options = {**_OPTIONS, **(options or {})}
+        self._binaries = _binaries(folder)
+        self.process: subprocess.Popen[bytes] | None = None
         if os.geteuid() == 0:
             os.chown(folder, _NOBODY, _NOBODY)
-        _initialise(binaries, folder)
-        server = _start(binaries, folder, port)
-        _wait_until_ready(server, folder, port or _PORT)
-        yield f"postgresql+psycopg://postgres@/postgres?host={folder}&port={port or _PORT}"
+        _initialise(self._binaries, folder)
+
+    @property
+    def url(self) -> str:
+        """The URL of its maintenance database."""
+        return f"postgresql+psycopg://postgres@/postgres?host={self.folder}&port={self._port or _PORT}"
+
+    @property
+    def socket(self) -> Path:
+        """Where it is reached."""
+        return self.folder / f".s.PGSQL.{self._port or _PORT}"
+
+    def start(self) -> None:
+        """Start it, and wait until it answers; call this from the main thread."""
+        self.process = _start(self._binaries, self.folder, self._port, self._options)
+        _wait_until_ready(self.process, self.folder, self._port or _PORT)
+
+    def stop(self) -> None:
+        """End it at once, if it runs."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGQUIT)
+            self.process.wait()
+
+
+@contextmanager
+def postgres_server(port: int | None = None) -> Iterator[str]:
+    """Run a server in a folder of its own while the block runs; yield the URL of its maintenance database."""
+    folder = Path(tempfile.mkdtemp(prefix="ccmtl-pg-"))
+    server: PostgresServer | None = None
+    try:
+        server = PostgresServer(folder, port)
+        server.start()
+        yield server.url
     finally:
         if server is not None:
-            server.send_signal(signal.SIGQUIT)
-            server.wait()
+            server.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -103,10 +134,12 @@ def _initialise(binaries: Path, folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def _start(binaries: Path, folder: Path, port: int | None) -> subprocess.Popen[bytes]:
+def _start(
+    binaries: Path, folder: Path, port: int | None, options: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
     command = [str(binaries / "postgres"), "-D", str(folder / "data"), "-k", str(folder)]
     network = {} if port is None else {"listen_addresses": "localhost", "port": str(port)}
-    for name, value in {**_OPTIONS, **network}.items():
+    for name, value in {**options, **network}.items():
         command += ["-c", f"{name}={value}"]
     parent = os.getpid()
     with (folder / "log").open("wb") as log:
