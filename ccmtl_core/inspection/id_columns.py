@@ -8,12 +8,15 @@ from dataclasses import replace
 import polars as pl
 from polars.selectors import by_name
 
+from ccmtl_core.inspection.column_choice import is_other
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.header import check_header
 from ccmtl_core.tables.table import Table
 
 SIGN = "-"
 """Between the parts of an id, and between the names of its columns."""
+_COMPARED = 200_000
+"""Rows in which columns are looked for that tell rows of one period apart."""
 
 
 def id_columns(unique_id: str | Sequence[str] | None) -> list[str]:
@@ -53,3 +56,32 @@ def with_one_id(table: Table, columns: Sequence[str], faults: FaultList) -> Tabl
     one = pl.when(is_whole).then(pl.concat_str(parts, separator=SIGN)).otherwise(pl.lit(""))
     rows = table.rows.with_columns(one.alias(name))
     return replace(table, columns=(*table.columns, name), names=(*table.names, name), rows=rows)
+
+
+def columns_apart(table: Table, unique_id: str, ds: str, y: str) -> list[str]:
+    """Return the columns that each tell the rows of a series in one period apart, such as a store.
+
+    Parameters
+    ----------
+    table : Table
+        Opened.
+    unique_id, ds, y : str
+        Its columns of series, times and values.
+
+    Returns
+    -------
+    list of str
+        Empty where the table has no such column, or is not read as it stands in the file.
+    """
+    taken = {unique_id, ds, y}
+    if table.rows is None or not taken <= set(table.columns):
+        return []
+    by_name = dict(zip(table.columns, table.names, strict=True))
+    head = table.rows.head(_COMPARED).collect()
+    keys, apart = [by_name[unique_id], by_name[ds]], []
+    for column in (column for column in table.columns if column not in taken and not is_other(column)):
+        cells = head[by_name[column]]
+        is_group = not cells.dtype.is_float() and 2 * cells.n_unique() <= head.height
+        if is_group and not head.select(*keys, by_name[column]).is_duplicated().any():
+            apart.append(column)
+    return apart

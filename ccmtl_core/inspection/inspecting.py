@@ -12,8 +12,7 @@ import polars as pl
 
 from ccmtl_core.base.display import counted, named, quoted
 from ccmtl_core.base.file_path import checked_path
-from ccmtl_core.inspection.column_choice import is_other
-from ccmtl_core.inspection.id_columns import SIGN, id_columns, with_one_id
+from ccmtl_core.inspection.id_columns import SIGN, columns_apart, id_columns, with_one_id
 from ccmtl_core.inspection.period_checks import period_findings
 from ccmtl_core.inspection.policies import Policies
 from ccmtl_core.inspection.reading import SeriesRows, read_rows
@@ -37,9 +36,6 @@ from ccmtl_core.tables.dialects.shape import long_table
 from ccmtl_core.tables.faults import FaultList, Parts, TableError, part_of
 from ccmtl_core.tables.table import Note, Table
 from ccmtl_core.tables.table_file import open_table
-
-_COMPARED = 200_000
-"""Rows in which columns are looked for that tell rows of one period apart."""
 
 
 def inspect(
@@ -130,7 +126,7 @@ def inspect(
                 table, stated, faults, ds_format=ds_format, frequency=of_period, missing=chosen.missing
             )
         except TableError as error:
-            return _refused(error, table.n_rows, chosen)
+            return refused(error, table.n_rows, chosen)
         found = [*note_findings(table.notes), *(fault_findings(faults.refusal()) if faults else ())]
         return report_of(read, chosen, found, today=today)
 
@@ -334,24 +330,15 @@ def _of_periods(
 
 def _with_parting(finding: Finding, read: SeriesRows) -> Finding:
     """Name in the finding on several rows in a period the columns that tell these rows apart."""
-    table = read.table
-    taken = {str(read.traits[role].value) for role in ("unique_id", "ds", "y")}
-    if finding.code != "duplicate_period" or table.rows is None or not taken <= set(table.columns):
+    taken = {role: str(read.traits[role].value) for role in ("unique_id", "ds", "y")}
+    if finding.code != "duplicate_period":
         return finding
-    by_name = dict(zip(table.columns, table.names, strict=True))
-    of_id, of_time = str(read.traits["unique_id"].value), str(read.traits["ds"].value)
-    head = table.rows.head(_COMPARED).collect()
-    keys, parting = [by_name[of_id], by_name[of_time]], []
-    for column in (column for column in table.columns if column not in taken and not is_other(column)):
-        cells = head[by_name[column]]
-        is_group = not cells.dtype.is_float() and 2 * cells.n_unique() <= head.height
-        if is_group and not head.select(*keys, by_name[column]).is_duplicated().any():
-            parting.append(column)
+    parting = columns_apart(read.table, **taken)
     if not parting:
         return finding
     told = (
         f" These rows differ in {named(parting, 'column')}: if that is part of the series, state unique_id "
-        f"{of_id},{parting[0]}; if it is part of the time, write both in one column."
+        f"{taken['unique_id']},{parting[0]}; if it is part of the time, write both in one column."
     )
     return replace(finding, message=finding.message + told)
 
@@ -377,7 +364,22 @@ def fault_findings(error: TableError) -> Iterator[Finding]:
         yield Finding(code, "error", count, "rows" if of_rows else "table", message, samples)
 
 
-def _refused(error: TableError, n_rows: int, policies: Policies) -> InspectionReport:
+def refused(error: TableError, n_rows: int, policies: Policies) -> InspectionReport:
+    """Return the report of a table that cannot be understood.
+
+    Parameters
+    ----------
+    error : TableError
+        What is wrong with it.
+    n_rows : int
+        Rows below the header.
+    policies : Policies
+        The repairs that were chosen.
+
+    Returns
+    -------
+    InspectionReport
+    """
     dropped = {"faulty_rows": n_rows} if n_rows else {}
     accounts = Accounts(n_rows, 0, 0, dropped)
     return InspectionReport({}, accounts, ordered(fault_findings(error)), policies.to_dict())

@@ -20,6 +20,7 @@ from app.reading.parquet_probe import Decoding, decoded_apart
 from ccmtl_core.base.display import counted
 from ccmtl_core.inspection import InspectionReport
 from ccmtl_core.inspection.id_columns import SIGN, with_one_id
+from ccmtl_core.inspection.inspecting import refused
 from ccmtl_core.tables import ReadOptions
 from ccmtl_core.tables.cell_hints import spreadsheet_ids, spreadsheet_warning
 from ccmtl_core.tables.cells import Cells, read_cells
@@ -68,6 +69,7 @@ def ingest(
     roles = _roles_of(definition)
     wanted = _wanted(definition, roles)
     inspection: InspectionReport | None = None
+    n_rows: int | None = None
 
     def compared(values: PeriodValues, is_taken: bool) -> None:
         nonlocal inspection
@@ -83,6 +85,7 @@ def ingest(
                 columns = [name for name in table.names if name in wanted]
                 _refuse_undecodable(table, columns, max_bytes, faults)
             if isinstance(definition, SeriesDefinition):
+                n_rows = table.n_rows
                 table = with_one_id(table, definition.columns.of_id, faults)
                 of_role = {role.name: role.column for role in roles}
                 if of_role.keys() == {"unique_id", "ds", "y"}:  # a wide table has no more columns
@@ -96,6 +99,8 @@ def ingest(
     except TableError as error:
         if TOO_LARGE in error.counts:
             raise too_large(max_bytes) from None
+        if inspection is None and isinstance(definition, SeriesDefinition) and n_rows is not None:
+            inspection = refused(error, n_rows, definition.policies)
         raise _refusal(error, inspection) from None
     return extent, _report(table, wanted, cells, extent, upload, inspection)
 

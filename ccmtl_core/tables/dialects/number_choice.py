@@ -235,7 +235,8 @@ def _decimal(
         return ".", ""  # commas separate columns here; its cells are refused with the option that reads them
     if decimal is not None:
         n_sure = counts[_NAMES[decimal]]
-        return decimal, f"{n_sure:,} numbers of the column {quoted(column)} have no other reading"
+        of = counted(n_sure, "number")
+        return decimal, f"{of} of the column {quoted(column)} can be read in no other way"
     if counts["point"]:  # and as many commas: no reading fits all
         return ".", ""
     if common is not None and not (common == "," and table.has_point):

@@ -26,6 +26,8 @@ FAULTY = {
     "a gap": ("b,2024-03-01,1\nb,2024-03-05,4\n", {}),
     "no number": ("b,2024-03-01,many\n", {}),
     "shifted": ("b,2024-03-01,1,2\n", {}),
+    "a quote that is never closed": ('"b,2024-03-01,1\n', {}),
+    "a footer below a blank line": ("\nTotal: 7\n", {}),
 }
 
 

@@ -16,7 +16,7 @@ import zstandard
 from ccmtl_core.tables import ReadOptions, read_table
 from ccmtl_core.tables.containers import unpack
 from ccmtl_core.tables.faults import TableError
-from tests.core.tables.containers.workbooks import XLS, Sheets, ods, xlsx
+from tests.core.tables.containers.workbooks import XLS, Sheets, ods, xlsb, xlsx
 
 HEADER = ["id", "ds", "y"]
 ROWS = [("001", "2024-01-01", 1234.5), ("1", "2024-01-02", -2.0)]
@@ -76,6 +76,7 @@ SAME: dict[str, tuple[bytes, dict[str, Any], dict[str, Any]]] = {
         {"header_row": 3},
     ),
     "a workbook of LibreOffice": (ods(TABLE), {}, {"format": "workbook", "sheet": "Sales"}),
+    "a binary workbook": (xlsb(TABLE), {}, {"format": "workbook", "sheet": "Sales"}),
     "a workbook of Excel 97": (XLS, {}, {"format": "workbook", "header_row": 2}),
     "Parquet": (saved(pl.DataFrame.write_parquet), {}, {"format": "parquet", "decimal": None}),
     "Parquet in zstd": (zstandard.compress(saved(pl.DataFrame.write_parquet)), {}, {"format": "parquet"}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import struct
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -89,6 +90,48 @@ def ods(rows: Sequence[Sequence[str | float]]) -> bytes:
         archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
         archive.writestr("META-INF/manifest.xml", "<manifest/>")
         archive.writestr("content.xml", content)
+    return file.getvalue()
+
+
+def _record(kind: int, content: bytes = b"") -> bytes:
+    """A record of a binary workbook: its kind and length in seven bits a byte, and its content."""
+    length = (
+        bytes([len(content)]) if len(content) < 128 else bytes([len(content) & 127 | 128, len(content) >> 7])
+    )
+    return (bytes([kind]) if kind < 128 else bytes([kind & 127 | 128, kind >> 7])) + length + content
+
+
+def _wide(text: str) -> bytes:
+    return struct.pack("<I", len(text)) + text.encode("utf-16-le")
+
+
+def xlsb(rows: Sequence[Sequence[str | float]]) -> bytes:
+    """A binary workbook of Excel with one sheet."""
+    sheet = (
+        _record(129) + _record(148, struct.pack("<4I", 0, len(rows) - 1, 0, len(rows[0]) - 1)) + _record(145)
+    )
+    for r, row in enumerate(rows):
+        sheet += _record(0, struct.pack("<IIH3BIII", r, 0, 300, 0, 0, 0, 1, 0, len(row) - 1))
+        for c, value in enumerate(row):
+            place, is_text = struct.pack("<II", c, 0), isinstance(value, str)
+            content = _wide(str(value)) if is_text else struct.pack("<d", value)
+            sheet += _record(6 if is_text else 5, place + content)
+    book = _record(156, struct.pack("<II", 0, 1) + _wide("r1") + _wide("Sales"))
+    links = f'<Relationship Id="r1" Type="{_LINKS}/worksheet" Target="worksheets/1.bin"/>'
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("[Content_Types].xml", f'<Types xmlns="{_PACKAGE}/content-types"></Types>')
+        archive.writestr(
+            "_rels/.rels",
+            f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="r" '
+            f'Type="{_LINKS}/officeDocument" Target="xl/workbook.bin"/></Relationships>',
+        )
+        archive.writestr(
+            "xl/_rels/workbook.bin.rels",
+            f'<Relationships xmlns="{_PACKAGE}/relationships">{links}</Relationships>',
+        )
+        archive.writestr("xl/workbook.bin", _record(131) + _record(143) + book + _record(144) + _record(132))
+        archive.writestr("xl/worksheets/1.bin", sheet + _record(146) + _record(130))
     return file.getvalue()
 
 
