@@ -1,6 +1,6 @@
 # The commands of this repository. Each sets up what it needs in $(VENV) and says what the machine lacks.
 VENV ?= .venv
-BENCH ?= predict stream serving training_request new_products solver scale selection reading
+BENCH ?= predict stream serving upload training_request new_products solver scale selection reading
 export VENV PYTHON DATA
 # Where Python may keep no compiled modules, each process compiles all that it imports: 2 to 4 seconds more.
 export PYTHONDONTWRITEBYTECODE :=
