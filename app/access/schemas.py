@@ -29,8 +29,9 @@ class KeyForm(BaseModel):
     name: str = Field(pattern=NAME, description="Whom or what the key is for.", examples=["tills"])
     scopes: frozenset[Scope] = Field(
         min_length=1,
-        description="What it allows: `data` for datasets; `train` for training jobs, and to change and "
-        "delete models; `predict` to read models, predict and forecast; `admin` for keys and webhooks.",
+        description="What it allows: `data` for datasets; `train` for training jobs and schedules, and to "
+        "change and delete models; `predict` to read models, predict and forecast; `admin` for keys and "
+        "webhooks.",
         examples=[["predict"]],
     )
     expires_at: Annotated[AwareDatetime, AfterValidator(_future)] | None = Field(

@@ -28,6 +28,8 @@ LINKS = {
     "datasets": "/v1/datasets",
     "training_jobs": "/v1/training-jobs",
     "models": "/v1/models",
+    "schedules": "/v1/schedules",
+    "webhooks": "/v1/webhooks",
 }
 """Where a caller can go on from ``/``."""
 
