@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from importlib.util import find_spec
 
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.orm import Session
@@ -29,12 +28,12 @@ from app.jobs.queue import ClaimedJob, StaleAttempt
 from app.persistence.database import Database
 from app.persistence.models import TrainingJob
 from app.persistence.schema import prepare
-from app.processes.cannot_start import CannotStart
 from app.processes.errands import STOP_SECONDS, Errands
+from app.processes.extras import require_extras
 from app.processes.lifeline import Signals, end_with_standard_input, is_stopped, kill, spawn_module
 from app.processes.logs import configure_logging
 from app.schedules.starting import start_due
-from app.settings import Settings, variable
+from app.settings import Settings
 from app.webhooks.courier import Courier
 
 logger = logging.getLogger("app.jobs.worker")  # not "__main__", which this module is when it runs
@@ -192,11 +191,7 @@ def _describe_exit(code: int) -> str:
 
 def run_worker(settings: Settings) -> None:
     """Be a worker until SIGTERM or SIGINT; a job that runs then goes back to the queue."""
-    if settings.dask_scheduler is not None and find_spec("distributed") is None:
-        raise CannotStart(
-            f"{variable('dask_scheduler')} needs the package distributed: install the extra `distributed` of "
-            "ccmtl, or unset it."
-        )
+    require_extras(settings)
     configure_logging("worker", settings.log_level, settings.log_format)
     signals = Signals()
     database = Database(settings)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from app.access.required_keys import require_keys
 from app.persistence.database import Database
 from app.persistence.schema import prepare
+from app.processes.extras import require_extras
 from app.processes.lifeline import Signals, kill, spawn_module
 from app.processes.listener import listen
 from app.processes.logs import configure_logging
@@ -64,6 +65,7 @@ def restart_pause(quick_ends: int) -> float:
 def supervise(settings: Settings) -> None:
     """Keep the API and the workers running until SIGTERM or SIGINT, then end the workers, then the API."""
     configure_logging("supervisor", settings.log_level, settings.log_format)
+    require_extras(settings)
     database = Database(settings)
     prepare(database)
     signals = Signals()
