@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from app.commands.file_options import COLUMNS, Stated, option
+from app.commands.file_options import COLUMNS, Stated
 from app.commands.guard import refuse_undecodable
+from app.commands.option_names import stated_as
 from app.reading.stated import OF_SHAPE, OF_TEXT
 from ccmtl_core.base.display import counted
 from ccmtl_core.forecasting import SeriesTable, read_series_table
@@ -78,4 +78,4 @@ def _found(report: InspectionReport) -> str:
         if trait.origin == "guessed" and name in COLUMNS | OF_TEXT | OF_SHAPE
     ]
     told = [(name, value) for name, value in guessed if (name, value) not in _USUAL and name != value]
-    return " ".join(f"{option(name)} {shlex.quote('tab' if v == chr(9) else v)}" for name, v in told)
+    return " ".join(stated_as(name, value) for name, value in told)

@@ -15,6 +15,7 @@ from rich.text import Text
 from app.commands.file_options import Stated, option
 from app.commands.guard import refuse_undecodable
 from app.commands.history import accounted
+from app.commands.option_names import in_command
 from app.commands.unusable import explaining, print_answer
 from ccmtl_core.base.display import counted
 from ccmtl_core.inspection import Finding, InspectionReport, Policies, inspect
@@ -29,7 +30,7 @@ def inspect_file(file: Path, stated: Stated, as_json: bool) -> None:
     with explaining(Console(stderr=True, highlight=False)):
         refuse_undecodable(file)
         policies, dialect = Policies(**stated.policies), ReadOptions(**stated.written)
-        report = inspect(file, **stated.columns, policies=policies, dialect=dialect)
+        report = inspect(file, **stated.columns, policies=policies, dialect=dialect).worded(in_command)
     if as_json:
         print_answer(json.dumps(report.to_dict(), ensure_ascii=False, allow_nan=False))
     else:

@@ -12,6 +12,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from app.commands.option_names import in_command
 from ccmtl_core import CCMTLError, ParameterError
 
 
@@ -25,9 +26,9 @@ def explaining(messages: Console) -> Iterator[None]:
     except IsADirectoryError as error:
         fault = f"{error.filename} is a folder; give one file, with the rows of all files in it"
     except ParameterError as error:
-        raise typer.BadParameter(str(error)) from None
+        raise typer.BadParameter(in_command(str(error))) from None
     except (CCMTLError, OSError, MemoryError) as error:
-        fault = "\n".join([str(error), *getattr(error, "__notes__", ())])
+        fault = in_command(str(error))
     else:
         return
     messages.print(fault, style="red", markup=False, soft_wrap=True)

@@ -1,11 +1,16 @@
-"""The one-line ``repr`` of values in a notebook, and the quoting and counting of things in messages."""
+"""The one-line ``repr`` of values in a notebook, and how messages quote and count things and name options."""
 
 from __future__ import annotations
 
+import ast
+import re
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 _MOST_NAMES, _LONGEST_NAME, _LONGEST_QUOTED = 5, 30, 100
+_OPTION = re.compile(r"""`([a-z]+(?:_[a-z]+)*)(?:=('[^'`]*'|"[^"`]*"|\[[^`]*\]|[0-9]+))?`""")
+"""An option in a message, as :func:`option` writes it."""
 
 
 def shown(thing: object, *parts: str) -> str:
@@ -56,6 +61,45 @@ def quoted(value: object) -> str:
     short = reprlib.Repr()
     short.maxstring = short.maxother = short.maxlong = _LONGEST_QUOTED
     return short.repr(value)
+
+
+def option(name: str, value: str | int | Sequence[str] | None = None) -> str:
+    """Return what names an option of the library in a message, with the value that it should have.
+
+    Examples
+    --------
+    >>> option("ds_format", "%d/%m/%Y")
+    "`ds_format='%d/%m/%Y'`"
+    """
+    return f"`{name}`" if value is None else f"`{name}={value!r}`"
+
+
+def with_options(text: str, words: Callable[[str, Any], str | None]) -> str:
+    """Return the message with its options as another place calls them, such as a command or HTTP.
+
+    Parameters
+    ----------
+    text : str
+        In which options stand as :func:`option` writes them.
+    words : callable
+        Takes the name and the value, None where there is none; returns what stands for them, or None for an
+        option that it does not know, which is left as it is.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> with_options("choose `fill='zero'`", lambda name, value: f"--{name} {value}")
+    'choose --fill zero'
+    """
+
+    def called(match: re.Match[str]) -> str:
+        value = None if match[2] is None else ast.literal_eval(match[2])
+        return words(match[1], value) or match[0]
+
+    return _OPTION.sub(called, text)
 
 
 def spread(numbers: Sequence[float]) -> str:

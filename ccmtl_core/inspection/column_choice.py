@@ -9,6 +9,7 @@ from unicodedata import combining, normalize
 
 import polars as pl
 
+from ccmtl_core.base.display import option
 from ccmtl_core.inspection.report import Trait
 from ccmtl_core.tables.dates.inference import infer_dates, lack_year
 from ccmtl_core.tables.faults import FaultList
@@ -86,11 +87,9 @@ def choose_columns(
         if table.n_rows == 0:
             evidence = "there are no rows below the header"
         if column is None:
-            option = {"unique_id": "unique_id (the series)", "ds": "ds (the time)", "y": "y (the value)"}[
-                role
-            ]
+            held = {"unique_id": "the series", "ds": "the time", "y": "the value"}[role]
             shown = ", ".join(map(repr, (fitting or left)[:10]))
-            message = f"which column holds {option}? {evidence}: state it; there are {shown}"
+            message = f"which column holds {held}? {evidence}: state {option(role)}; there are {shown}"
             faults.add("unknown_column", message + _of_header(table.columns))
         else:
             traits[role] = Trait(column, "guessed", evidence)
@@ -103,7 +102,7 @@ def _of_header(columns: Sequence[str]) -> str:
         map(_is_date, columns)
     )
     names = len(columns) <= 20 and is_row
-    return ". If these are no names but the first row, state header_row 0" if names else ""
+    return ". If these are no names but the first row, state `header_row=0`" if names else ""
 
 
 def _is_date(text: str) -> bool:

@@ -54,7 +54,7 @@ def infer_frequency(times: pl.Series, ds_format: str | None = None) -> Frequency
         return _of_times(distinct, len(days))
     if len(days) < 2:
         return FrequencyFound(
-            None, f"{counted(len(days), 'date')} cannot tell what a period is: state frequency"
+            None, f"{counted(len(days), 'date')} cannot tell what a period is: state `frequency`"
         )
     return _of_months(days) or _of_weekdays(days) or FrequencyFound(Frequency.DAY, "dates on any day")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ccmtl_core.base.display import counted, named, quoted
+from ccmtl_core.base.display import counted, named, option, quoted
 from ccmtl_core.base.file_path import checked_path
 from ccmtl_core.inspection.id_columns import SIGN, columns_apart, id_columns, with_one_id
 from ccmtl_core.inspection.period_checks import period_findings
@@ -336,9 +336,10 @@ def _with_parting(finding: Finding, read: SeriesRows) -> Finding:
     parting = columns_apart(read.table, **taken)
     if not parting:
         return finding
+    both = option("unique_id", [taken["unique_id"], parting[0]])
     told = (
-        f" These rows differ in {named(parting, 'column')}: if that is part of the series, state unique_id "
-        f"{taken['unique_id']},{parting[0]}; if it is part of the time, write both in one column."
+        f" These rows differ in {named(parting, 'column')}: if that is part of the series, state {both}; "
+        "if it is part of the time, write both in one column."
     )
     return replace(finding, message=finding.message + told)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
+from ccmtl_core.base.display import option
 from ccmtl_core.base.types import IntArray
 from ccmtl_core.inspection.report import MAX_SAMPLES, Finding, Sample
 from ccmtl_core.series.calendar import Frequency
@@ -25,7 +26,7 @@ _CYCLES = {
 }
 """Names of the hours of a day, the days of a week and the months; period 0, of 1970-01-01, has the first."""
 
-_LONGER = {Frequency.HOUR: ', or the `frequency` "D"', Frequency.DAY: ', or the `frequency` "W"'}
+_LONGER = {Frequency.HOUR: "D", Frequency.DAY: "W"}
 _FEWEST_CYCLES = 2
 _MAX_SEARCHED = 1_000_000
 
@@ -94,8 +95,8 @@ def _moved(frame: pl.DataFrame, frequency: Frequency) -> Iterator[Finding]:
         given, start_text = (f"{moment}".removesuffix(" 00:00:00") for moment in (ds, begin))
         yield _warning(
             code="moved_to_period_start",
-            message=f"Times inside a period count for the whole period: {given} (row {row}) for the one that "
-            f"{verb} on {begin:%A}, {start_text}. Forecasts carry the {nouns} of periods.",
+            message=f"Times inside a period count for the whole period: {given} (row {row:,}) for the one "
+            f"that {verb} on {begin:%A}, {start_text}. Forecasts carry the {nouns} of periods.",
             count=moved.height,
             unit="rows",
         )
@@ -115,7 +116,7 @@ def _ended(runs: pl.DataFrame, frequency: Frequency) -> Iterator[Finding]:
             message=f"{over.height:,} of {ends.height:,} series end more than {limit} periods before the "
             f"dataset, which ends with {frequency.text(end)}; the first is {example!r}, which ends "
             f"with {frequency.text(when)}. Each is forecast from its own end on. Leave out what is "
-            'no longer sold; if nothing was sold since, create a dataset with `fill` {"method": "zero"}.',
+            "no longer sold; if nothing was sold since, choose `fill='zero'`.",
             count=over.height,
             unit="series",
             policy="fill",
@@ -162,11 +163,11 @@ def _far_away(
     first, last = (frequency.text(one) for one in (before, after))
     count, place = (n_after, f"from {last} on") if is_late else (n_before, f"up to {first}")
     known = f" (the first in row {rows.min()})" if len(rows) else ""
-    filled = f" Filling in adds {n_filled} values." if n_filled else ""
+    filled = f" Filling in adds {n_filled:,} values." if n_filled else ""
     return _warning(
         code="isolated_period",
-        message=f"No series has a value in the {after - before - 1} periods between {first} and {last}; "
-        f"values {place}: {count} of {n_values}{known}; is a date mistyped?{filled}",
+        message=f"No series has a value in the {after - before - 1:,} periods between {first} and {last}; "
+        f"values {place}: {count:,} of {n_values:,}{known}; is a date mistyped?{filled}",
         count=count,
         unit="values",
     )
@@ -178,13 +179,15 @@ def _absent(runs: pl.DataFrame, frequency: Frequency) -> Iterator[Finding]:
     spans = int(runs.group_by("unique_id").agg((end - first).alias("n"))["n"].sum())
     n_absent = spans - int(runs["length"].sum())
     if n_absent:
+        period = _LONGER.get(frequency)
+        longer = f", or {option('frequency', period)}" if period else ""
         yield _warning(
             code="absent_periods",
             message=f"{n_absent:,} of the {spans:,} periods between the first and the last value of their "
-            "series have no value, and the dataset has no `fill`: training leaves out every row with one of "
+            "series have no value, and nothing fills them: a model of lags leaves out every row with one of "
             f"them among its lags.{_of_no_series(runs, frequency)} If nothing happened in these periods, "
-            'create a dataset with `fill` {"method": "zero"}. If they do not count, as days on which a shop '
-            f"is closed do not, take few `lags`{_LONGER.get(frequency, '')}.",
+            "choose `fill='zero'`. If they do not count, as days on which a shop is closed do not, take few "
+            f"lags{longer}.",
             count=n_absent,
             unit="periods",
             policy="fill",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+from ccmtl_core.base.display import option
 from ccmtl_core.base.exceptions import ParameterError
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
@@ -63,10 +64,12 @@ class Policies:
         for field in fields(self):
             value, known = getattr(self, field.name), CHOICES[field.name]
             if value not in known:
-                raise ParameterError(f"{field.name} must be {', '.join(map(repr, known))}; not {value!r}")
+                raise ParameterError(
+                    f"{option(field.name)} must be {', '.join(map(repr, known))}; not {value!r}"
+                )
         if (self.fill, self.fill_start) == ("forward", "dataset"):
             raise ParameterError(
-                "fill='forward' has no value before the first of a series: fill_start='series'"
+                "`fill='forward'` has no value before the first of a series: choose `fill_start='series'`"
             )
 
     def to_dict(self) -> dict[str, str]:

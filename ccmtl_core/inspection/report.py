@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from ccmtl_core.base.display import counted, quoted, shown
@@ -143,6 +143,22 @@ class InspectionReport:
             faults = [f"{of}{finding}{_first(finding)}" for finding in self.errors]
             raise DataError(faults or f"{of}the table holds no data")
         return self.panel
+
+    def worded(self, words: Callable[[str], str]) -> InspectionReport:
+        """Return the report with its sentences in other words.
+
+        Parameters
+        ----------
+        words : callable
+            Returns a sentence in other words, as with the options of a command in place of the library's.
+
+        Returns
+        -------
+        InspectionReport
+        """
+        traits = {name: replace(one, evidence=words(one.evidence)) for name, one in self.traits.items()}
+        findings = tuple(replace(one, message=words(one.message)) for one in self.findings)
+        return replace(self, traits=traits, findings=findings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report for JSON, without the data."""

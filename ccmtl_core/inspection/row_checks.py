@@ -28,6 +28,11 @@ _SUMS = (
     "totale",
 )
 """Ids of rows that add up others, as exports have at their end."""
+_VERBS = (
+    {"have": "have", "were": "were", "are": "are", "fall": "fall", "hold": "hold"},
+    {"have": "has", "were": "was", "are": "is", "fall": "falls", "hold": "holds"},
+)
+"""Of several rows, and of one."""
 
 
 def row_findings(
@@ -36,43 +41,40 @@ def row_findings(
     """Yield what was found in the rows and what the policies made of it."""
     yield _of_policy(
         rows, np.flatnonzero(rows.is_missing), "empty_number", "missing", policies.missing,
-        {"error": "rows have no value: write one, or choose missing=absent, by which the period counts as "
-                  "one without a "
-                  "row", "absent": "rows without a value were left out: their periods count as absent"},
+        {"error": "{have} no value: write one, or choose `missing='absent'`, by which the period counts as "
+                  "one without a row",
+         "absent": "without a value {were} left out: their periods count as absent"},
     )  # fmt: skip
     yield _of_policy(
         rows, made.duplicate, "duplicate_period", "duplicates", policies.duplicates,
-        {"error": "rows fall into a period that has a row of their series already: choose duplicates=sum, "
-                  "mean or last",
-         "sum": "rows were added to an earlier row of their series and period",
-         "mean": "rows were averaged with an earlier row of their series and period",
-         "last": "rows took the place of an earlier row of their series and period"},
+        {"error": "{fall} into a period that has a row of their series already: choose `duplicates='sum'`, "
+                  "`duplicates='mean'` or `duplicates='last'`",
+         "sum": "{were} added to an earlier row of their series and period",
+         "mean": "{were} averaged with an earlier row of their series and period",
+         "last": "took the place of an earlier row of their series and period"},
     )  # fmt: skip
     with np.errstate(invalid="ignore"):
         negative = np.flatnonzero(rows.y < 0)
     yield _of_policy(
         rows, negative, "negative_values", "negatives", policies.negatives,
-        {"keep": "rows have a value below zero, as returns have: they are kept; choose negatives=clip to "
-                 "take periods "
-                 "below zero as 0, or negatives=error",
-         "clip": "rows have a value below zero; periods that stay below zero once their rows are put "
-                 "together became 0",
-         "error": "rows have a value below zero, which negatives=error refuses"},
+        {"keep": "{have} a value below zero, as returns have, and {are} kept; choose `negatives='clip'` to "
+                 "take periods below zero as 0, or `negatives='error'`",
+         "clip": "{have} a value below zero; periods that stay below zero once their rows are put together "
+                 "became 0",
+         "error": "{have} a value below zero, which `negatives='error'` refuses"},
     )  # fmt: skip
     yield _of_policy(
         rows, made.leading, "leading_zeros", "leading_zeros", policies.leading_zeros,
-        {"keep": "rows hold zeros before the first other value of their series, as of products that were not "
-                 "sold yet: "
-                 "choose leading_zeros=drop to let each series begin when it is first sold",
-         "drop": "rows with zeros before the first other value of their series were dropped"},
+        {"keep": "{hold} zeros before the first other value of their series, as of products that were not "
+                 "sold yet: choose `leading_zeros='drop'` to let each series begin when it is first sold",
+         "drop": "with zeros before the first other value of their series {were} dropped"},
     )  # fmt: skip
     ends = rows.frequency.text(int(rows.period.max())) if len(rows.period) else ""
     yield _of_policy(
         rows, made.partial, "partial_last", "partial_last", policies.partial_last,
-        {"keep": f"rows are in the last period, {ends}, which ends after the file: it counts as a whole one; "
-                 "choose "
-                 "partial_last=drop to leave it out",
-         "drop": f"rows of the last period, {ends}, which ends after the file, were dropped"},
+        {"keep": f"{{are}} in the last period, {ends}, which ends after the file: it counts as a whole one; "
+                 "choose `partial_last='drop'` to leave it out",
+         "drop": f"of the last period, {ends}, which ends after the file, {{were}} dropped"},
     )  # fmt: skip
     yield _unsorted(rows)
     yield _closed_days(rows)
@@ -83,8 +85,8 @@ def _of_policy(
     rows: Rows, at: IntArray, code: str, policy: str, chosen: str, sentences: dict[str, str]
 ) -> Finding:
     severity: Severity = "error" if chosen == "error" else "warning" if chosen == "keep" else "note"
-    of = f"{len(at):,} of {len(rows.row):,}"
-    message = f"{of} {sentences[chosen]}."
+    n, of = len(at), counted(len(rows.row), "row")
+    message = f"{n:,} of {of} {sentences[chosen].format_map(_VERBS[n == 1])}."
     return Finding(code, severity, len(at), "rows", message, rows_as_samples(rows.samples(at)), policy)
 
 
@@ -92,7 +94,7 @@ def _unsorted(rows: Rows) -> Finding:
     order = np.argsort(rows.series, kind="stable")
     same = np.diff(rows.series[order]) == 0
     back = np.sort(order[1:][same & (np.diff(rows.period[order]) < 0)])
-    message = f"{len(back):,} rows come after a later one of their series: rows are put in the order of time."
+    message = f"{counted(len(back), 'row')} after a later one of the series: all are put in order of time."
     return Finding("unsorted_rows", "note", len(back), "rows", message, rows_as_samples(rows.samples(back)))
 
 
@@ -103,9 +105,8 @@ def _closed_days(rows: Rows) -> Finding:
         days = rows.ds.dt.date().to_numpy().astype("datetime64[D]")
         at = np.flatnonzero(days != rows.frequency.to_datetime(rows.period).astype("datetime64[D]"))
     message = (
-        f"{len(at):,} rows lie on days that the frequency {rows.frequency.value} has not: they count for the "
-        "open day "
-        "before. If these days are open, state the frequency D."
+        f"{counted(len(at), 'row')} on days that the frequency {rows.frequency.value} has not: they count "
+        "for the open day before. If these days are open, state `frequency='D'`."
     )
     return Finding(
         "closed_day_rows", "warning", len(at), "rows", message, rows_as_samples(rows.samples(at)), "frequency"
@@ -123,13 +124,12 @@ def _beyond_today(rows: Rows, today: date, ds_format: str | None) -> Iterator[Fi
             "two_digit_years", "note", len(rows.row), "rows", f"Of dates, {CENTURY_RULE}.", (), "ds_format"
         )
         message = (
-            f"{len(at):,} rows have a two-digit year that reads as one after today, {today}, as "
-            f"{CENTURY_RULE}: write "
-            "years with four digits."
+            f"{counted(len(at), 'row')} with a two-digit year that reads as one after today, {today}, as "
+            f"{CENTURY_RULE}: write years with four digits."
         )
         yield Finding("future_century", "error", len(at), "rows", message, samples, "ds_format")
         return
-    message = f"{len(at):,} rows are dated after today, {today}: are they plans, or mistyped?"
+    message = f"{counted(len(at), 'row')} dated after today, {today}: are these plans, or mistyped?"
     yield Finding("future_dates", "warning", len(at), "rows", message, samples)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from ccmtl_core.base.display import counted
+from ccmtl_core.base.display import counted, option
 from ccmtl_core.tables.timestamps import FIRST_YEAR
 
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}([. ]\d{3})+),\d+")
@@ -28,13 +28,13 @@ def number_hint(text: str) -> str:
     Examples
     --------
     >>> number_hint("6,5")
-    "; the decimal sign must be a point, not a comma: 6.5; or state the decimal sign ','"
+    "; the decimal sign must be a point, not a comma: 6.5; or state `decimal=','`"
     >>> number_hint("1,234,567.5")
-    "; leave the commas between thousands out: 1234567.5; or state thousands ','"
+    "; leave the commas between thousands out: 1234567.5; or state `thousands=','`"
     >>> number_hint(" 1.5")
     '; leave out the spaces around it'
     >>> number_hint("$1,004.50")
-    "; if '$' is a currency or a unit, state currency '$'"
+    "; if '$' is a currency or a unit, state `currency='$'`"
     >>> number_hint("n/a")
     '; if it says that there is no value, leave the cell empty'
     >>> number_hint("many")
@@ -45,17 +45,17 @@ def number_hint(text: str) -> str:
         return "; if it says that there is no value, leave the cell empty"
     if beside := _BESIDE_NUMBER.fullmatch(bare):
         sign = beside[1] or beside[2]
-        return f"; if {sign!r} is a currency or a unit, state currency {sign!r}"
+        return f"; if {sign!r} is a currency or a unit, state {option('currency', sign)}"
     if re.fullmatch(r"[+-]?\d{1,3},\d{3}", bare):
         return (
-            "; the decimal sign must be a point, and nothing may stand between thousands; or state the "
-            "decimal sign: ',', or '.' if this is one between thousands"
+            "; the decimal sign must be a point, and nothing may stand between thousands; or state "
+            "`decimal=','`, or `decimal='.'` if the comma is one between thousands"
         )
     if _DECIMAL_COMMA.fullmatch(bare):
         point = re.sub(r"[. ]", "", bare).replace(",", ".")
-        return f"; the decimal sign must be a point, not a comma: {point}; or state the decimal sign ','"
+        return f"; the decimal sign must be a point, not a comma: {point}; or state `decimal=','`"
     if _THOUSANDS.fullmatch(bare):
-        return f"; leave the commas between thousands out: {bare.replace(',', '')}; or state thousands ','"
+        return f"; leave the commas between thousands out: {bare.replace(',', '')}; or state `thousands=','`"
     return _space_hint(text)
 
 
@@ -69,9 +69,9 @@ def date_hint(text: str) -> str:
     Examples
     --------
     >>> date_hint("31.01.2024")
-    "; to read it, create the dataset, or fit, with `ds_format` '%d.%m.%Y'"
+    "; to read it, state `ds_format='%d.%m.%Y'`"
     >>> date_hint("01/02/2024")
-    "; to read it, create the dataset, or fit, with `ds_format` '%m/%d/%Y' or '%d/%m/%Y' (which is first?)"
+    "; to read it, state `ds_format='%m/%d/%Y'` or `ds_format='%d/%m/%Y'` (which is first?)"
     >>> date_hint("soon")
     ''
     """
@@ -82,8 +82,10 @@ def date_hint(text: str) -> str:
                 formats.append(ds_format)
     if not formats:
         return _space_hint(text)
-    which = " or ".join(map(repr, formats)) + (" (which is first?)" if len(formats) > 1 else "")
-    return f"; to read it, create the dataset, or fit, with `ds_format` {which}"
+    which = " or ".join(option("ds_format", one) for one in formats) + (
+        " (which is first?)" if len(formats) > 1 else ""
+    )
+    return f"; to read it, state {which}"
 
 
 def _candidates(text: str) -> list[str]:

@@ -31,7 +31,7 @@ ROW = "row"
 REPORT_ROWS = 2**17
 
 _TRUTH = {"true": 1.0, "false": 0.0}
-_EMPTY_DATE = "the date is empty: write it, or state as comment what lines of totals begin with"
+_EMPTY_DATE = "the date is empty: write it, or state as `comment` what lines of totals begin with"
 _FAULTY, _ZONE, _VALUE = "faulty", "zone", "value"
 _WHOLE = re.compile("[+-]?[0-9]+")
 _FIXED_OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")

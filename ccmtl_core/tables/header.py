@@ -126,6 +126,6 @@ def refuse_without_line_breaks(head: str, n_bytes: int, faults: FaultList) -> No
     if head and "\n" not in head:
         raise faults.refusal_for(
             "no_line_breaks",
-            f"the first {len(head.encode())} of the file's {n_bytes} bytes have no line break, and so no row "
-            "below the header. `curl -d @FILE` takes them out: send the file with `--data-binary @FILE`",
+            f"the first {len(head.encode()):,} of the file's {n_bytes:,} bytes have no line break, and so no "
+            "row below the header",
         )

@@ -115,13 +115,13 @@ def time_format(ds_format: str | None, *, in_utc: bool = True) -> TimeFormat:
     if unknown:
         known = ", ".join(f"%{letter}" for letter in _KNOWN)
         raise ParameterError(
-            f"{', '.join(unknown)} cannot be used in ds_format; there are {known}; %G with %V, %Y with %q, "
+            f"{', '.join(unknown)} cannot be used in `ds_format`; there are {known}; %G with %V, %Y with %q, "
             "%Y alone; "
             f"{', '.join(WORDS)}"
         )
     for is_met, rule in _rules(named):
         if not is_met:
-            raise ParameterError(f"ds_format needs {rule}")
+            raise ParameterError(f"`ds_format` needs {rule}")
     has_day = "d" in named or "j" in named
     pattern = _Pattern(_guard(ds_format), ds_format, "z" in named, has_day)
     has_words = not {"b", "B"}.isdisjoint(named)

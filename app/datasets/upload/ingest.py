@@ -15,6 +15,7 @@ from app.datasets.schemas import OverlapPolicy, TraitFound, UploadMode, UploadRe
 from app.datasets.stored.period_values import PeriodValues
 from app.datasets.upload.extent import Base, Extent, regression_extent, series_extent
 from app.datasets.upload.inspected import inspect_rows, with_history
+from app.datasets.upload.option_names import in_request
 from app.http.errors import Fault, InvalidContent, PayloadTooLarge
 from app.reading.parquet_probe import Decoding, decoded_apart
 from ccmtl_core.base.display import counted
@@ -136,9 +137,9 @@ def _report(
         filled_periods=extent.filled_periods,
         time_zone=cells.time_zone,
         ignored_columns=[name for name in table.columns if name not in wanted],
-        warnings=warnings,
+        warnings=[one.model_copy(update={"message": in_request(one.message)}) for one in warnings],
         dialect={name: TraitFound(**trait) for name, trait in cells.dialect.to_dict().items()},
-        inspection=inspection.to_dict() if inspection else None,
+        inspection=inspection.worded(in_request).to_dict() if inspection else None,
         version=extent.version,
     )
 
@@ -193,9 +194,11 @@ def _refusal(error: TableError, inspection: InspectionReport | None) -> InvalidC
         "invalid_upload",
         f"The file has {counted(error.n_faults, 'fault')} ({kinds}); see `errors`. Nothing was stored.",
         errors=[
-            Fault(code=f.code, message=f.message, row=f.row, column=f.column, value=f.value)
+            Fault(
+                code=f.code, message=in_request(f.message, f.code), row=f.row, column=f.column, value=f.value
+            )
             for f in error.listed
         ],
         error_count=error.n_faults,
-        report=inspection.to_dict() if inspection else None,
+        report=inspection.worded(in_request).to_dict() if inspection else None,
     )

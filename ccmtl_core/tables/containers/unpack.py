@@ -258,7 +258,7 @@ def _chosen(
         fitting = fitting or [leaf for leaf in leaves if fnmatchcase(leaf.name, asked)]
         if len(fitting) != 1 and not _are_parts(fitting):
             how_many = counted(len(fitting), "file") if fitting else "no file"
-            message = f"the archive has {how_many} {options.member!r}; state the member, one of {names}"
+            message = f"the archive has {how_many} {options.member!r}; state the `member`, one of {names}"
             raise faults.refusal_for("no_such_member", message)
         return sorted(fitting, key=_in_order), ""
     if len(leaves) == 1:
@@ -271,5 +271,5 @@ def _chosen(
         together = sorted(together, key=_in_order)
         listed = ", ".join(leaf.name for leaf in together[:_LISTED]) + (", …" if together[_LISTED:] else "")
         return together, f"{len(together):,} files with the same columns, one after another: {listed}"
-    message = f"the archive holds {counted(len(leaves), 'file')}: state the member, one of {names}"
+    message = f"the archive holds {counted(len(leaves), 'file')}: state the `member`, one of {names}"
     raise faults.refusal_for("ambiguous_member", message)

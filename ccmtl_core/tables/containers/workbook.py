@@ -48,7 +48,9 @@ def sheet_as_csv(
         evidence = "the only sheet with the columns asked for"
         return files[found], dialect.guessed("sheet", names[found], evidence)
     listed = ", ".join(map(repr, names[:12]))
-    message = f"the workbook has {counted(len(names), 'sheet')} with cells: state the sheet, one of {listed}"
+    message = (
+        f"the workbook has {counted(len(names), 'sheet')} with cells: state the `sheet`, one of {listed}"
+    )
     raise faults.refusal_for("ambiguous_sheet", message)
 
 
@@ -77,6 +79,6 @@ def _written(path: Path, folder: Path, sheet: str | None, max_bytes: int, faults
         return answer
     if "sheets" in answer:
         listed = ", ".join(map(repr, answer["sheets"][:12]))
-        message = f"the workbook has no sheet {sheet!r}; state one of {listed}"
+        message = f"the workbook has no sheet {sheet!r}; state as `sheet` one of {listed}"
         raise faults.refusal_for("no_such_sheet", message)
     raise faults.refusal_for("not_workbook", f"the workbook cannot be read: {answer['error']}")

@@ -69,7 +69,7 @@ def column_format(
     if not (found.is_known or found.is_ambiguous) and lack_year(texts):
         year = table.options.year
         if year is None:
-            question = f"{quoted(texts[0])} has no year: state the year, such as 2024, or write it in each"
+            question = f"{quoted(texts[0])} has no year: state the `year`, such as 2024, or write it in each"
         else:
             table = replace(table, rows=table.rows.with_columns(by_name(name) + f" {year}"))
             found = infer_dates(texts + f" {year}", in_utc=in_utc)

@@ -10,7 +10,7 @@ from functools import cache
 
 import polars as pl
 
-from ccmtl_core.base.display import counted, quoted
+from ccmtl_core.base.display import counted, option, quoted
 from ccmtl_core.tables.dates.months import in_english
 from ccmtl_core.tables.dates.notations import WORDS
 from ccmtl_core.tables.timestamps import FIRST_YEAR, ISO_8601, LAST_YEAR, TimeFormat, time_format
@@ -54,8 +54,8 @@ class DatesFound:
     def question(self) -> str:
         """What must be stated, and why."""
         if self.readings:
-            ways = " or ".join(f"{when} (ds_format {written!r})" for written, when in self.readings)
-            rest = "and no other date of the column decides: state ds_format"
+            ways = " or ".join(f"{when} ({option('ds_format', written)})" for written, when in self.readings)
+            rest = "and no other date of the column decides: state `ds_format`"
             return f"{quoted(self.example)} may be {ways}, {rest}"
         return self.evidence
 
@@ -79,8 +79,8 @@ def infer_dates(texts: pl.Series, *, in_utc: bool = False) -> DatesFound:
     >>> infer_dates(pl.Series(["01/02/2024", "31/12/2024"])).format
     '%d/%m/%Y'
     >>> print(infer_dates(pl.Series(["01/02/2024", "03/04/2024"])).question)
-    '01/02/2024' may be 2024-02-01 (ds_format '%d/%m/%Y') or 2024-01-02 (ds_format '%m/%d/%Y'), \
-and no other date of the column decides: state ds_format
+    '01/02/2024' may be 2024-02-01 (`ds_format='%d/%m/%Y'`) or 2024-01-02 (`ds_format='%m/%d/%Y'`), \
+and no other date of the column decides: state `ds_format`
     """
     distinct = texts.drop_nulls().unique(maintain_order=True).rename("text")
     distinct = distinct.filter(distinct != "")
@@ -219,7 +219,7 @@ def _of_numbers(distinct: pl.Series, numbers: pl.Series) -> DatesFound:
         what += f", which as days of a spreadsheet are {_day(first)} to {_day(last)}"
     options += ["epoch"] if high > 1e8 else []
     options += ["epoch_ms"] if high > 1e11 else []
-    told = "; ".join(f"ds_format {name!r} reads {WORDS[name]}" for name in (*options, "integer"))
+    told = "; ".join(f"{option('ds_format', name)} reads {WORDS[name]}" for name in (*options, "integer"))
     return DatesFound(None, f"{what}: state what they are ({told})", is_known=False, is_ambiguous=True)
 
 
@@ -236,6 +236,6 @@ def _unknown(distinct: pl.Series) -> DatesFound:
     examples = ", ".join(map(quoted, distinct.head(3)))
     message = (
         f"no way to write dates is known that reads most of the column, such as {examples}; by default "
-        f"{ISO_8601}: state ds_format, a pattern such as '%d/%m/%Y' or one of {', '.join(WORDS)}"
+        f"{ISO_8601}: state `ds_format`, a pattern such as '%d/%m/%Y' or one of {', '.join(WORDS)}"
     )
     return DatesFound(None, message, is_known=False)

@@ -60,28 +60,28 @@ class ReadOptions:
             value = getattr(self, field.name)
             wanted = int if field.name in ("header_row", "year") else str
             if value is not None and (not isinstance(value, wanted) or isinstance(value, bool)):
-                raise ParameterError(f"{field.name} must be {wanted.__name__}, not {value!r}")
+                raise ParameterError(f"`{field.name}` must be {wanted.__name__}, not {value!r}")
         if self.delimiter in ("tab", "\\t"):
             object.__setattr__(self, "delimiter", "\t")
         for name in ("delimiter", "quote"):
             mark = getattr(self, name)
             if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in "\r\n\0"):
-                raise ParameterError(f'{name} must be one ASCII character or "tab", not {mark!r}')
+                raise ParameterError(f'`{name}` must be one ASCII character or "tab", not {mark!r}')
         if self.delimiter is not None and self.delimiter == self.quote:
-            raise ParameterError(f"delimiter and quote are both {self.quote!r}")
+            raise ParameterError(f"`delimiter` and `quote` are both {self.quote!r}")
         _one_of("decimal", self.decimal, DECIMALS)
         _one_of("thousands", self.thousands, THOUSANDS)
         _one_of("ragged", self.ragged, RAGGED)
         _one_of("shape", self.shape, SHAPES)
         if self.decimal is not None and self.decimal == self.thousands:
-            raise ParameterError(f"decimal and thousands are both {self.decimal!r}")
+            raise ParameterError(f"`decimal` and `thousands` are both {self.decimal!r}")
         if self.header_row is not None and self.header_row < 0:
-            raise ParameterError(f"header_row counts lines from 1, or is 0 for none; not {self.header_row}")
+            raise ParameterError(f"`header_row` counts lines from 1, or is 0 for none; not {self.header_row}")
         if self.year is not None and not 1000 <= self.year <= 9999:
-            raise ParameterError(f"year must have four digits, not {self.year}")
+            raise ParameterError(f"`year` must have four digits, not {self.year}")
         for name in ("comment", "currency"):
             if getattr(self, name) == "":
-                raise ParameterError(f"{name} must not be empty")
+                raise ParameterError(f"`{name}` must not be empty")
         if self.encoding is not None:
             try:
                 is_text = codecs.lookup(self.encoding)._is_text_encoding
@@ -96,7 +96,7 @@ class ReadOptions:
 
 def _one_of(name: str, value: str | None, known: tuple[str, ...]) -> None:
     if value is not None and value not in known:
-        raise ParameterError(f"{name} must be {', '.join(map(repr, known))}; not {value!r}")
+        raise ParameterError(f"`{name}` must be {', '.join(map(repr, known))}; not {value!r}")
 
 
 NOTHING_STATED = ReadOptions()

@@ -62,7 +62,7 @@ def in_utf8(
         dialect = dialect.stated("encoding", stated)
         if codecs.lookup(stated).name in ("utf-8", "utf-8-sig", "ascii"):
             if (place := _not_utf8(path)) is not None:
-                raise _refusal(path, place, "state another encoding", faults)
+                raise _refusal(path, place, "state another `encoding`", faults)
             return path, dialect
         return _copied(path, stated, folder, faults), dialect
     for mark, name in _MARKS.items():
@@ -71,7 +71,7 @@ def in_utf8(
             if name != "utf-8":
                 return _copied(path, name, folder, faults), dialect
             if (place := _not_utf8(path)) is not None:
-                raise _refusal(path, place, "its mark says UTF-8: state another encoding", faults)
+                raise _refusal(path, place, "its mark says UTF-8: state another `encoding`", faults)
             return path, dialect
     if wide := _of_two_bytes(head):
         dialect = dialect.guessed("encoding", wide, "every second byte is zero")
@@ -133,7 +133,7 @@ def _code_page(path: Path, place: int, faults: FaultList) -> tuple[str, str]:
         for (name, _), word in zip(likely[:4], _that_differ([text for _, text in likely[:4]]), strict=True)
     ]
     told = f" ({', '.join(readings)})" if readings else ""
-    remedy = f"save it as UTF-8, or state the encoding, such as windows-1252{told}"
+    remedy = f"save it as UTF-8, or state the `encoding`, such as windows-1252{told}"
     raise _refusal(path, place, remedy, faults)
 
 
@@ -202,7 +202,7 @@ def _copied(path: Path, encoding: str, folder: Path, faults: FaultList) -> Path:
                 place = start + getattr(error, "start", 0)
                 message = (
                     f"the file is not {encoding}: the bytes near offset {place} are no character in it; "
-                    "state another encoding"
+                    "state another `encoding`"
                 )
                 raise faults.refusal_for("undecodable_text", message) from None
             is_first = is_first and not text

@@ -144,7 +144,7 @@ def _delimiter(
     equal = [parted for parted in all_parted if parted.merit == best.merit]
     if len(equal) > 1 and not best.has_wanted:
         words = " or ".join(DELIMITERS[parted.delimiter] for parted in equal)
-        message = f"columns may be separated by {words}, which fit alike: state the delimiter"
+        message = f"columns may be separated by {words}, which fit alike: state the `delimiter`"
         raise faults.refusal_for("ambiguous_delimiter", message)
     below = best.records[best.header :]
     n_alike = sum(len(record.fields) == best.n_fields for record in below)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 from polars.selectors import by_name
 
-from ccmtl_core.base.display import counted, quoted
+from ccmtl_core.base.display import counted, option, quoted
 from ccmtl_core.tables.dialects.dialect import Dialect, ReadOptions
 from ccmtl_core.tables.dialects.numbers import APOSTROPHES, CURRENCIES, INDIAN, SPACES, NumberStyle, unsigned
 from ccmtl_core.tables.faults import FaultList
@@ -248,8 +248,8 @@ def _decimal(
     faults.add(
         "ambiguous_number",
         f"{quoted(counts.example)} of the column {quoted(column)} has a {_NAMES[mark]} that may part "
-        f"thousands or be the decimal sign, and no other number decides: state the decimal sign, {mark!r} "
-        f"or {other[mark]!r}",
+        f"thousands or be the decimal sign, and no other number decides: state "
+        f"{option('decimal', mark)} or {option('decimal', other[mark])}",
         column=column,
     )
     return ".", ""

@@ -17,7 +17,7 @@ from ccmtl_core.tables.table import Note
 SKIPPED = (Irregularity.FIELD_COUNT, Irregularity.BLANK)
 """What ``ragged="skip"`` leaves out."""
 _MOST_SHOWN, _FARTHEST, _BLOCK = 100, 1 << 12, 1 << 24
-_REMEDY = "If the quote belongs to the text, double it, or state another quote, such as '~'"
+_REMEDY = "If the quote belongs to the text, double it, or state another one, such as `quote='~'`"
 
 
 @dataclass(frozen=True)
@@ -70,16 +70,16 @@ class ScannedText:
             found = f"the row has {counted(n_fields, 'field')}, the header {len(self.header)} {where}: "
             if n_fields < len(self.header):
                 return found + (
-                    "if it is no row, as a total or a footer is not, state ragged 'skip', which leaves such "
-                    "rows out, or comment with what it begins with; if cells are missing at its end, ragged "
-                    "'pad'"
+                    "if it is no row, as a total or a footer is not, state `ragged='skip'`, which leaves "
+                    "such rows out, or as `comment` what it begins with; if cells are missing at its end, "
+                    "state `ragged='pad'`"
                 )
             return found + (
-                "if a field has the delimiter in it, put that in quotes; or state the delimiter that is "
-                "meant, or ragged 'skip', which leaves such rows out"
+                "if a field has the delimiter in it, put that in quotes; or state the `delimiter` that is "
+                "meant, or `ragged='skip'`, which leaves such rows out"
             )
         if kind is Irregularity.BLANK:
-            return f"the line is blank {where}: take it out, or state ragged 'skip', which leaves it out"
+            return f"the line is blank {where}: take it out, or state `ragged='skip'`, which leaves it out"
         if kind is Irregularity.QUOTE_INSIDE:
             return (
                 "a quote stands inside a field that does not begin with one, but with text or a space "

@@ -87,7 +87,8 @@ def long_table(table: Table, stated: Mapping[str, str | None], faults: FaultList
             if shape == "wide" or table.options.periods is not None:
                 message = (
                     "the table was stated to be wide, and neither its header nor a column holds periods: "
-                    "state the columns that do, as periods 'W*', or the columns of ids and times"
+                    "state the columns that do, as `periods='W*'`, or `unique_id` and `ds`, those of ids and "
+                    "times"
                 )
                 raise faults.refusal_for("unknown_shape", message)
             return table
@@ -160,8 +161,8 @@ def _with_years(names: Sequence[str], year: int | None, faults: FaultList) -> tu
         return None
     if year is None:
         message = (
-            f"the columns {names[0]!r} to {names[-1]!r} are called by periods without a year: state the year "
-            "of the first, such as year 2024; or write it in the names, as 2024-03 or 2024-W09"
+            f"the columns {names[0]!r} to {names[-1]!r} are called by periods without a year: state the "
+            "`year` of the first, such as 2024; or write it in the names, as 2024-03 or 2024-W09"
         )
         raise faults.refusal_for("unknown_periods", message)
     dated = texts + f" {year}"
@@ -185,8 +186,8 @@ def _key_of_series(
         return found[0]
     shown = ", ".join(repr(table.columns[i]) for i in (found or places)[:10])
     message = (
-        f"the table is wide ({evidence}), and it cannot be told which column holds unique_id (the series): "
-        f"state unique_id; there are {shown}"
+        f"the table is wide ({evidence}), and it cannot be told which column holds the series: "
+        f"state `unique_id`; there are {shown}"
     )
     raise faults.refusal_for("unknown_column", message)
 

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from app.commands.cli import cli
+from app.commands.option_names import in_command
 from ccmtl_core.inspection import inspect
 
 RETURNS = "product,day,sold\n" + "".join(f"007,{day:02d}/03/2024,{day - 3}\n" for day in range(1, 21))
@@ -37,7 +38,8 @@ def test_the_report_is_told_in_words(file: Path) -> None:
 
 
 def test_json_is_the_report_of_the_library(file: Path) -> None:
-    report = inspect(file, today=date.today())
+    report = inspect(file, today=date.today()).worded(in_command)
+    assert "choose --negatives clip" in report.findings[0].message
     assert json.loads(run(file, "--json").stdout) == json.loads(json.dumps(report.to_dict()))
 
 
@@ -46,7 +48,8 @@ def test_what_cannot_be_used_yet_ends_with_code_1(file: Path) -> None:
     found = run(file)
     assert found.exit_code == 1
     assert "error duplicate_period 1 row, decided by --duplicates" in found.stdout
-    assert "choose duplicates=sum, mean or last" in found.stdout.replace("\n", " ")
+    said = " ".join(found.stdout.split())
+    assert "choose --duplicates sum, --duplicates mean or --duplicates last" in said
     assert "Not usable yet: 1 of these is an error" in found.stdout
 
 

@@ -390,7 +390,7 @@ def test_rows_of_one_period_name_the_column_that_tells_them_apart(other: str) ->
     ).with_columns(pl.Series(other, ["01", "01", "02", "02"] * 10), sold=1, receipt=pl.int_range(40))
     finding = next(one for one in inspect(rows, today=TODAY).findings if one.code == "duplicate_period")
     assert f"differ in 1 column [{other}]" in finding.message
-    assert f"state unique_id item,{other}" in finding.message
+    assert f"state `unique_id=['item', '{other}']`" in finding.message
 
 
 def test_the_columns_of_a_packed_file_are_compared_too(tmp_path: Path) -> None:
@@ -398,13 +398,13 @@ def test_the_columns_of_a_packed_file_are_compared_too(tmp_path: Path) -> None:
     text = "".join(f"{store},a,{day},1\n" for store in ("01", "02") for day in DAYS)
     path.write_bytes(gzip.compress(f"store,item,day,sold\n{text}".encode()))
     finding = next(one for one in inspect(path, today=TODAY).findings if one.code == "duplicate_period")
-    assert "state unique_id item,store" in finding.message
+    assert "state `unique_id=['item', 'store']`" in finding.message
 
 
 def test_a_first_row_that_is_taken_for_names_is_told(tmp_path: Path) -> None:
     path = tmp_path / "file.csv"
     path.write_text("\n".join(daily(a=UP).splitlines()[1:]))
-    assert "state header_row 0" in inspect(path).findings[0].message
+    assert "state `header_row=0`" in inspect(path).findings[0].message
 
 
 def test_a_file_of_names_alone_is_told_to_have_no_rows(tmp_path: Path) -> None:
@@ -416,9 +416,9 @@ def test_a_file_of_names_alone_is_told_to_have_no_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cell", "told"),
     [
-        ("3 €", "state currency '€'"),
-        ("$3.50", "state currency '$'"),
-        ("EUR 3", "state currency 'EUR'"),
+        ("3 €", "state `currency='€'`"),
+        ("$3.50", "state `currency='$'`"),
+        ("EUR 3", "state `currency='EUR'`"),
         ("n/a", "leave the cell empty"),
     ],
 )

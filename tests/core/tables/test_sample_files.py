@@ -93,7 +93,7 @@ def test_every_unusable_cell_is_named_at_once(tmp_path: Path) -> None:
         f"{path}, row 2, column 'id': the id is empty",
         f"{path}, row 3, column 'a', '1e400': not a finite number",
         f"{path}, row 3, column 'b', '1,5': not a number such as -1234.5 or 1e-3"
-        "; the decimal sign must be a point, not a comma: 1.5; or state the decimal sign ','",
+        "; the decimal sign must be a point, not a comma: 1.5; or state `decimal=','`",
         f"{path}, row 3, column 'y', 'zz': not a number such as -1234.5 or 1e-3",
     ]
 

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from app.datasets.upload.option_names import in_request
 from ccmtl_core.tables.cell_hints import date_hint
 from tests.app.datasets.conftest import Shop
 
@@ -39,7 +40,7 @@ def test_the_named_format_reads_the_date(shop: Shop, text: str, formats: list[st
     (fault,) = shop.refused(shop.series(), f"{beside}a,{text},1\n")["errors"]
     if text:
         assert fault["message"].startswith("not a date in the format YYYY-MM-DD")
-        assert fault["message"].endswith(date_hint(text))
+        assert fault["message"].endswith(in_request(date_hint(text)))
     for ds_format in formats:
         assert shop.accepted(shop.series(ds_format=ds_format), f"unique_id,ds,y\na,{text},1\n")["rows"] == 1
 
@@ -47,15 +48,12 @@ def test_the_named_format_reads_the_date(shop: Shop, text: str, formats: list[st
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("6,5", "; the decimal sign must be a point, not a comma: 6.5; or state the decimal sign ','"),
-        (
-            "-1.234,5",
-            "; the decimal sign must be a point, not a comma: -1234.5; or state the decimal sign ','",
-        ),
+        ("6,5", "; the decimal sign must be a point, not a comma: 6.5; or state `decimal=,`"),
+        ("-1.234,5", "; the decimal sign must be a point, not a comma: -1234.5; or state `decimal=,`"),
         (
             "1,234",
-            "; the decimal sign must be a point, and nothing may stand between thousands; or state the "
-            "decimal sign: ',', or '.' if this is one between thousands",
+            "; the decimal sign must be a point, and nothing may stand between thousands; or state "
+            "`decimal=,`, or `decimal=.` if the comma is one between thousands",
         ),
         ("many", ""),
     ],

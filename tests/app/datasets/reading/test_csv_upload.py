@@ -195,7 +195,7 @@ def test_a_file_whose_line_breaks_were_taken_out_is_recognised(
     problem = shop.refused(shop.series(), text)
     (fault,) = problem["errors"]
     assert fault["code"] == "no_line_breaks"
-    assert f"of the file's {len(text)} bytes" in fault["message"]
+    assert f"of the file's {len(text):,} bytes" in fault["message"]
     assert "--data-binary" in fault["message"]
 
 

@@ -19,6 +19,8 @@ import zstandard
 from typer.testing import CliRunner
 
 from app.commands.cli import cli
+from app.commands.option_names import in_command
+from app.datasets.upload.option_names import in_request
 from ccmtl_core import read_statistics, statistics_from_files
 from ccmtl_core.tables.faults import TableError
 from ccmtl_core.tables.sample_files import read_task_dataset
@@ -145,14 +147,15 @@ def test_a_bad_file_has_the_same_faults_wherever_it_is_read(shop: Shop, tmp_path
         with pytest.raises(TableError) as refused:
             read(tmp_path / "sales", **NAMES)
         faults = refused.value.listed
-        assert [(f.code, f.row, f.column, f.value, f.message) for f in faults] == told
+        words = [in_request(f.message, f.code) for f in faults]
+        assert [(f.code, f.row, f.column, f.value, w) for f, w in zip(faults, words, strict=True)] == told
         assert refused.value.n_faults == problem["error_count"]
         assert refused.value.faults == [
             f"{tmp_path / 'sales'}{', ' if fault.row else ': '}{fault}" for fault in faults
         ]
     done = CliRunner().invoke(cli, [*FIT, str(tmp_path / "sales")])
     assert done.exit_code == 1
-    assert str(faults[0]) in done.stderr
+    assert in_command(str(faults[0])) in done.stderr
 
 
 @pytest.mark.parametrize("name", FINE)

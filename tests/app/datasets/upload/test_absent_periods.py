@@ -30,7 +30,7 @@ def test_weekdays_that_no_series_has_are_named_with_the_remedies(shop: Shop) -> 
     assert count == 2 * 50
     assert message.startswith(f"100 of the {2 * 180} periods between the first and the last value")
     assert "No series has a value on Saturdays, on Sundays (50 of 180 periods)." in message
-    for remedy in ("`fill`", "`lags`", '`frequency` "W"'):
+    for remedy in ('`"fill": {"method": "zero"}`', "few lags", '`"frequency": "W"`'):
         assert remedy in message
 
 

@@ -10,6 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from app.commands.cli import cli
+from app.commands.option_names import in_command
+from app.datasets.upload.option_names import in_request
 from ccmtl_core.inspection import Policies, inspect
 from tests.app.datasets.conftest import Shop
 
@@ -50,14 +52,16 @@ def test_library_command_and_upload_say_the_same(shop: Shop, tmp_path: Path, nam
     path.write_text(history(extra))
     answer = shop.upload(shop.series(**policies), path.read_text(), dry_run=True).json()
     uploaded = answer["report"]["inspection"] if "dataset" in answer else answer["report"]
-    ours = inspect(path, frequency="D", policies=Policies(**policies)).to_dict()
+    report = inspect(path, frequency="D", policies=Policies(**policies))
+    ours = report.to_dict()
     options = [f"--{policy.replace('_', '-')}={value}" for policy, value in policies.items()]
     printed = json.loads(
         CliRunner().invoke(cli, ["inspect", str(path), "--frequency=D", "--json", *options]).stdout
     )
     assert accounts(uploaded) == accounts(printed) == accounts(ours)
     assert found(uploaded) == found(printed) == found(ours)
-    assert uploaded["findings"] == printed["findings"]
+    for told, words in ((uploaded, in_request), (printed, in_command)):
+        assert told["findings"] == json.loads(json.dumps(report.worded(words).to_dict()["findings"]))
     if "dataset" not in answer:
         refused = {finding["code"] for finding in ours["findings"] if finding["severity"] == "error"}
         assert {fault["code"] for fault in answer["errors"]} == refused
@@ -68,9 +72,9 @@ def test_an_upload_names_the_column_that_tells_rows_of_a_period_apart(shop: Shop
     path = tmp_path / "sales.csv"
     path.write_text("\n".join(["store,unique_id,ds,y", *rows]))
     report = shop.refused(shop.series(), path.read_text())["report"]
-    ours = inspect(path, frequency="D").to_dict()
+    ours = inspect(path, frequency="D").worded(in_request).to_dict()
     assert report["findings"] == json.loads(json.dumps(ours["findings"]))
-    assert "state unique_id unique_id,store" in report["findings"][0]["message"]
+    assert 'state `"unique_id": ["unique_id", "store"]`' in report["findings"][0]["message"]
 
 
 def test_what_the_policies_drop_is_not_stored(shop: Shop) -> None:
@@ -91,8 +95,8 @@ def test_dates_are_read_as_the_whole_column_shows(shop: Shop) -> None:
 def test_dates_of_two_readings_are_refused_with_both(shop: Shop) -> None:
     problem = shop.refused(shop.series(), "unique_id,ds,y\na,01/02/2024,5\na,02/02/2024,5\n")
     assert [fault["code"] for fault in problem["errors"]] == ["ambiguous_dates"]
-    assert "'%d/%m/%Y'" in problem["errors"][0]["message"]
-    assert "'%m/%d/%Y'" in problem["errors"][0]["message"]
+    assert '`"ds_format": "%d/%m/%Y"`' in problem["errors"][0]["message"]
+    assert '`"ds_format": "%m/%d/%Y"`' in problem["errors"][0]["message"]
 
 
 def test_a_replacement_says_which_history_it_changes_and_lacks(shop: Shop) -> None:

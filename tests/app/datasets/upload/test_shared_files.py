@@ -13,6 +13,8 @@ from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
 from app.commands.cli import cli
+from app.commands.option_names import in_command
+from app.datasets.upload.option_names import in_request
 from app.main import create_app
 from app.settings import Settings
 from ccmtl_core.inspection import Policies, inspect
@@ -99,15 +101,16 @@ def test_library_command_and_upload_understand_a_public_file_alike(large_shop: S
     given = {name: value for name, value in {**named, **shared.policies, **shared.written}.items() if value}
     options = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
     printed = CliRunner().invoke(cli, ["inspect", str(shared.path), "--json", *options])
-    assert json.loads(printed.stdout) == json.loads(json.dumps(ours.to_dict()))
+    assert json.loads(printed.stdout) == json.loads(json.dumps(ours.worded(in_command).to_dict()))
 
     name = large_shop.series(frequency=shared.frequency, columns=shared.columns, **shared.policies)
     answer = large_shop.upload(
         name, shared.path.read_bytes(), "application/octet-stream", dry_run=True, **shared.written
     )
     uploaded = answer.json()["report"]["inspection"]
+    worded = json.loads(json.dumps(ours.worded(in_request).to_dict()))
     assert {key: value for key, value in uploaded.items() if key not in ("traits", "policies")} == {
-        key: value for key, value in json.loads(printed.stdout).items() if key not in ("traits", "policies")
+        key: value for key, value in worded.items() if key not in ("traits", "policies")
     }
     for trait, known in uploaded["traits"].items():
         assert known["value"] == ours.traits[trait].value

@@ -74,7 +74,7 @@ def test_a_pattern_states_which_files_are_read_together(tmp_path: Path) -> None:
     path = archive(tmp_path, {**MONTHS, "shops.csv": "shop,town\n1,Oslo\n"})
     assert inspect(path, dialect=ReadOptions(member="sales_1*.csv")).accounts.rows_read == 56
     assert inspect(path, unique_id="product").accounts.rows_read == 84
-    with pytest.raises(TableError, match="state the member"):
+    with pytest.raises(TableError, match="state the `member`"):
         read_table(path)
 
 

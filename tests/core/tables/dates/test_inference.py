@@ -37,4 +37,4 @@ def test_numbers_that_a_spreadsheet_may_mean_as_days_are_told_with_these_days() 
     found = infer_dates(pl.Series(["45292", "45322"]))
     assert found.is_ambiguous
     assert "2024-01-01 to 2024-01-31" in found.question
-    assert "ds_format 'excel'" in found.question
+    assert "ds_format='excel'" in found.question

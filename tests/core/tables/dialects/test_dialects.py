@@ -147,7 +147,7 @@ def test_currencies_of_some_cells_and_percents_are_not_taken_off(
     text = "id;y\n" + "".join(f"a;{cell}\n" for cell in cells)
     table = read_table(written(tmp_path, text), numbers=["y"])
     assert table.frame["y"].to_list() == [float(cell) if cell.isdigit() else None for cell in cells]
-    assert "state currency" in table.notes[0].message
+    assert "state `currency=" in table.notes[0].message
 
 
 def test_numbers_of_crores_are_read(tmp_path: Path) -> None:
@@ -199,14 +199,14 @@ def test_code_pages_in_doubt_are_shown_by_a_word_that_they_read_differently(tmp_
 
 
 REFUSED = {
-    "two delimiters that fit alike": ("id;price, EUR\n1;2,5\n", {}, "ambiguous_delimiter", "state the delim"),
-    "a point that may be either": ("id;y\n1;1.234\n2;3\n", {}, "ambiguous_number", "'.' or ','"),
-    "a comma that may be either": ("id;y\n1;1,234\n2;3\n", {}, "ambiguous_number", "',' or '.'"),
-    "few words of a code page": ("id,y\nCafé,1\n".encode("latin-1"), {}, "not_utf8", "state the encoding"),
+    "two delimiters that fit alike": ("id;price, EUR\n1;2,5\n", {}, "ambiguous_delimiter", "the `delimiter`"),
+    "a point that may be either": ("id;y\n1;1.234\n2;3\n", {}, "ambiguous_number", "`decimal='.'` or `dec"),
+    "a comma that may be either": ("id;y\n1;1,234\n2;3\n", {}, "ambiguous_number", "`decimal=','` or `dec"),
+    "few words of a code page": ("id,y\nCafé,1\n".encode("latin-1"), {}, "not_utf8", "state the `encoding`"),
     "bytes that are not in the encoding": (b"id,y\n\xe9,1\n", {"encoding": "utf-8"}, "not_utf8", "another"),
     "bytes that belie the mark": (b"\xef\xbb\xbfid,y\n\xff,1\n", {}, "not_utf8", "mark says UTF-8"),
-    "half a character": (b"id,y\n\x81", {"encoding": "gb18030"}, "undecodable_text", "another encoding"),
-    "UTF-16 without its mark": (b"\0\0", {"encoding": "utf-16"}, "undecodable_text", "another encoding"),
+    "half a character": (b"id,y\n\x81", {"encoding": "gb18030"}, "undecodable_text", "another `encoding`"),
+    "UTF-16 without its mark": (b"\0\0", {"encoding": "utf-16"}, "undecodable_text", "another `encoding`"),
     "an open quote": ('id,y\n"a,1\n', {}, "csv_unclosed_quote", "row 1"),
     "an open quote among comments": ('id,y\n"a,1\n', {"comment": "#"}, "csv_malformed", "row 1"),
     "a header line that is not there": ("id,y\na,1\n", {"header_row": 7}, "no_header", "line 7"),

@@ -119,7 +119,7 @@ def test_periods_without_a_year_are_refused_until_it_is_stated(tmp_path: Path, n
     (finding,) = inspect(path).findings
     assert finding.code == "unknown_periods"
     assert f"{names.partition(';')[0]!r} to" in finding.message
-    assert "state the year" in finding.message
+    assert "state the `year`" in finding.message
     report = inspect(path, dialect=ReadOptions(year=year))
     assert (report.traits["frequency"].value, report.first, report.last) == (frequency, first, last)
     assert report.require_panel().values.tolist() == [1, 2, 3, 4, 5, 6]
@@ -136,7 +136,7 @@ def test_an_unclear_column_of_ids_beside_dates_must_be_stated(tmp_path: Path) ->
     text = "product,town,2024-01,2024-02,2024-03\na,Oslo,1,2,3\nb,Rome,4,5,6\n"
     (finding,) = inspect(written(tmp_path, text)).findings
     assert finding.code == "unknown_column"
-    assert "state unique_id; there are 'product', 'town'" in finding.message
+    assert "state `unique_id`; there are 'product', 'town'" in finding.message
     assert inspect(written(tmp_path, text), unique_id="town").series == 2
 
 
@@ -161,7 +161,7 @@ def test_a_long_table_with_columns_of_numbers_stays_long(tmp_path: Path) -> None
 
 def test_a_table_that_is_stated_to_be_wide_and_is_not_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "a,b\nx,y\n")
-    with pytest.raises(DataError, match="as periods 'W\\*'"):
+    with pytest.raises(DataError, match="as `periods='W\\*'`"):
         read_series(path, "D", dialect=ReadOptions(shape="wide"))
 
 
