@@ -24,7 +24,7 @@ from app.datasets.schemas import (
     VersionDetail,
     VersionPage,
 )
-from app.datasets.upload.apart import APART_FROM_BYTES, add_version_apart
+from app.datasets.upload.apart import add_version_apart, is_large
 from app.datasets.upload.ingest import Upload
 from app.datasets.upload.upload import add_version
 from app.http.access import Scope, requires
@@ -200,11 +200,11 @@ async def upload_dataset_version(
     with storage.incoming() as path:
         await receive(request.stream(), request.headers.get("content-length"), path, decoder, bounds)
         upload = Upload(path, options, mode, overlap, dry_run, idempotency_key)
-        if path.stat().st_size < APART_FROM_BYTES:
-            outcome = await run_in_threadpool(add_version, database, storage, name, upload, max_bytes)
-        else:
+        if await run_in_threadpool(is_large, path):
             workspace = request.state.workspace
             outcome = await run_in_threadpool(add_version_apart, settings, workspace, name, upload)
+        else:
+            outcome = await run_in_threadpool(add_version, database, storage, name, upload, max_bytes)
     if outcome.version is None:
         response.status_code = 200
     else:

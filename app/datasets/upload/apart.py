@@ -33,6 +33,19 @@ logger = logging.getLogger("app.datasets.upload.apart")  # not "__main__", which
 
 APART_FROM_BYTES = 2_000_000
 """A file as large as this is read apart. Starting the process takes about as long as reading such a file."""
+PACKED_FROM_BYTES = 50_000
+"""The same of what is packed, or may be: a hundred times as much can come out of it."""
+
+_PACKED = (
+    b"\x1f\x8b",
+    b"\x28\xb5\x2f\xfd",
+    b"PK",
+    b"PAR1",
+    b"ARROW1",
+    b"\xff\xff\xff\xff",
+    b"\xd0\xcf\x11\xe0",
+)
+"""What files of gzip, zstd, zip, Parquet and Arrow begin with, and workbooks."""
 
 
 class _Work(NamedTuple):
@@ -40,6 +53,13 @@ class _Work(NamedTuple):
     name: str
     upload: Upload
     request_id: str | None
+
+
+def is_large(path: Path) -> bool:
+    """Return whether the API leaves a file to a process of its own."""
+    with path.open("rb") as file:
+        head = file.read(8)
+    return path.stat().st_size >= (PACKED_FROM_BYTES if head.startswith(_PACKED) else APART_FROM_BYTES)
 
 
 def add_version_apart(settings: Settings, workspace: str, name: str, upload: Upload) -> UploadOutcome:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import pickle
+import random
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from app.datasets import endpoints
 from app.datasets.upload import apart
 from app.http.errors import Conflict, Fault, InvalidContent
 from tests.app.datasets.conftest import Shop
@@ -22,12 +24,27 @@ ROWS = "unique_id,ds,y\na,2024-01-01,1\na,2024-01-02,2\n"
 FAULTY = "unique_id,ds,y\na,2024-01-01,much\na,2024-13-02,2\n"
 
 
+def test_a_file_is_left_to_a_process_by_its_size_and_a_packed_one_sooner(tmp_path: Path) -> None:
+    text = b"unique_id,ds,y\n" + b"a,2024-01-01,1\n" * 5000
+    noise = random.Random(0).randbytes(60_000)
+    for content, is_large in (
+        (text, False),
+        (text * 40, True),
+        (gzip.compress(text), False),
+        (gzip.compress(noise), True),
+        (b"PAR1" + noise, True),
+        (b"{" + noise, False),
+    ):
+        (tmp_path / "file").write_bytes(content)
+        assert apart.is_large(tmp_path / "file") == is_large
+
+
 def test_answers_are_those_of_an_upload_that_the_api_reads(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, there = shop.series(), shop.series()
     expected, refused = shop.accepted(here, ROWS), shop.upload(here, FAULTY)
-    monkeypatch.setattr(endpoints, "APART_FROM_BYTES", 0)
+    monkeypatch.setattr(apart, "APART_FROM_BYTES", 0)
     before = shop.files()
     answer = shop.upload(there, ROWS)
     assert (answer.status_code, answer.json()["report"]) == (201, expected)
@@ -48,7 +65,7 @@ def test_a_process_that_is_ended_is_told_and_leaves_nothing_behind(
         command = [sys.executable, "-S", "-c", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"]
         return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
-    monkeypatch.setattr(endpoints, "APART_FROM_BYTES", 0)
+    monkeypatch.setattr(apart, "APART_FROM_BYTES", 0)
     monkeypatch.setattr(apart, "spawn_module", ended)
     name, before = shop.series(), shop.files()
     answer = shop.upload(name, ROWS)
