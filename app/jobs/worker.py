@@ -32,7 +32,7 @@ from app.processes.errands import STOP_SECONDS, Errands
 from app.processes.extras import require_extras
 from app.processes.lifeline import Signals, end_with_standard_input, is_stopped, kill, spawn_module
 from app.processes.logs import configure_logging
-from app.schedules.starting import start_due
+from app.schedules.watch import Watch
 from app.settings import Settings
 from app.webhooks.courier import Courier
 
@@ -198,8 +198,8 @@ def run_worker(settings: Settings) -> None:
     try:
         prepare(database)
         courier = Courier(settings, database)
-        schedules = partial(start_due, database, settings.max_queued_jobs)
-        with Errands(settings.job_poll_seconds, [schedules, courier.send_due]):
+        errands = [Watch(database).start_due, courier.send_due]
+        with Errands(settings.job_poll_seconds, errands):
             Worker(settings, database, signals).run()
         courier.wait(STOP_SECONDS)
     finally:
