@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -14,22 +12,32 @@ from ccmtl_core.base.arguments import check_integer, check_kind
 from ccmtl_core.base.arrays import as_sequence, checked_names, is_real
 from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import FloatArray, IntArray
+from ccmtl_core.forecasting.feature_kinds import (
+    FORGOTTEN,
+    calendar_columns,
+    calendar_values,
+    needed_by,
+    reach_of,
+    widest_of,
+)
 from ccmtl_core.kernels.series.row_kernel import RowPlan
 from ccmtl_core.series.calendar import Frequency
 
-FORGOTTEN = 1e-3
-"""A value of an exponentially weighted mean that counts less than this beside the newest is left out."""
 MAX_REACH = 2**20
 """More than the hours of a century: a feature that looks further back is a mistake."""
 
-_ONE_HOT = {
-    "hour_of_day": (range(1, 24), (Frequency.HOUR,)),
-    "day_of_week": (range(2, 8), (Frequency.HOUR, *(f for f in Frequency if f.value[0] in "DB"))),
-    "month": (range(2, 13), tuple(f for f in Frequency if f is not Frequency.INTEGER)),
+_STEMS = {
+    "windows": "level_",
+    "smoothing": "ewm_",
+    "lags": "lag_",
+    "season_levels": "season_level_",
+    "past": "past_",
+    "seasons": "season_",
+    "season_means": "season_mean_",
+    "calendar": "",
+    "future": "future_",
 }
-"""Levels that have a column (the first has none, as all columns would add up to one), and where they tell."""
-_LEVEL = re.compile(rf"({'|'.join(_ONE_HOT)})_(\d+)")
-_FOURIER = re.compile(r"fourier_(\d+(?:\.\d+)?)_(\d+)_(sin|cos)")
+"""How the names of each kind begin."""
 
 _Pairs = tuple[tuple[int, int], ...]
 
@@ -96,7 +104,7 @@ class RowFeatures:
         self._set("smoothing", (_checked_share(value) for value in self._given("smoothing")))
         for name in ("season_levels", "seasons", "season_means"):
             self._set(name, (_checked_pair(value, name) for value in self._given(name)))
-        columns = [column for word in self._given("calendar") for column in _calendar_columns(word)]
+        columns = [column for word in self._given("calendar") for column in calendar_columns(word)]
         object.__setattr__(self, "calendar", tuple(dict.fromkeys(columns)))
         for name in ("past", "future"):
             object.__setattr__(self, name, checked_names(self._given(name), f"{name} column"))
@@ -140,9 +148,9 @@ class RowFeatures:
         check_integer(horizon, "horizon", least=1)
         check_integer(n_periods, "n_periods", least=1)
         most = max(n_periods - 2 * horizon, 1)
-        found = _widest(Frequency(frequency))
+        found = widest_of(Frequency(frequency))
         kept = {
-            kind: tuple(value for value in values if _needs(kind, value) <= most)
+            kind: tuple(value for value in values if needed_by(kind, value) <= most)
             for kind, values in found.items()
             if kind != "calendar"
         }
@@ -157,12 +165,12 @@ class RowFeatures:
     @property
     def reach(self) -> int:
         """Periods up to and with the origin that a row may read."""
-        return max((_reach(kind, value) for _, kind, value in self._columns()), default=1)
+        return max((reach_of(kind, value) for _, kind, value in self._columns()), default=1)
 
     @property
     def warm_up(self) -> int:
         """Periods up to and with the origin from which each feature is what its name says, without gaps."""
-        return max((_needs(kind, value) for _, kind, value in self._columns()), default=1)
+        return max((needed_by(kind, value) for _, kind, value in self._columns()), default=1)
 
     def subset(self, names: Iterable[str]) -> RowFeatures:
         """Return these of the features, in the order that they have here.
@@ -221,7 +229,7 @@ class RowFeatures:
             np.array(spans, dtype=np.int64),
             np.array([place[w] for w in self.windows], dtype=np.int64),
             np.array([1.0 - a for a in self.smoothing], dtype=np.float64),
-            np.array([_reach("smoothing", a) for a in self.smoothing], dtype=np.int64),
+            np.array([reach_of("smoothing", a) for a in self.smoothing], dtype=np.int64),
             np.array(self.lags, dtype=np.int64),
             triples(self.season_levels),
             len(self.past),
@@ -238,18 +246,7 @@ class RowFeatures:
         ParameterError
             A column that tells nothing at this frequency, as the day of the week of a month.
         """
-        values = np.empty((len(periods), len(self.calendar)))
-        parts = _date_parts(periods, frequency)
-        for c, column in enumerate(self.calendar):
-            if found := _FOURIER.fullmatch(column):
-                turns = float(found[2]) * np.fmod(periods, float(found[1])) / float(found[1])
-                values[:, c] = (np.sin if found[3] == "sin" else np.cos)(2.0 * np.pi * turns)
-                continue
-            word, level = column.rsplit("_", 1)
-            if frequency not in _ONE_HOT[word][1]:
-                raise ParameterError(f"{word} tells nothing at frequency {frequency.value!r}: leave it out")
-            values[:, c] = parts[word]() == int(level)
-        return values
+        return calendar_values(self.calendar, periods, frequency)
 
     def _columns(self) -> list[tuple[str, str, Any]]:
         """Name, kind and value of each column."""
@@ -271,107 +268,6 @@ class RowFeatures:
         object.__setattr__(self, name, tuple(sorted(set(values))))
 
 
-_STEMS = {
-    "windows": "level_",
-    "smoothing": "ewm_",
-    "lags": "lag_",
-    "season_levels": "season_level_",
-    "past": "past_",
-    "seasons": "season_",
-    "season_means": "season_mean_",
-    "calendar": "",
-    "future": "future_",
-}
-"""How the names of each kind begin."""
-
-_WIDEST: dict[Frequency, dict[str, tuple[Any, ...]]] = {
-    Frequency.HOUR: {
-        "windows": (2, 3, 6, 12, 24, 48, 168, 336, 672),
-        "smoothing": (0.05, 0.1, 0.2, 0.4),
-        "lags": tuple(range(1, 25)),
-        "season_levels": ((24, 24), (168, 24), (168, 168)),
-        "seasons": ((24, 1), (24, 2), (168, 1), (168, 2)),
-        "season_means": ((24, 7), (168, 4)),
-        "calendar": (("hour_of_day", 96), ("day_of_week", 672)),
-    },
-    Frequency.WEEK: {
-        "windows": (2, 4, 8, 13, 26, 52),
-        "smoothing": (0.1, 0.2, 0.4),
-        "lags": (*range(1, 14), 26, 39, 51, 52, 53),
-        "season_levels": ((52, 4), (52, 13)),
-        "seasons": ((52, 1), (52, 2)),
-        "season_means": ((52, 4),),
-        "calendar": (("fourier_52.18_1", 104), ("fourier_52.18_2", 104), ("fourier_52.18_3", 104)),
-    },
-    Frequency.MONTH: {
-        "windows": (2, 3, 6, 12, 24),
-        "smoothing": (0.1, 0.2, 0.4),
-        "lags": tuple(range(1, 25)),
-        "season_levels": ((12, 3), (12, 12)),
-        "seasons": ((12, 1), (12, 2)),
-        "season_means": ((12, 4),),
-        "calendar": (("month", 36),),
-    },
-    Frequency.QUARTER: {
-        "windows": (2, 4, 8, 12),
-        "smoothing": (0.1, 0.2, 0.4),
-        "lags": tuple(range(1, 9)),
-        "season_levels": ((4, 4),),
-        "seasons": ((4, 1), (4, 2)),
-        "season_means": ((4, 3),),
-        "calendar": (),
-    },
-}
-"""Features worth trying; of the calendar with the least history that can tell of them."""
-_WITHOUT_SEASON: dict[str, tuple[Any, ...]] = {
-    "windows": (2, 3, 4, 6, 8, 12, 24, 52),
-    "smoothing": (0.1, 0.2, 0.4),
-    "lags": tuple(range(1, 9)),
-    "calendar": (),
-}
-_DAYS_OF_YEAR = {7: "365.25", 6: "313.07", 5: "260.89"}
-"""On average, by the open days of a week."""
-
-
-def _widest(frequency: Frequency) -> dict[str, tuple[Any, ...]]:
-    week = frequency.season
-    if week not in _DAYS_OF_YEAR:
-        return _WIDEST.get(frequency.kin, _WITHOUT_SEASON)
-    year = _DAYS_OF_YEAR[week]
-    waves = [(f"fourier_{year}_{j}", 2 * round(float(year))) for j in (1, 2)]
-    return {
-        "windows": (2, 3, *(week * n for n in (1, 2, 4, 8, 13, 26, 52))),
-        "smoothing": (0.05, 0.1, 0.2, 0.4),
-        "lags": (*range(1, 2 * week + 1), 3 * week, 4 * week, 5 * week),
-        "season_levels": ((week, week), (52 * week, week), (52 * week, 4 * week)),
-        "seasons": (*((week, n) for n in (1, 2, 3, 4)), (52 * week, 1)),
-        "season_means": ((week, 4), (week, 8), (52 * week, 3)),
-        "calendar": (("day_of_week", 4 * week), *waves),
-    }
-
-
-def _reach(kind: str, value: Any) -> int:
-    """Periods up to and with the origin that a feature may read."""
-    if kind in ("calendar", "past", "future"):
-        return 1
-    if kind == "smoothing":
-        return math.ceil(math.log(FORGOTTEN) / math.log(1.0 - value))
-    if kind == "season_levels":
-        return int(sum(value))
-    if kind == "seasons":
-        return int(value[0] * (value[1] + 1))
-    return int(value[0] * value[1] if kind == "season_means" else value)
-
-
-def _needs(kind: str, value: Any) -> int:
-    """Periods up to and with the origin that a feature needs to be what its name says."""
-    if kind == "smoothing":
-        return math.ceil(1.0 / float(value))
-    if kind == "seasons":
-        return int(value[0] * value[1])
-    return _reach(kind, (value[0], 1) if kind == "season_means" else value)
-
-
 def _checked_length(value: Any, name: str) -> int:
     check_integer(value, name, 1, MAX_REACH)
     return int(value)
@@ -387,32 +283,6 @@ def _checked_pair(value: Any, name: str) -> tuple[int, int]:
     if not isinstance(value, list | tuple) or len(value) != 2:
         raise ParameterError(f"{name} must hold pairs such as (52, 1), not {value!r}")
     first, second = (_checked_length(part, name) for part in value)
-    if _reach(name, (first, second)) > MAX_REACH:
+    if reach_of(name, (first, second)) > MAX_REACH:
         raise ParameterError(f"{name} must look back at most {MAX_REACH} periods, not as {value!r}")
     return first, second
-
-
-def _calendar_columns(word: Any) -> list[str]:
-    """The columns that a word of the calendar stands for."""
-    if isinstance(word, str):
-        if word in _ONE_HOT:
-            return [f"{word}_{level}" for level in _ONE_HOT[word][0]]
-        if (found := _LEVEL.fullmatch(word)) and int(found[2]) in _ONE_HOT[found[1]][0]:
-            return [word]
-        if (found := _FOURIER.fullmatch(word)) and float(found[1]) > 0.0 and int(found[2]) > 0:
-            return [word]
-        if (found := _FOURIER.fullmatch(f"{word}_sin")) and float(found[1]) > 0.0 and int(found[2]) > 0:
-            return [f"{word}_sin", f"{word}_cos"]
-    known = ", ".join(_ONE_HOT)
-    raise ParameterError(f"calendar has no {word!r}; it has {known} and fourier_m_j, such as fourier_52.18_1")
-
-
-def _date_parts(periods: IntArray, frequency: Frequency) -> dict[str, Callable[[], IntArray]]:
-    """What the calendar tells of periods, by the words for it, made when asked for."""
-    moments = frequency.to_datetime(periods)
-    days = moments.astype("datetime64[D]")
-    return {
-        "hour_of_day": lambda: (moments - days).astype("timedelta64[h]").astype(np.int64),
-        "day_of_week": lambda: (days.astype(np.int64) + 3) % 7 + 1,
-        "month": lambda: moments.astype("datetime64[M]").astype(np.int64) % 12 + 1,
-    }
