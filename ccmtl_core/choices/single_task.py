@@ -7,7 +7,10 @@ import numpy as np
 from ccmtl_core.base.arrays import is_real
 from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import FloatArray
+from ccmtl_core.kernels.block_products import times
+from ccmtl_core.kernels.wide_blocks import inverses
 from ccmtl_core.statistics.inputs import Statistics, statistics_of
+from ccmtl_core.statistics.least_squares import task_blocks
 
 
 def single_task_weights(statistics: Statistics) -> FloatArray:
@@ -86,10 +89,10 @@ def shrunk_weights(statistics: Statistics, shrinkage: float) -> FloatArray:
     size = float(np.trace(gram, axis1=1, axis2=2).mean()) / statistics.n_features
     if size == 0.0:
         return np.tile(pooled, (statistics.n_tasks, 1))
-    ridged = gram + shrinkage * size * np.eye(statistics.n_features)
-    force = statistics.xty - gram @ pooled
-    weights: FloatArray = pooled + np.linalg.solve(ridged, force[:, :, None])[:, :, 0]
-    return weights
+    weights = statistics.xty - gram @ pooled
+    for some in task_blocks(*weights.shape):
+        weights[some] = times(inverses(gram[some], shrinkage * size)[0], weights[some])
+    return weights + pooled
 
 
 def start_weights(statistics: Statistics) -> FloatArray:

@@ -119,11 +119,13 @@ def number(typing: Any, pointer: Any, i: Any) -> Any:
 
 @instruction
 def load(typing: Any, pointer: Any, i: Any, lanes: Any) -> Any:
-    """The vector of the numbers from position i on."""
+    """The vector of the numbers from position i on; those of single precision are widened."""
     kind = VectorType(len(lanes))
+    of = ir.FloatType() if pointer.dtype == types.float32 else _NUMBER
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return load_from(builder, kind, *arguments[:2])
+        start, place, _ = arguments
+        return load_from(builder, kind, start, place, of)
 
     return kind(pointer, types.int64, lanes), generate
 
@@ -264,10 +266,14 @@ def _of_llvm(builder: Any, name: str, of: ir.VectorType, kind: ir.FunctionType) 
     return cgutils.get_or_insert_function(builder.module, kind, full_name)  # type: ignore[no-untyped-call] # as above
 
 
-def load_from(builder: Any, kind: VectorType, pointer: Any, i: Any) -> Any:
+def load_from(builder: Any, kind: VectorType, pointer: Any, i: Any, of: ir.Type = _NUMBER) -> Any:
     """LLVM's instructions for :func:`load`; registers end with zeros."""
-    numbers = builder.load(_address(builder, kind, pointer, i), align=_ALIGNMENT)
+    is_single = of != _NUMBER
+    align = _ALIGNMENT // 2 if is_single else _ALIGNMENT
+    numbers = builder.load(_address(builder, kind, pointer, i, of), align=align)
     n, size = kind.n_lanes, llvm_vector(kind).count
+    if is_single:
+        numbers = builder.fpext(numbers, ir.VectorType(_NUMBER, n))
     if n == size:
         return numbers
     return builder.shuffle_vector(numbers, _zero(numbers.type), places([min(k, n) for k in range(size)]))
@@ -289,6 +295,6 @@ def _zero(of: ir.VectorType) -> ir.Constant:
     return ir.Constant(of, [0.0] * of.count)
 
 
-def _address(builder: Any, kind: VectorType, pointer: Any, i: Any) -> Any:
-    row = ir.VectorType(_NUMBER, kind.n_lanes)
+def _address(builder: Any, kind: VectorType, pointer: Any, i: Any, of: ir.Type = _NUMBER) -> Any:
+    row = ir.VectorType(of, kind.n_lanes)
     return builder.bitcast(builder.gep(pointer, [i]), row.as_pointer())

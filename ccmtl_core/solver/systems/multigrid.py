@@ -17,6 +17,7 @@ from scipy.linalg import LinAlgError, cho_factor, eigh
 from scipy.linalg.lapack import dpotrs
 
 from ccmtl_core.base.types import FloatArray, IndexArray
+from ccmtl_core.kernels import wide_blocks
 from ccmtl_core.kernels.solver import block_kernels
 from ccmtl_core.kernels.solver import system_kernels as kernels
 from ccmtl_core.kernels.vectors import Lanes, lanes_for
@@ -31,6 +32,7 @@ _NARROW = 16  # features up to which blocks are inverted anew each time, in a co
 _AHEAD = 1.5  # times a task's ties, when its wide block is inverted anew: they mostly grow
 _STILL_SMOOTHS = 0.4, 1.7  # times that: ties with which the inverse still smooths; from 2 on, it might not
 _WORSE = 1.5  # times the fewest cycles on the same aggregates, from where they serve no longer
+_SINGLE = 1e6  # trace of a block times that of its inverse, up to which single precision keeps a digit
 _COARSE_TOLERANCE = 0.25  # a coarse problem solved to this residual needs no second step
 
 
@@ -44,7 +46,7 @@ class Level:
         self.ptr, self.split, self.nbr, self.eid = kernels.adjacency(self.n, head, tail)
         self.data = np.empty(len(self.nbr))
         self.diagonal = np.empty(self.n)
-        self.inverse = np.empty_like(G)
+        self.inverse = np.empty(G.shape, np.float64 if self.P <= _NARROW else np.float32)
         self._inverted = np.full(self.n, np.nan)  # sums of ties that blocks were inverted with
         self.shift = np.zeros(self.n)
         self.x = np.empty((self.n, self.P))
@@ -76,12 +78,18 @@ class Level:
         stale = np.flatnonzero(~((least <= self.diagonal) & (self.diagonal <= most)))
         ahead = np.where(np.isnan(self._inverted[stale]), 1.0, _AHEAD)
         self._inverted[stale] = ahead * self.diagonal[stale]
-        blocks, identity = self.G[stale], np.eye(self.P)
-        blocks += self._inverted[stale, None, None] * identity
-        top = np.trace(blocks, axis1=1, axis2=2)
-        blocks += np.where(top > 0, 1e-15 * top, 1.0)[:, None, None] * identity
-        self.inverse[stale] = np.linalg.inv(blocks)
+        wide_blocks.invert_wide(self.G, stale, self._inverted, self.inverse)
+        if self.inverse.dtype == np.float32 and not self._single_precision_will_do():
+            self.inverse = np.empty(self.G.shape)
+            wide_blocks.invert_wide(self.G, np.arange(self.n), self._inverted, self.inverse)
         self.shift = self._inverted - self.diagonal
+
+    def _single_precision_will_do(self) -> bool:
+        """Whether rounding the inverses to single precision is far below their smallest eigenvalues."""
+        size = np.trace(self.G, axis1=1, axis2=2) + self.P * self._inverted
+        with np.errstate(over="ignore"):
+            condition = size * np.trace(self.inverse, axis1=1, axis2=2)
+        return bool(np.all(condition <= _SINGLE))
 
     def dense(self) -> FloatArray:
         """Return A as a matrix (n·P, n·P)."""

@@ -111,3 +111,18 @@ def test_pointers_are_refused_where_rows_are_not_one_after_the_other() -> None:
 
 def test_what_registers_hold_beyond_a_row_does_not_count() -> None:
     assert sum_of_multiple(np.inf, np.ones(5), (0,) * 5) == np.inf, "zero times infinity is no number"
+
+
+@kernel
+def copy_row(row: FloatArray, out: FloatArray, lanes: Lanes) -> None:
+    """Copy a row in vectors."""
+    for c in range(0, row.size, len(lanes)):
+        at = min(c, row.size - len(lanes))
+        store(load(pointer(row), at, lanes), pointer(out), at)
+
+
+@widths
+def test_numbers_of_single_precision_are_loaded_as_they_are(P: int) -> None:
+    row, out = np.arange(1, P + 1, dtype=np.float32) / 7, np.empty(P)
+    copy_row(row, out, lanes_for(LARGE, P))
+    assert (out == row).all()

@@ -125,6 +125,16 @@ def test_few_iterations(graph_name: str, gram_name: str, T: int, P: int, decades
     assert np.vdot(error, multigrid.apply(error)) <= 1e-13 * np.vdot(x, b), "as exact as it says"
 
 
+@pytest.mark.parametrize(("gram_name", "precision"), [("definite", np.float32), ("few rows", np.float64)])
+def test_wide_blocks_are_inverted_in_single_precision_where_it_will_do(
+    gram_name: str, precision: type[np.floating]
+) -> None:
+    rng = np.random.default_rng(8)
+    graph = make_graph("neighbours", 50)
+    multigrid = make(graph, make_gram(rng, gram_name, 50, 20), np.full(len(graph.edges), 1e-6))
+    assert multigrid.levels[0].inverse.dtype == precision
+
+
 @every_graph
 def test_levels_shrink_down_to_a_small_one(graph_name: str) -> None:
     rng = np.random.default_rng(6)
