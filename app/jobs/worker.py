@@ -115,44 +115,56 @@ class Worker:
 
     def _look_after(self, job: ClaimedJob, child: subprocess.Popen[bytes]) -> None:
         """Wait for the child's end; end it when the job is cancelled or lost, or when this worker stops."""
-        heartbeat_seconds = self._settings.job_lease_seconds / 3
-        heartbeat_due = time.monotonic() + heartbeat_seconds
-        began = awake = time.monotonic()
+        lease = self._settings.job_lease_seconds
+        began = awake = renewed = time.monotonic()
         while child.poll() is None:
-            if self._signals.stop:
-                self._end_run(job, child, queue.give_back)
-                return
-            excess = exceeded(self._settings, time.monotonic() - began, memory_of(child.pid))
-            if excess is not None:
-                code, detail = excess
-                self._end_run(job, child, partial(queue.fail, code=code, detail=detail))
-                return
+            now = time.monotonic()
             if not is_stopped(child):
-                awake = time.monotonic()
-            elif time.monotonic() > awake + self._settings.job_lease_seconds:
+                awake = now
+            elif now > awake + lease:
                 kill(child)
                 self._lose(job, "its process was suspended for longer than the lease")
                 return
+            record = None
             try:
-                with self._database.read() as session:
-                    is_cancelled = queue.is_cancel_requested(session, job.id, job.attempt)
-                if is_cancelled:
-                    self._end_run(job, child, queue.mark_cancelled)
-                    return
-                # A suspended child may hold a lock that a heartbeat would wait for.
-                if time.monotonic() >= heartbeat_due and not is_stopped(child):
-                    heartbeat_due = time.monotonic() + heartbeat_seconds
-                    with self._database.write() as session:
-                        queue.heartbeat(session, job.id, job.attempt, self._settings.job_lease_seconds)
-                    self._say_alive()
+                record = self._reason_to_end(job, child, now - began)
+                # A suspended child may hold a lock that a renewal would wait for.
+                if record is None and now >= renewed + lease / 3 and not is_stopped(child):
+                    renewed = now
+                    self._renew(job)
             except DBAPIError as error:
                 self._warn(error)
-            self._signals.wait(min(self._settings.job_poll_seconds, heartbeat_seconds, WATCH_SECONDS))
-        if child.returncode == Exit.DATABASE_AWAY:
+            if record is not None:
+                self._end_run(job, child, record)
+                return
+            self._signals.wait(min(self._settings.job_poll_seconds, lease / 3, WATCH_SECONDS))
+        self._note_exit(job, child.returncode)
+
+    def _reason_to_end(
+        self, job: ClaimedJob, child: subprocess.Popen[bytes], seconds: float
+    ) -> Callable[[Session, str, int], None] | None:
+        """Return what records the end of a run that must not go on after ``seconds``; None if it may."""
+        if self._signals.stop:
+            return queue.give_back
+        excess = exceeded(self._settings, seconds, memory_of(child.pid))
+        if excess is not None:
+            code, detail = excess
+            return partial(queue.fail, code=code, detail=detail)
+        with self._database.read() as session:
+            is_cancelled = queue.is_cancel_requested(session, job.id, job.attempt)
+        return queue.mark_cancelled if is_cancelled else None
+
+    def _renew(self, job: ClaimedJob) -> None:
+        with self._database.write() as session:
+            queue.heartbeat(session, job.id, job.attempt, self._settings.job_lease_seconds)
+        self._say_alive()
+
+    def _note_exit(self, job: ClaimedJob, code: int) -> None:
+        if code == Exit.DATABASE_AWAY:
             # Not the job's fault: it is claimed again when its lease has run out, which costs it little.
             logger.warning("job %s attempt %d ended while the database was away", job.id, job.attempt)
         else:
-            self._lose(job, _describe_exit(child.returncode))
+            self._lose(job, _describe_exit(code))
 
     def _lose(self, job: ClaimedJob, reason: str) -> None:
         """Count the run as lost, unless the child recorded an outcome: then this raises StaleAttempt."""
