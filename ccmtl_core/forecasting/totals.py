@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import polars as pl
 
 from ccmtl_core.base.arrays import checked_names
 from ccmtl_core.base.display import quoted
 from ccmtl_core.base.exceptions import DataError
+from ccmtl_core.data.frames import as_polars
 
 
-def total_forecasts(
-    forecasts: pl.DataFrame, attributes: pl.DataFrame | None = None, by: Sequence[str] = ()
-) -> pl.DataFrame:
+def total_forecasts(forecasts: Any, attributes: Any | None = None, by: Sequence[str] = ()) -> pl.DataFrame:
     """Add up forecasts of products, so that totals fit their parts.
 
     A total has no range: the ends of the products' ranges do not add up to those of a range of their sum, as
@@ -21,9 +21,9 @@ def total_forecasts(
 
     Parameters
     ----------
-    forecasts : polars DataFrame
+    forecasts : DataFrame of polars or pandas, or an Arrow table
         ``unique_id``, ``ds`` and ``yhat``, as :meth:`ForecastModel.forecast` returns them.
-    attributes : polars DataFrame, optional
+    attributes : such a table, optional
         ``unique_id`` and columns of text; needed for ``by``.
     by : sequence of str
         Attributes whose groups are added up, each combination on its own; by default all products are.
@@ -36,8 +36,8 @@ def total_forecasts(
 
     Raises
     ------
-    DataError
-        An attribute that the table does not have.
+    ParameterError, DataError
+        No such table; an attribute that it does not have.
 
     Examples
     --------
@@ -49,13 +49,14 @@ def total_forecasts(
     [(1, 7.0, 3)]
     """
     names = checked_names(by, "attribute")
-    there = [] if attributes is None else [name for name in attributes.columns if name != "unique_id"]
+    table = None if attributes is None else as_polars(attributes, "attributes")
+    there = [] if table is None else [name for name in table.columns if name != "unique_id"]
     if unknown := [name for name in names if name not in there]:
         found = f"there are {', '.join(map(quoted, there))}" if there else "there are none"
         raise DataError(f"there is no attribute {quoted(unknown[0])} to add up by; {found}")
-    parts = forecasts.select("unique_id", "ds", "yhat")
-    if attributes is not None:
-        parts = parts.join(attributes.select("unique_id", *names), on="unique_id", how="left")
+    parts = as_polars(forecasts, "forecasts").select("unique_id", "ds", "yhat")
+    if table is not None:
+        parts = parts.join(table.select("unique_id", *names), on="unique_id", how="left")
     summed = parts.group_by(*names, "ds").agg(
         pl.col("yhat").sum(), pl.len().cast(pl.Int64).alias("n_products")
     )

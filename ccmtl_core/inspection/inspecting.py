@@ -6,12 +6,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import date
-from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from ccmtl_core.base.display import counted, named, option, quoted
 from ccmtl_core.base.file_path import checked_path
+from ccmtl_core.data.frames import as_polars
 from ccmtl_core.inspection.id_columns import SIGN, columns_apart, id_columns, with_one_id
 from ccmtl_core.inspection.period_checks import period_findings
 from ccmtl_core.inspection.policies import Policies
@@ -39,7 +40,7 @@ from ccmtl_core.tables.table_file import open_table
 
 
 def inspect(
-    source: str | Path | pl.DataFrame,
+    source: Any,
     *,
     unique_id: str | Sequence[str] | None = None,
     ds: str | None = None,
@@ -56,7 +57,7 @@ def inspect(
 
     Parameters
     ----------
-    source : path or polars DataFrame
+    source : path, DataFrame of polars or pandas, or an Arrow table
         A file as :func:`ccmtl_core.tables.read_table` reads it, or a table.
     unique_id : str or sequence of str, optional
         Column with the id of the series, or columns that make one id, such as a store and a department.
@@ -112,8 +113,8 @@ def inspect(
     chosen = policies or Policies()
     faults = FaultList()
     with ExitStack() as files:
-        if isinstance(source, pl.DataFrame):
-            table = Table.of_frame(source)
+        if hasattr(source, "columns") or hasattr(source, "__arrow_c_stream__"):
+            table = Table.of_frame(as_polars(source, "source", in_utc=of_period is Frequency.HOUR))
         else:
             asked = [column for column in (*of_id, ds, y) if column is not None]
             table = files.enter_context(open_table(checked_path(source), asked, faults, dialect))

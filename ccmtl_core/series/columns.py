@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from ccmtl_core.base.arguments import check_kind
 from ccmtl_core.base.arrays import (
     as_float64,
     as_integers,
@@ -23,6 +23,7 @@ from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.frozen_value import FrozenValue
 from ccmtl_core.base.id_codes import id_codes
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
+from ccmtl_core.data.frames import as_polars
 from ccmtl_core.series.calendar import Frequency
 
 
@@ -95,15 +96,16 @@ class SeriesColumns(FrozenValue):
 
     @classmethod
     def from_frame(
-        cls, frame: pl.DataFrame, frequency: Frequency | str, *, ahead: Sequence[str] | None = None
+        cls, frame: Any, frequency: Frequency | str, *, ahead: Sequence[str] | None = None
     ) -> SeriesColumns:
         """Build from a table in any order of rows.
 
         Parameters
         ----------
-        frame : polars DataFrame
-            ``ds`` (Date or Datetime), ``unique_id`` (text) unless a row holds for all series, and columns of
-            numbers or of truth values, in which a missing value is one that is not known. ``y`` is left out.
+        frame : DataFrame of polars or pandas, or an Arrow table
+            ``ds`` (Date or Datetime), ``unique_id`` (text or integers) unless a row holds for all series, and
+            columns of numbers or of truth values, in which a missing value is one that is not known. ``y`` is
+            left out.
         frequency : Frequency
             What a period is.
         ahead : sequence of str, optional
@@ -117,6 +119,8 @@ class SeriesColumns(FrozenValue):
         ------
         DataError
             Columns that are missing or of other types, two rows of a series in one period.
+        ParameterError
+            No such table, or an unknown frequency.
 
         Examples
         --------
@@ -125,8 +129,8 @@ class SeriesColumns(FrozenValue):
         >>> SeriesColumns.from_frame(frame, "D").values.ravel()
         array([0., 1.])
         """
-        check_kind(frame, "frame", pl.DataFrame, hint="polars.DataFrame makes one of a table")
         frequency = Frequency(frequency)
+        frame = as_polars(frame, "frame", in_utc=frequency is Frequency.HOUR)
         names = tuple(name for name in frame.columns if name not in ("unique_id", "ds", "y"))
         if "ds" not in frame.columns or not names:
             raise DataError(f"the table needs ds and columns of numbers; it has {', '.join(frame.columns)}")
@@ -139,7 +143,7 @@ class SeriesColumns(FrozenValue):
         )
         if "unique_id" in frame.columns:
             if frame.schema["unique_id"] != pl.String or frame["unique_id"].has_nulls():
-                raise DataError("column 'unique_id' must be text without missing values")
+                raise DataError("column 'unique_id' must be text or integers without missing values")
             ids, series = id_codes(frame["unique_id"], ordered=True)
         order = np.lexsort((period, series))
         values = frame.select(pl.col(names).cast(pl.Float64).fill_null(float("nan"))).to_numpy()

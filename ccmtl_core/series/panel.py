@@ -9,15 +9,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from ccmtl_core.base.arguments import check_integer, check_kind
+from ccmtl_core.base.arguments import check_integer
 from ccmtl_core.base.arrays import (
     all_finite,
     as_float64,
     as_integers,
     checked_names,
-    column_names,
     read_only,
     refuse,
     refuse_each,
@@ -27,6 +25,7 @@ from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.frozen_value import FrozenValue
 from ccmtl_core.base.id_codes import id_codes
 from ccmtl_core.base.types import FloatArray, IntArray
+from ccmtl_core.data.frames import as_polars
 from ccmtl_core.series.calendar import Frequency
 
 _COLUMNS = ("unique_id", "ds", "y")
@@ -119,9 +118,7 @@ class SeriesPanel(FrozenValue):
         (('a', 'b'), array([3., 2., 1.]))
         """
         frequency = Frequency(frequency)
-        frame = _as_polars(frame, frequency)
-        if "unique_id" in frame.columns and frame.schema["unique_id"].is_integer():
-            frame = frame.with_columns(pl.col("unique_id").cast(pl.String))
+        frame = as_polars(frame, "frame", in_utc=frequency is Frequency.HOUR)
         _check_columns(frame, frequency)
         ids, index = id_codes(frame["unique_id"], ordered=True)
         period = frequency.to_period(frame["ds"])
@@ -265,37 +262,6 @@ class SeriesPanel(FrozenValue):
         return f"series {self.unique_ids[self.series_index[entry]]!r}, period {moment}"
 
 
-def _as_polars(frame: Any, frequency: Frequency) -> pl.DataFrame:
-    """The three columns of a table of any library; pandas is read through NumPy, as it may lack Arrow."""
-    if isinstance(frame, pl.LazyFrame):
-        raise ParameterError("frame is a polars LazyFrame, which holds no values yet: give frame.collect()")
-    if isinstance(frame, pl.DataFrame):
-        return frame
-    is_pandas = hasattr(frame, "columns") and hasattr(frame, "to_numpy")
-    if not (is_pandas or hasattr(frame, "__arrow_c_stream__")):
-        check_kind(frame, "frame", pl.DataFrame, hint="polars.DataFrame makes one of a dict")
-    _refuse_missing(column_names(frame))
-    if not is_pandas:
-        return pl.DataFrame(frame).select(_COLUMNS)
-    ids, times = frame["unique_id"], frame["ds"]
-    if getattr(times.dtype, "tz", None) is not None:
-        times = (times.dt.tz_convert("UTC") if frequency is Frequency.HOUR else times).dt.tz_localize(None)
-    moments = np.asarray(times)
-    return pl.DataFrame(
-        {
-            "unique_id": _without_missing(np.asarray(ids, dtype=object)),
-            "ds": moments.astype("M8[us]") if moments.dtype.kind == "M" else _without_missing(moments),
-            "y": as_float64(frame["y"], "y"),
-        },
-        strict=False,
-    )
-
-
-def _without_missing(values: NDArray[Any]) -> pl.Series:
-    """Objects as a column; None in place of what equals nothing, as NaN, NaT and pandas' NA do."""
-    return pl.Series([value if (value == value) is True else None for value in values.tolist()])
-
-
 def _refuse_missing(columns: Sequence[str]) -> None:
     missing = [name for name in _COLUMNS if name not in columns]
     refuse([f"column {name!r} is missing; there are {list(columns)}" for name in missing])
@@ -309,8 +275,10 @@ def _check_columns(frame: pl.DataFrame, frequency: Frequency) -> None:
     if schema["unique_id"] != pl.String:
         faults.append(f"column 'unique_id' must be text or integers, not {schema['unique_id']}")
     if not (schema["ds"] == pl.Date or isinstance(schema["ds"], pl.Datetime) or is_numbered):
-        advice = ": str.to_datetime() of polars or to_datetime() of pandas reads them"
-        advice = advice if schema["ds"] == pl.String else ""
+        advice = {
+            pl.String: ": str.to_datetime() of polars or to_datetime() of pandas reads them",
+            pl.Object: ": of periods of pandas, dt.to_timestamp() makes them",
+        }.get(schema["ds"].base_type(), "")
         faults.append(f"column 'ds' must hold times, not {schema['ds']}{advice}")
     if not schema["y"].is_numeric():
         faults.append(f"column 'y' must hold numbers, not {schema['y']}")

@@ -9,14 +9,14 @@ import polars as pl
 
 from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
 from ccmtl_core.forecasting.new.histories import are_thin
-from ccmtl_core.forecasting.new.like_products import attribute_columns
+from ccmtl_core.forecasting.new.like_products import attribute_table
 from ccmtl_core.forecasting.new.new_products import new_products
 from ccmtl_core.series.columns import SeriesColumns
 
 
 def forecast_all(
     forecaster: ForecastModel,
-    attributes: pl.DataFrame,
+    attributes: Any,
     h: int | None = None,
     *,
     columns: SeriesColumns | None = None,
@@ -28,7 +28,7 @@ def forecast_all(
     ----------
     forecaster : ForecastModel
         Of T products.
-    attributes : polars DataFrame
+    attributes : DataFrame of polars or pandas, or an Arrow table
         As in :func:`new_products`: ``unique_id`` and columns of text.
     h, columns, **ranges
         As in :meth:`ForecastModel.forecast`, which names ``level`` and ``quantiles``.
@@ -55,7 +55,7 @@ def forecast_all(
     >>> forecast_all(forecaster, table, 1)["status"].to_list()
     ['ok', 'ok', 'ok', 'ok', 'from_all']
     """
-    attribute_columns(attributes)
+    attributes = attribute_table(attributes)
     thin = are_thin(forecaster)
     known = [name for name, is_thin in zip(forecaster.unique_ids, thin.tolist(), strict=True) if not is_thin]
     found = forecaster.forecast(h, unique_ids=known, columns=columns, **ranges)

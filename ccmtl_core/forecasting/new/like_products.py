@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from ccmtl_core.base.arguments import check_kind
 from ccmtl_core.base.arrays import refuse
 from ccmtl_core.base.display import quoted
 from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.id_codes import id_codes
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
+from ccmtl_core.data.frames import as_polars
 from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
 from ccmtl_core.forecasting.new.histories import Histories, means
 from ccmtl_core.kernels.grouping import group_sums
@@ -75,29 +75,29 @@ class LikeProducts(NamedTuple):
     weights: FloatArray
 
 
-def attribute_columns(attributes: pl.DataFrame) -> list[str]:
-    """Return the names of the columns that hold attributes.
+def attribute_table(attributes: Any) -> pl.DataFrame:
+    """Return the attributes as a table of polars, ``unique_id`` first.
 
     Raises
     ------
     ParameterError, DataError
         No table; columns that are missing, too many or no text; a product twice.
     """
-    check_kind(attributes, "attributes", pl.DataFrame, hint="polars.DataFrame makes one of a dict")
-    if "unique_id" not in attributes.columns:
-        raise DataError(f"attributes need a column 'unique_id'; there are {', '.join(attributes.columns)}")
-    wrong = [name for name, kind in attributes.schema.items() if kind != pl.String]
-    advice = "cast it to polars.String"
-    refuse([f"column {quoted(n)} must be text, not {attributes.schema[n]}: {advice}" for n in wrong])
-    ids = attributes["unique_id"]
+    table = as_polars(attributes, "attributes")
+    if "unique_id" not in table.columns:
+        raise DataError(f"attributes need a column 'unique_id'; there are {', '.join(table.columns)}")
+    wrong = [name for name, kind in table.schema.items() if kind != pl.String]
+    advice = "make it text, by cast(polars.String) or in pandas astype(str)"
+    refuse([f"column {quoted(n)} must be text, not {table.schema[n]}: {advice}" for n in wrong])
+    ids = table["unique_id"]
     if ids.null_count():
         raise DataError("column 'unique_id' of the attributes has a missing value")
     twice = ids.filter(ids.is_duplicated()).unique(maintain_order=True)
     refuse([f"the attributes hold the product {quoted(name)} twice" for name in twice])
-    columns = [name for name in attributes.columns if name != "unique_id"]
+    columns = [name for name in table.columns if name != "unique_id"]
     if len(columns) > MOST_ATTRIBUTES:
         raise ParameterError(f"attributes must be at most {MOST_ATTRIBUTES} columns, not {len(columns)}")
-    return columns
+    return table.select("unique_id", *columns)
 
 
 def like_products(

@@ -22,7 +22,7 @@ from ccmtl_core.forecasting.calibration.range_table import RangeTable
 from ccmtl_core.forecasting.direct_rows import block_statistics
 from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
 from ccmtl_core.forecasting.new.histories import MOST_TARGETS, Histories, histories, means, panel_of
-from ccmtl_core.forecasting.new.like_products import LikeProducts, attribute_columns, like_products
+from ccmtl_core.forecasting.new.like_products import LikeProducts, attribute_table, like_products
 from ccmtl_core.forecasting.row_maker import RowMaker, check_columns, constant_values, series_scale
 from ccmtl_core.model.ccmtl_model import CCMTLModel
 from ccmtl_core.series.columns import SeriesColumns
@@ -91,14 +91,14 @@ class NewProducts(FrozenValue):
         return found.join(told, on="unique_id", how="left", maintain_order="left")
 
 
-def with_attributes(forecaster: ForecastModel, attributes: pl.DataFrame) -> ForecastModel:
+def with_attributes(forecaster: ForecastModel, attributes: Any) -> ForecastModel:
     """Return the forecaster with the attributes of its products, which its file then holds.
 
     Parameters
     ----------
     forecaster : ForecastModel
         Of T products.
-    attributes : polars DataFrame
+    attributes : DataFrame of polars or pandas, or an Arrow table
         As in :func:`new_products`; rows of other products are left out.
 
     Returns
@@ -119,15 +119,14 @@ def with_attributes(forecaster: ForecastModel, attributes: pl.DataFrame) -> Fore
     {'shop': ['x', 'x']}
     """
     check_kind(forecaster, "forecaster", ForecastModel)
-    columns = attribute_columns(attributes)
-    rows = _rows_of(forecaster.unique_ids, attributes).select(columns)
+    rows = _rows_of(forecaster.unique_ids, attribute_table(attributes)).drop("unique_id")
     metadata = {**forecaster.model.metadata, _STORED: rows.to_dict(as_series=False)}
     return replace(forecaster, model=replace(forecaster.model, metadata=metadata))
 
 
 def new_products(
     forecaster: ForecastModel,
-    attributes: pl.DataFrame,
+    attributes: Any,
     *,
     panel: SeriesPanel | None = None,
     columns: SeriesColumns | None = None,
@@ -138,7 +137,7 @@ def new_products(
     ----------
     forecaster : ForecastModel
         Fitted to other products.
-    attributes : polars DataFrame
+    attributes : DataFrame of polars or pandas, or an Arrow table
         ``unique_id`` and at most eight columns of text, such as a store and a department, with one row for
         each new product and each of the forecaster; of the latter those that :func:`with_attributes` stored
         can be left out. A missing value is one that is not known.
@@ -174,10 +173,11 @@ def new_products(
     [10.0, 30.0]
     """
     check_kind(forecaster, "forecaster", ForecastModel)
-    names = attribute_columns(attributes)
+    table = attribute_table(attributes)
+    names = table.columns[1:]
     check_columns(columns, forecaster.features, forecaster.frequency)
-    known = histories(forecaster, attributes["unique_id"].to_list(), panel)
-    rows = _rows_of(known.ids, _with_stored(forecaster, attributes)).select("unique_id", *names)
+    known = histories(forecaster, table["unique_id"].to_list(), panel)
+    rows = _rows_of(known.ids, _with_stored(forecaster, table)).select("unique_id", *names)
     prior = _Prior.of(forecaster)
     like = like_products(forecaster, known, rows.select(names), prior.weights)
     told = [

@@ -52,7 +52,7 @@ def test_no_rows_know_nothing() -> None:
         (FRAME.select("unique_id", "ds", "y"), "needs ds and columns of numbers; it has unique_id, ds, y"),
         (FRAME.select("unique_id", "price"), "needs ds and columns of numbers"),
         (FRAME.with_columns(price=pl.lit("1.99")), "column 'price' must hold numbers, not String"),
-        (FRAME.with_columns(unique_id=pl.lit(1)), "'unique_id' must be text without missing values"),
+        (FRAME.with_columns(unique_id=pl.lit(1.5)), "'unique_id' must be text or integers without missing"),
         (FRAME.with_columns(unique_id=pl.lit("a")), "series 'a', period 1970-01-01.* appears twice"),
         (FRAME.with_columns(price=pl.lit(float("inf"))), "series 'a', period .*: not finite"),
     ],

@@ -213,7 +213,8 @@ def test_times_of_pandas_with_a_zone_keep_local_days_and_utc_hours(frequency: st
             np.array(["2000-01-01", "NaT"], dtype="M8[ns]"),
             "'ds' has 1 missing value, the first in row 2",
         ),
-        ("y", np.array([1, NA], dtype=object), "y, row 2: <NA> is not a real number"),
+        ("y", np.array([1, NA], dtype=object), "'y' has 1 missing value, the first in row 2"),
+        ("ds", np.array([object(), object()]), "of periods of pandas, dt.to_timestamp() makes"),
         ("y", np.array([1.0, np.nan]), "'y' has 1 missing value, the first in row 2"),  # Int64 with NA too
     ],
 )
