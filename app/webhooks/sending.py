@@ -25,7 +25,12 @@ SECONDS = 15.0
 """What a request may take in all."""
 _WITH_IPV4_INSIDE = (ipaddress.ip_network("::ffff:0:0/96"), ipaddress.ip_network("64:ff9b::/96"))
 """Addresses that mean the IPv4 address in their last 32 bits."""
-_NEVER_PUBLIC = (ipaddress.ip_network("2002::/16"), ipaddress.ip_network("fec0::/10"))
+_UNICAST = ipaddress.ip_network("2000::/3")
+"""All that the internet uses of IPv6; other ranges hold private IPv4 addresses in ways of their own."""
+_NEVER_PUBLIC = tuple(
+    map(ipaddress.ip_network, ("2002::/16", "3fff::/20", "192.88.99.0/24", "168.63.129.16/32"))
+)
+"""6to4, examples, and what a cloud answers its own machines under a public address."""
 ALLOWED_BY = variable("webhook_private_addresses")
 
 
@@ -51,6 +56,8 @@ def is_public(address: str) -> bool:
     ip = ipaddress.ip_address(address.partition("%")[0])
     if any(ip in network for network in _WITH_IPV4_INSIDE):
         ip = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+    if ip.version == 6 and ip not in _UNICAST:
+        return False
     return ip.is_global and not ip.is_multicast and not any(ip in network for network in _NEVER_PUBLIC)
 
 
