@@ -18,6 +18,7 @@ from types import FrameType
 from typing import TypeVar
 
 import uvicorn
+from anyio import CapacityLimiter
 from fastapi import FastAPI
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.exc import SQLAlchemyError
@@ -31,6 +32,7 @@ from app.access.required_keys import require_keys
 from app.datasets import endpoints as datasets
 from app.datasets.stored.frames import sweep
 from app.datasets.stored.newest import StoredValues
+from app.datasets.upload import apart
 from app.http import health
 from app.http.answers import FinishedAnswers
 from app.http.errors import install_error_handlers
@@ -86,6 +88,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.is_stopping = False  # streams of events end once this is true
     app.state.database = Database(settings)
     app.state.storage = Storage(settings.data_dir)
+    app.state.places_apart = CapacityLimiter(apart.AT_ONCE)
     app.state.histories = Histories(StoredValues(app.state.database, app.state.storage))
     app.state.matrix_files = MatrixFiles(settings.data_dir)
     app.state.models = ModelCache(

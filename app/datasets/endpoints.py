@@ -202,7 +202,8 @@ async def upload_dataset_version(
         upload = Upload(path, options, mode, overlap, dry_run, idempotency_key)
         if await run_in_threadpool(is_large, path):
             workspace = request.state.workspace
-            outcome = await run_in_threadpool(add_version_apart, settings, workspace, name, upload)
+            async with request.app.state.places_apart:
+                outcome = await run_in_threadpool(add_version_apart, settings, workspace, name, upload)
         else:
             outcome = await run_in_threadpool(add_version, database, storage, name, upload, max_bytes)
     if outcome.version is None:

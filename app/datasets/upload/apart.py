@@ -33,6 +33,8 @@ logger = logging.getLogger("app.datasets.upload.apart")  # not "__main__", which
 
 APART_FROM_BYTES = 2_000_000
 """A file as large as this is read apart. Starting the process takes about as long as reading such a file."""
+AT_ONCE = 4
+"""Uploads that an API process has read apart at a time; others wait, and hold no thread meanwhile."""
 PACKED_FROM_BYTES = 50_000
 """The same of what is packed, or may be: a hundred times as much can come out of it."""
 

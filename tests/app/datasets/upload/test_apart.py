@@ -9,6 +9,8 @@ import random
 import signal
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ import psycopg
 import pytest
 from sqlalchemy.exc import OperationalError
 
+from app.datasets import endpoints
+from app.datasets.schemas import UploadOutcome
 from app.datasets.upload import apart
 from app.http.errors import Conflict, Fault, InvalidContent
 from tests.app.datasets.conftest import Shop
@@ -56,6 +60,33 @@ def test_answers_are_those_of_an_upload_that_the_api_reads(
         refused.json()[key] for key in refused.json() if key not in ids
     ]
     assert shop.client.get(f"/v1/datasets/{there}").json()["newest_version"] == 1
+
+
+def test_few_are_read_at_a_time_and_other_requests_are_answered_meanwhile(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, may_go_on, begun = shop.series(), threading.Event(), threading.Semaphore(0)
+    under_way: list[int] = []
+
+    def wait(*upload: Any) -> UploadOutcome:
+        under_way.append(1)
+        begun.release()
+        assert may_go_on.wait(60)
+        raise Conflict("released", "The test is over.")
+
+    monkeypatch.setattr(apart, "APART_FROM_BYTES", 0)
+    monkeypatch.setattr(endpoints, "add_version_apart", wait)
+    n_uploads = 3 * apart.AT_ONCE
+    with ThreadPoolExecutor(n_uploads) as clients:
+        answers = [clients.submit(shop.upload, name, ROWS) for _ in range(n_uploads)]
+        try:
+            assert all(begun.acquire(timeout=60) for _ in range(apart.AT_ONCE))
+            assert shop.client.get(f"/v1/datasets/{name}").status_code == 200
+            assert len(under_way) == apart.AT_ONCE
+        finally:
+            may_go_on.set()
+        assert {answer.result().json()["code"] for answer in answers} == {"released"}
+    assert len(under_way) == n_uploads
 
 
 def test_a_process_that_is_ended_is_told_and_leaves_nothing_behind(
