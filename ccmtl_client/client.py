@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -51,7 +52,8 @@ class Client:
     Raises
     ------
     ValueError
-        The address begins with neither http:// nor https://, or there are no such tables.
+        The address begins with neither http:// nor https://, the key cannot be one, or there are no such
+        tables.
 
     Examples
     --------
@@ -76,6 +78,8 @@ class Client:
             raise ValueError(f"tables must be one of {', '.join(map(repr, KINDS))}, not {tables!r}")
         headers = {"User-Agent": "ccmtl_client"}
         if api_key is not None:
+            if not re.fullmatch("[!-~]+", api_key):
+                raise ValueError("api_key must be the key alone, without spaces or the end of a line")
             headers["Authorization"] = f"Bearer {api_key}"
         http = httpx2.Client(base_url=base_url, headers=headers, transport=transport)
         self._base_url, self._tables = base_url, tables

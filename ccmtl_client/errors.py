@@ -2,6 +2,7 @@
 
 ClientError
 ├── NoAnswer                no answer came, however often it was tried
+├── StrangeAnswer           what answered is not the service, or its answer was spoiled on the way
 ├── MissingLibrary          a library that an argument needs is not installed
 ├── JobFailed               a training job failed or was cancelled
 ├── WaitedTooLong           a training job went on past the given time
@@ -21,7 +22,7 @@ ClientError
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 SHOWN_FAULTS = 10
 
@@ -32,6 +33,10 @@ class ClientError(Exception):
 
 class NoAnswer(ClientError):
     """No answer came within the time that is given to try again."""
+
+
+class StrangeAnswer(ClientError):
+    """An answer that the service does not give, as a page of a proxy, or one that was spoiled on its way."""
 
 
 class MissingLibrary(ClientError, ImportError):
@@ -164,10 +169,23 @@ _OF_STATUS: dict[int, type[ApiError]] = {
 
 def api_error(status: int, problem: object, text: str, retry_after: float | None) -> ApiError:
     """Return the error for a refusal; ``text`` tells of one that is no problem document, as of a proxy."""
-    if not isinstance(problem, dict) or not {"code", "detail"} <= problem.keys():
+    if not _is_problem(problem):
         problem = {"code": f"http_{status}", "detail": text}
     kind = _OF_STATUS.get(status, ServiceFailed if status >= 500 else ApiError)
     return kind(status, problem, retry_after)
+
+
+def _is_problem(document: object) -> TypeGuard[dict[str, Any]]:
+    """Whether it is a problem document of the service."""
+    if not isinstance(document, dict) or not {"code", "detail"} <= document.keys():
+        return False
+    faults, suggestions = document.get("errors", []), document.get("suggestions", [])
+    return (
+        isinstance(document.get("error_count", 0), int)
+        and isinstance(suggestions, list)
+        and isinstance(faults, list)
+        and all(isinstance(fault, dict) and "message" in fault for fault in faults)
+    )
 
 
 def _line(fault: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, Literal, get_args
 
-from ccmtl_client.errors import MissingLibrary
+from ccmtl_client.errors import MissingLibrary, StrangeAnswer
 
 Kind = Literal["polars", "pandas", "arrow"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -59,7 +59,11 @@ def as_kind(frame: Any, kind: Kind) -> Any:
 
 def read_arrow(content: bytes) -> Any:
     """Return what an Arrow stream holds as a DataFrame of polars."""
-    return library("polars", "a table").read_ipc_stream(io.BytesIO(content))
+    polars = library("polars", "a table")
+    try:
+        return polars.read_ipc_stream(io.BytesIO(content))
+    except (polars.exceptions.PolarsError, OSError) as error:
+        raise StrangeAnswer(f"The answer is no Arrow stream: {error}") from error
 
 
 def arrow_parts(frame: Any) -> Iterator[bytes]:

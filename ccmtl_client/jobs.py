@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 from ccmtl_client.errors import Conflict, JobFailed, WaitedTooLong
 from ccmtl_client.progress import Show, of_job, shown
@@ -163,7 +164,7 @@ class Jobs:
 
     def get(self, job_id: str) -> Job:
         """Return the job with this id, or raise NotFound."""
-        return Job(self._wire, self._wire.call("GET", f"/v1/training-jobs/{job_id}"))
+        return Job(self._wire, self._wire.call("GET", f"/v1/training-jobs/{quote(job_id, safe='')}"))
 
     def list(self, *, state: str | None = None, model: str | None = None) -> Iterator[Job]:
         """Yield jobs, newest first; those in one state, or of one model, if asked for."""

@@ -8,13 +8,14 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 import httpx2
 
-from ccmtl_client.errors import ApiError, ClientError, NoAnswer, api_error
+from ccmtl_client.errors import ApiError, ClientError, NoAnswer, StrangeAnswer, api_error
 
 logger = logging.getLogger("ccmtl_client")
 
@@ -26,9 +27,13 @@ LOST = (httpx2.NetworkError, httpx2.TimeoutException, httpx2.RemoteProtocolError
 """No answer came; trying again may help."""
 NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
 """Those of them after which the service cannot have carried out the request."""
+UNREADABLE = (httpx2.DecodingError, json.JSONDecodeError, UnicodeDecodeError, RecursionError)
+NOT_OURS = "cannot be read; is it the service that answers there, or something on the way to it"
 AGAIN = {429, 502, 503, 504}
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0
 CONNECT_SECONDS = 10.0
+REFUSAL_BYTES = 1 << 20
+"""What is read of a refusal; those of the service are shorter."""
 
 
 class Wire:
@@ -86,7 +91,13 @@ class Wire:
             The service refused, or could not answer in the time for tries.
         NoAnswer
             No answer came in that time.
+        StrangeAnswer
+            What came cannot be read.
+        ValueError
+            The path leads to another server, which must not see the key.
         """
+        if not path.startswith("/"):
+            raise ValueError(f"the path must begin with /, as /v1/models, not {path!r}")
         given = {"Idempotency-Key": uuid.uuid4().hex} if method == "POST" else {}
         tries, maybe_done = _Tries(self._retry_for), False
         while True:
@@ -104,8 +115,7 @@ class Wire:
                 ) as response:
                     if response.is_success:
                         return read(response)
-                    response.read()
-                failure = _refusal(response)
+                    failure = _refusal(response)
                 failure.maybe_done = maybe_done
                 if response.status_code not in AGAIN:
                     raise failure
@@ -114,6 +124,8 @@ class Wire:
                 failure = self._no_answer(method, path, error, tries)
                 failure.__cause__ = error
                 doubtful = not isinstance(error, NOT_SENT)
+            except UNREADABLE as error:
+                raise StrangeAnswer(f"The answer to {method} {path} {NOT_OURS}: {error}") from error
             if doubtful and not repeatable:
                 raise failure
             tries.pause_after(failure)
@@ -177,11 +189,17 @@ def _json(response: Response) -> Any:
 
 
 def _refusal(response: Response) -> ApiError:
+    content = bytearray()
+    with suppress(httpx2.DecodingError):  # its status is enough
+        for piece in response.iter_bytes():
+            content += piece
+            if len(content) > REFUSAL_BYTES:
+                break
     try:
-        problem = response.json()
-    except ValueError:
+        problem = json.loads(content)
+    except (ValueError, RecursionError):
         problem = None
-    text = response.text.strip()[:200] or response.reason_phrase
+    text = content.decode(errors="replace").strip()[:200] or response.reason_phrase
     return api_error(response.status_code, problem, text, _seconds_until(response.headers.get("retry-after")))
 
 
@@ -195,5 +213,5 @@ def _seconds_until(retry_after: str | None) -> float | None:
         pass
     try:
         return max(0.0, (parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None

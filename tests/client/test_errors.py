@@ -31,6 +31,12 @@ def test_each_family_has_a_class(status: int, name: str) -> None:
     assert (error.suggestions, error.request_id) == (["shops"], "r1")
 
 
+@pytest.mark.parametrize("spoiled", [{"errors": None}, {"errors": ["x"]}, {"error_count": "many"},
+                                     {"suggestions": None}])  # fmt: skip
+def test_what_is_no_problem_document_is_told_by_its_status(spoiled: dict[str, Any]) -> None:
+    assert refused(problem(422, "a_code", **spoiled)).code == "http_422"
+
+
 def test_the_message_has_the_first_faults_with_their_places_and_counts_the_others() -> None:
     faults: list[dict[str, Any]] = [
         {"message": "not a number", "row": 3, "column": "y", "value": "many"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -12,7 +13,16 @@ import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
-from ccmtl_client import Client, ClientError, NoAnswer, NotFound, ServiceUnavailable, TooManyRequests
+from ccmtl_client import (
+    Client,
+    ClientError,
+    NoAnswer,
+    NotFound,
+    ServiceFailed,
+    ServiceUnavailable,
+    StrangeAnswer,
+    TooManyRequests,
+)
 from tests.client.conftest import Told, problem
 
 LOST = httpx2.ReadError("connection reset")
@@ -152,6 +162,62 @@ def test_names_cannot_lead_elsewhere() -> None:
         "/v1/datasets/a%2Fb%3Fc%23d",
         "/v1/models/shop@x%3Fy/versions/3",
     ]
+
+
+def test_a_path_cannot_bring_the_key_to_another_server() -> None:
+    client = client_of(told := Told({}), api_key="ccmtl_secret")
+    with pytest.raises(ValueError, match="must begin with /"):
+        client.request("GET", "http://elsewhere/v1/models")
+    client.request("GET", "//elsewhere/v1/models")
+    assert [request.url.host for request in told.sent] == ["service"]
+
+
+@pytest.mark.parametrize("key", ["ccmtl_secret\n", "ccmtl_sécret", "ccmtl_secret\r\nX-Other: 1", ""])
+def test_a_key_that_is_none_is_refused_and_not_shown(key: str) -> None:
+    with pytest.raises(ValueError, match="api_key must be the key alone") as caught:
+        Client("http://service", api_key=key)
+    assert "cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx2.Response(200, content=b"<html>Sign in</html>"),
+        httpx2.Response(200, content=b"\xff\xfe{"),
+        httpx2.Response(200, content=100_000 * b"["),
+        httpx2.Response(200, headers={"Content-Encoding": "gzip"}, stream=httpx2.ByteStream(b"no gzip")),
+    ],
+)
+def test_an_answer_that_cannot_be_read_is_told(answer: httpx2.Response, pauses: list[float]) -> None:
+    with pytest.raises(StrangeAnswer, match="GET /v1/datasets/shop cannot be read; is it the service"):
+        client_of(Told(answer)).datasets.get("shop")
+    assert pauses == []
+
+
+def test_an_answer_that_is_no_table_is_told() -> None:
+    with pytest.raises(StrangeAnswer, match="no Arrow stream"):
+        client_of(Told(httpx2.Response(200, content=b"<html>"))).forecast_all("shop")
+
+
+def test_a_refusal_counts_also_where_its_text_or_its_pause_cannot_be_read(pauses: list[float]) -> None:
+    headers = {"Content-Encoding": "gzip", "Retry-After": "Wed, 21 Oct 99999999999 07:28:00 GMT"}
+    spoiled = httpx2.Response(503, headers=headers, stream=httpx2.ByteStream(b"no gzip"))
+    assert client_of(Told(spoiled, JOB)).train("shop", "shop").id == "job_1"
+    assert len(pauses) == 1
+
+
+def test_a_refusal_without_end_is_read_in_part() -> None:
+    class Endless(httpx2.SyncByteStream):
+        n_read = 0
+
+        def __iter__(self) -> Iterator[bytes]:
+            while True:
+                self.n_read += 1
+                yield 65536 * b"x"
+
+    with pytest.raises(ServiceFailed, match="500 http_500: xxx"):
+        client_of(Told(httpx2.Response(500, stream=(body := Endless())))).datasets.get("shop")
+    assert body.n_read <= 17
 
 
 def test_all_pages_of_a_list_are_read() -> None:
