@@ -9,7 +9,7 @@ from unicodedata import combining, normalize
 
 import polars as pl
 
-from ccmtl_core.base.display import option
+from ccmtl_core.base.display import counted, option
 from ccmtl_core.inspection.report import Trait
 from ccmtl_core.tables.dates.inference import infer_dates, lack_year
 from ccmtl_core.tables.faults import FaultList
@@ -160,7 +160,9 @@ def _best(role: str, columns: Sequence[str]) -> tuple[str | None, str]:
     if named:
         best = min(named, key=lambda column: ranks[column])
         if sum(ranks[column] == ranks[best] for column in named) == 1:
-            return best, f"its name, and cells that fit ({len(columns)} columns have such cells)"
+            others = len(columns) - 1
+            as_well = f", as {counted(others, 'other column')} {'has' if others == 1 else 'have'}"
+            return best, f"its name, and cells that fit{as_well if others else ''}"
         return None, "several are named alike"
     if len(columns) == 1:
         return columns[0], "no other column has cells that fit"

@@ -363,7 +363,8 @@ def fault_findings(error: TableError) -> Iterator[Finding]:
         first = listed[0].message if listed else code
         where = f"column {quoted(listed[0].column)}: " if listed and listed[0].column and of_rows else ""
         message = f"{counted(count, 'row')}, {where}{first}" if of_rows else first
-        yield Finding(code, "error", count, "rows" if of_rows else "table", message, samples)
+        policy = "missing" if code == "empty_number" else None
+        yield Finding(code, "error", count, "rows" if of_rows else "table", message, samples, policy)
 
 
 def refused(error: TableError, n_rows: int, policies: Policies) -> InspectionReport:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ccmtl_core.base.display import option
 from ccmtl_core.inspection.column_choice import choose_columns
 from ccmtl_core.inspection.frequency import infer_frequency
 from ccmtl_core.inspection.report import Trait
@@ -82,7 +83,7 @@ def read_rows(
     number = Kind.NUMBER if missing == "error" else Kind.OPTIONAL
     roles = [
         Role("unique_id", columns["unique_id"], Kind.ID),
-        Role("y", columns["y"], number),
+        Role("y", columns["y"], number, f"write one, or choose {option('missing', 'absent')}"),
         Role("ds", columns["ds"], Kind.TIME),
         *beside,
     ]

@@ -300,7 +300,7 @@ def _checks(role: Role, dtype: pl.DataType, formats: TimeFormat) -> Iterator[_Ch
             message = f"the year is not in {FIRST_YEAR} to {LAST_YEAR}"
             yield _Check("unparseable_date", role, unparsed, message)
         return
-    remedy = ": write one, or leave the row out" if role.kind is Kind.NUMBER else ""
+    remedy = f": {role.if_empty}" if role.kind is Kind.NUMBER else ""
     if role.kind is not Kind.OPTIONAL:
         yield _Check("empty_number", role, empty, f"the number is empty{remedy}")
     message = "not a number such as -1234.5 or 1e-3"

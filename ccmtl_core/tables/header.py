@@ -42,6 +42,8 @@ class Role:
     name: str
     column: str
     kind: Kind
+    if_empty: str = "write one, or leave the row out"
+    """What to do where a number is empty."""
 
 
 def sample_roles(task: str, target: str, features: Sequence[str]) -> list[Role]:

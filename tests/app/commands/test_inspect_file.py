@@ -53,6 +53,22 @@ def test_what_cannot_be_used_yet_ends_with_code_1(file: Path) -> None:
     assert "Not usable yet: 1 of these is an error" in found.stdout
 
 
+def test_other_columns_with_cells_that_fit_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "kinds.csv"
+    path.write_text("product,day,sold,kind\n" + "".join(f"a,2024-03-{d:02d},{d},x\n" for d in range(1, 20)))
+    evidence = inspect(path).traits["unique_id"].evidence
+    assert evidence == "its name, and cells that fit, as 3 other columns have"
+
+
+def test_an_empty_number_names_the_option_that_leaves_its_row_out(file: Path) -> None:
+    days = "".join(f"7,2024-03-{day:02d},{day},2\n" for day in range(1, 20))
+    file.write_text(f"product,day,sold,price\n{days}7,2024-03-20,,2\n")
+    said = run(file).stdout
+    assert "error empty_number 1 row, decided by --missing" in said
+    assert "the number is empty: write one, or choose --missing absent" in " ".join(said.split())
+    assert run(file, "--missing", "absent").stdout.endswith("Usable.\n")
+
+
 def test_a_file_that_is_not_there_is_told_apart_from_a_wrong_option(file: Path) -> None:
     assert run(file.parent / "none.csv").exit_code == 1
     assert run(file, "--ds-format", "%Q").exit_code == 2
