@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import zlib
+
+import numpy as np
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from app.http.answers import COMPRESSED_FROM, IN_A_THREAD_FROM, FinishedAnswers
+from app.http.answers import COMPRESSED_FROM, IN_A_THREAD_FROM, FinishedAnswers, Packed
 from app.http.errors import install_error_handlers
 from app.persistence.database import Database
 from app.processes.logs import REQUEST_ID
+from app.registry.publication import History
 from tests.support.database_kinds import quickly_on
 from tests.support.models import add_version, trained
 from tests.support.training import add_series, job
@@ -95,6 +99,29 @@ def test_a_very_long_answer_is_compressed_too(client: TestClient, database: Data
     assert answer.headers["content-encoding"] == "gzip"
     assert len(answer.content) > IN_A_THREAD_FROM
     assert answer.json()["yhat"] == [2.0] * len(ids)
+
+
+@quickly_on("sqlite")
+def test_lines_of_json_are_compressed_as_they_come(client: TestClient, database: Database) -> None:
+    history = History(np.ones((2, 1)), np.full(2, 11_000))
+    add_version(database, trained([[1.0]] * 2, ["a", "b"], history=history, frequency="D"))
+    path = "/v1/models/sales/forecasts?h=300"
+    plain = client.get(path, headers=PLAIN)
+    assert "content-encoding" not in plain.headers
+    with client.stream("GET", path, headers={"Accept-Encoding": "gzip"}) as packed:
+        assert packed.headers["content-encoding"] == "gzip"
+        assert {plain.headers["vary"], packed.headers["vary"]} == {"Accept, Accept-Encoding"}
+        assert b"".join(packed.iter_bytes()) == plain.content
+    assert len(plain.content.splitlines()) == 600
+
+
+def test_each_piece_of_a_compressed_stream_can_be_read_when_it_arrives() -> None:
+    packed, unpacked = Packed(), zlib.decompressobj(zlib.MAX_WBITS + 16)
+    assert unpacked.decompress(packed.piece({"body": b"one\n", "more_body": True})) == b"one\n"
+    assert unpacked.decompress(packed.piece({"body": b"two\n", "more_body": True})) == b"two\n"
+    assert not unpacked.eof
+    assert unpacked.decompress(packed.piece({"body": b""})) == b""
+    assert unpacked.eof
 
 
 @quickly_on("sqlite")
