@@ -195,8 +195,7 @@ async def upload_dataset_version(
     """Upload a file as the next version; its faults are reported all at once, and then nothing is stored."""
     decoder = decoder_for(content_encoding)
     await run_in_threadpool(_require, database, name)
-    max_bytes = settings.max_upload_bytes
-    bounds = Bounds(max_bytes, settings.max_expansion)
+    bounds = Bounds(settings.max_upload_bytes, settings.max_expansion)
     with storage.incoming() as path:
         await receive(request.stream(), request.headers.get("content-length"), path, decoder, bounds)
         upload = Upload(path, options, mode, overlap, dry_run, idempotency_key)
@@ -205,7 +204,7 @@ async def upload_dataset_version(
             async with request.app.state.places_apart:
                 outcome = await run_in_threadpool(add_version_apart, settings, workspace, name, upload)
         else:
-            outcome = await run_in_threadpool(add_version, database, storage, name, upload, max_bytes)
+            outcome = await run_in_threadpool(add_version, database, storage, name, upload, bounds)
     if outcome.version is None:
         response.status_code = 200
     else:

@@ -26,6 +26,20 @@ class Bounds:
     max_bytes: int
     max_expansion: int
 
+    def unpacked(self, n_packed: int) -> int:
+        """Return how many bytes may come out of ``n_packed``."""
+        return min(self.max_bytes, max(EXPANSION_FROM, self.max_expansion * n_packed))
+
+    def refusal(self, n_packed: int) -> PayloadTooLarge:
+        """Return the refusal of ``n_packed`` bytes out of which more come."""
+        if self.unpacked(n_packed) == self.max_bytes:
+            return too_large(self.max_bytes)
+        return PayloadTooLarge(
+            "expands_too_much",
+            f"The upload unpacks to more than {self.max_expansion} times its size, as bombs do; send it less "
+            "compressed, or let the operator raise CCMTL_MAX_EXPANSION.",
+        )
+
 
 class BodyFile:
     """The file at ``path``, growing by what ``decoder`` makes of the body, within ``bounds``."""
@@ -60,14 +74,8 @@ class BodyFile:
         self._file.close()
 
     def _check(self, n_bytes: int) -> None:
-        if n_bytes > self._bounds.max_bytes:
-            raise too_large(self._bounds.max_bytes)
-        if n_bytes > max(EXPANSION_FROM, self._bounds.max_expansion * self._n_received):
-            raise PayloadTooLarge(
-                "expands_too_much",
-                f"The body unpacks to more than {self._bounds.max_expansion} times its size, as bombs do; "
-                "send it less compressed, or let the operator raise CCMTL_MAX_EXPANSION.",
-            )
+        if n_bytes > self._bounds.unpacked(self._n_received):
+            raise self._bounds.refusal(self._n_received)
 
 
 async def receive(

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.datasets.receive import Bounds
 from app.datasets.schemas import UploadOutcome
 from app.datasets.upload.ingest import Upload
 from app.datasets.upload.upload import add_version
@@ -109,9 +110,8 @@ def _outcome(settings: Settings, work: _Work) -> UploadOutcome | Exception:
     database = Database(settings)
     try:
         seen = database.of(work.workspace)
-        return add_version(
-            seen, Storage(settings.data_dir), work.name, work.upload, settings.max_upload_bytes
-        )
+        bounds = Bounds(settings.max_upload_bytes, settings.max_expansion)
+        return add_version(seen, Storage(settings.data_dir), work.name, work.upload, bounds)
     except (AppError, SQLAlchemyError, OSError) as error:
         return error
     finally:

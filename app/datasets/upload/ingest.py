@@ -10,7 +10,7 @@ from typing import NamedTuple
 import polars as pl
 
 from app.datasets.definition import Definition, SeriesDefinition
-from app.datasets.receive import too_large
+from app.datasets.receive import Bounds, too_large
 from app.datasets.schemas import OverlapPolicy, TraitFound, UploadMode, UploadReport, Warned
 from app.datasets.stored.period_values import PeriodValues
 from app.datasets.upload.extent import Base, Extent, regression_extent, series_extent
@@ -55,18 +55,20 @@ def ingest(
     upload: Upload,
     definition: Definition,
     base: Base | None,
-    max_bytes: int,
+    bounds: Bounds,
     stored: Callable[[], PeriodValues | None],
     refuse_repeated: Callable[[pl.DataFrame], None],
 ) -> tuple[Extent, UploadReport]:
     """Validate an upload, and return what it amounts to and its report.
 
-    ``max_bytes`` limits the memory of a table whose file does not show its size; ``base`` is the version that
-    the upload is appended to, if any; ``stored`` reads the values of the newest version of series;
-    ``refuse_repeated`` gets a segment whose periods all have values, and raises where it is there already.
+    ``bounds`` limit what is unpacked, and the memory of a table whose file does not show its size; ``base``
+    is the version that the upload is appended to, if any; ``stored`` reads the values of the newest version
+    of series; ``refuse_repeated`` gets a segment whose periods all have values, and raises where it is there
+    already.
     Raise InvalidContent with every fault of the file.
     """
-    path, faults = upload.path, FaultList()
+    path, faults, max_bytes = upload.path, FaultList(), bounds.max_bytes
+    n_packed = path.stat().st_size
     roles = _roles_of(definition)
     wanted = _wanted(definition, roles)
     inspection: InspectionReport | None = None
@@ -79,7 +81,7 @@ def ingest(
             inspection = with_history(inspection, values, before, is_replaced=is_replaced)
 
     try:
-        with open_table(path, wanted, faults, upload.options, max_bytes) as table:
+        with open_table(path, wanted, faults, upload.options, bounds.unpacked(n_packed)) as table:
             if table.path is not None:
                 if table.n_rows * len(roles) * BYTES_PER_CELL > max_bytes:
                     raise too_large(max_bytes)
@@ -99,7 +101,7 @@ def ingest(
                 extent = regression_extent(cells, base, faults)
     except TableError as error:
         if TOO_LARGE in error.counts:
-            raise too_large(max_bytes) from None
+            raise bounds.refusal(n_packed) from None
         if inspection is None and isinstance(definition, SeriesDefinition) and n_rows is not None:
             inspection = refused(error, n_rows, definition.policies)
         raise _refusal(error, inspection) from None

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from app.datasets import repository
 from app.datasets.definition import Definition, SeriesDefinition
+from app.datasets.receive import Bounds
 from app.datasets.schemas import OverlapPolicy, UploadMode, UploadOutcome, UploadReport
 from app.datasets.stored.coverage import Summary, drop_summary, find_summary, save_summary
 from app.datasets.stored.frames import definition_of, discard, read_segments, unreadable, write_segment
@@ -47,7 +48,7 @@ class _Target(NamedTuple):
 
 
 def add_version(
-    database: Database, storage: Storage, name: str, upload: Upload, max_bytes: int
+    database: Database, storage: Storage, name: str, upload: Upload, bounds: Bounds
 ) -> UploadOutcome:
     """Validate an upload and, unless it is a dry run, make it the newest version of the dataset.
 
@@ -59,16 +60,16 @@ def add_version(
     try:
         for _ in range(_MOST_ATTEMPTS - 1):
             try:
-                return _add_version(database, storage, name, upload, max_bytes)
+                return _add_version(database, storage, name, upload, bounds)
             except _Changed:
                 continue
-        return _add_version(database, storage, name, upload, max_bytes)
+        return _add_version(database, storage, name, upload, bounds)
     except _SentBefore as sent:
         return sent.outcome
 
 
 def _add_version(
-    database: Database, storage: Storage, name: str, upload: Upload, max_bytes: int
+    database: Database, storage: Storage, name: str, upload: Upload, bounds: Bounds
 ) -> UploadOutcome:
     target = _target(database, storage, name, upload.mode)
     base = target.base
@@ -93,7 +94,7 @@ def _add_version(
             refuse_repeated(file_sha256(path))
 
     stored = partial(_stored, storage, target)
-    extent, report = ingest(upload, target.definition, base, max_bytes, stored, refuse_repeated_segment)
+    extent, report = ingest(upload, target.definition, base, bounds, stored, refuse_repeated_segment)
     with storage.incoming() as path:
         write_segment(extent.segment, path)
         digest = file_sha256(path)

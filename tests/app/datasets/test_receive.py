@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import io
 import json
+import zipfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 import zstandard
 
+from app.datasets import receive as receiving
 from app.datasets.receive import EXPANSION_FROM, Bounds, receive
 from app.http.errors import PayloadTooLarge
 from app.http.request_body import decoder_for
@@ -66,6 +69,22 @@ def test_a_bomb_is_stopped_by_how_much_it_expands(tmp_path: Path, encoding: str)
     with pytest.raises(PayloadTooLarge, match="more than 200 times its size"):
         asyncio.run(receive(body(), None, path, decoder_for(encoding), bounds))
     assert path.stat().st_size <= EXPANSION_FROM + 2**25
+
+
+@pytest.mark.parametrize("packing", ["gzip", "zstd", "zip"])
+def test_a_packed_file_is_stopped_by_how_much_it_expands(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, packing: str
+) -> None:
+    text = b"unique_id,ds,y\n" + 100_000 * b"a,2024-01-01,1\n"
+    with zipfile.ZipFile(archive := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as opened:
+        opened.writestr("sales.csv", text)
+    packed = archive.getvalue() if packing == "zip" else ENCODE[packing](text)
+    monkeypatch.setattr(receiving, "EXPANSION_FROM", 1000)
+    problem = shop.refused(shop.series(), packed, status=413)
+    assert problem["code"] == "expands_too_much"
+    allowing = shop.app.state.settings.model_copy(update={"max_expansion": len(text)})
+    monkeypatch.setitem(shop.app.state._state, "settings", allowing)
+    assert shop.refused(shop.series(), packed)["errors"][0]["code"] == "duplicate_period"
 
 
 def test_an_encoded_body_that_holds_nothing_is_an_empty_file(shop: Shop) -> None:
