@@ -24,11 +24,18 @@ def printed(*pages: str, database: str = "sqlite") -> list[str]:
 def test_the_readme_runs_and_its_forecasts_survive_backup_and_restore() -> None:
     pages = "README.md", "docs/operations.md"
     _, answers, model, forecasts, program, *operations = printed(*pages, database="postgresql")
-    assert '"yhat"' in answers
+    assert forecasts_in((ROOT / "README.md").read_text()) == pytest.approx(
+        forecasts_in(answers)[:6], abs=0.01
+    )
     assert errors_quoted() == errors_told(model)
     assert "2025-10-27" in forecasts
     assert float(program.split()[0]) <= 1e-4, "the gap"
     assert '"yhat"' in operations[-1]
+
+
+def forecasts_in(text: str) -> list[float]:
+    """The forecasts and the ends of their ranges in the text, in order."""
+    return [float(number) for number in re.findall(r'"yhat(?:_lo_80|_hi_80)?": ?([-\d.]+)', text)]
 
 
 def errors_quoted() -> list[str]:
@@ -53,7 +60,9 @@ def errors_told(model: str) -> list[str]:
 
 
 def test_the_http_guide_and_the_client_page_work_as_they_stand() -> None:
-    program = {block.language: index for index, block in enumerate(blocks_of(["docs/http.md"]))}["python"]
+    (program,) = [
+        i for i, block in enumerate(blocks_of(["docs/http.md"])) if "import json, urllib" in block.text
+    ]
     outputs = printed("docs/http.md", "docs/client.md")
     days = [*(f"2025-10-{day}" for day in range(27, 32)), "2025-11-01", "2025-11-02"]
     assert [line.split()[0] for line in outputs[program].splitlines()] == days

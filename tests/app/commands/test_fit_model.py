@@ -56,7 +56,7 @@ def test_json_report_and_model_equal_a_fit_in_the_library(
     arguments = [csv, *COLUMNS, "--fusion-strength", "0.5", "--json", "--output", model_file]
     done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    assert [line for line in done.stderr.splitlines() if not line.startswith("Compiling")] == []
     report = json.loads(done.stdout)
     assert (report["tasks"], report["samples"], report["status"]) == (30, 600, "converged")
     assert report["gap"] <= report["tolerance"] == 1e-4

@@ -254,7 +254,8 @@ def test_without_horizon_or_strength_the_strength_is_missing(client: TestClient)
     (fault,) = post(client, {"dataset": "sales", "model": "m"}).json()["errors"]
     assert (fault["location"], fault["message"]) == (
         "body.fusion_strength",
-        'is missing, for example "auto"',
+        "is missing; of series give a `horizon` instead, how many periods ahead to forecast, which lets it "
+        'be chosen, for example 7; else a number or "auto"',
     )
 
 

@@ -26,7 +26,7 @@ def test_a_mistyped_year_is_named_with_its_row(shop: Shop, fill: dict[str, str] 
     assert outcome.status_code == 200
     ((count, message),) = found(outcome.json()["report"])
     assert count == 1
-    assert "the 6209 periods between 2024-12-31 and 2042-01-01" in message
+    assert "the 6,209 periods between 2024-12-31 and 2042-01-01" in message
     assert "values from 2042-01-01 on: 1 of 367 (the first in row 101); is a date mistyped?" in message
     assert ("Filling in adds" in message) == (fill is not None)
     assert found(shop.accepted(name, file)) == [(count, message)]
