@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from app.processes.lifeline import die_with_parent
@@ -88,6 +89,11 @@ class Terminal:
                 preexec_fn=prepare,
             )
 
+    @property
+    def returncode(self) -> int | None:
+        """The exit code of the shell or the Python; None while it runs."""
+        return self._process.poll()
+
     def type(self, text: str, tag: str) -> None:
         """Begin to run a text; ``tag`` is what the process is told beside it."""
         self._n_files += 1
@@ -120,12 +126,14 @@ class Terminal:
             time.sleep(0.02)
 
     def close(self) -> None:
-        """End all that runs in it, as Ctrl-C and closing its window would."""
+        """End what waits for more to run; then, as Ctrl-C and closing its window would, all else in it."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):  # polars keeps Ctrl-C from a Python that waits for input
+            self._process.wait(timeout=2)
         for by in (signal.SIGINT, signal.SIGKILL):
             try:
                 os.killpg(self._process.pid, by)
                 self._process.wait(timeout=20)
             except (ProcessLookupError, subprocess.TimeoutExpired):
                 continue
-        if self._process.stdin is not None:
-            self._process.stdin.close()

@@ -135,8 +135,14 @@ def test_ta_feng_half_is_drawn_anew_for_each_product() -> None:
     assert np.array_equal(statistics.yty, again.yty)
 
 
-def test_ta_feng_compares_with_the_alternation(statistics: SufficientStatistics) -> None:
+def test_ta_feng_compares_with_the_alternation_and_says_what_it_does(
+    statistics: SufficientStatistics, capsys: pytest.CaptureFixture[str]
+) -> None:
     section = ta_feng.compare(statistics, (3.0, 1e6), cap=20.0, repeats=1)
+    said = capsys.readouterr().err.splitlines()
+    for strength in ("3", "1e+06"):
+        assert f"  strength {strength}: our fit, 1 times ..." in said
+        assert f"  strength {strength}: the alternation with pyamg, at most 20 s ..." in said
     (rows,) = section.tables.values()
     assert [row["wholly fused"] for row in rows] == ["no", "yes"]
     assert all(row["gap"] <= 1e-4 and row["its gap"] <= 1e-4 for row in rows)
