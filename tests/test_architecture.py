@@ -49,6 +49,7 @@ CORE_DOORS = {
     "ccmtl_core.tables.cell_hints",
     "ccmtl_core.tables",
     "ccmtl_core.tables.cells",
+    "ccmtl_core.tables.containers.formats",
     "ccmtl_core.tables.containers.unpack",
     "ccmtl_core.tables.decompression",
     "ccmtl_core.tables.dialects.shape",

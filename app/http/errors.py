@@ -106,15 +106,12 @@ class AppError(Exception):
             report=report,
         )
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Return how :mod:`pickle` makes this error again in another process."""
-        return _made_again, (type(self), self.problem, self.headers)
-
-
-def _made_again(kind: type[AppError], problem: Problem, headers: dict[str, str]) -> AppError:
-    error = kind.__new__(kind, problem.detail)
-    error.problem, error.headers = problem, headers
-    return error
+    @classmethod
+    def of(cls, problem: Problem, headers: Mapping[str, str]) -> AppError:
+        """Return the error that is answered so, as another process has told it."""
+        error = cls(problem.code, problem.detail, headers=headers)
+        error.problem = problem
+        return error
 
 
 class BadRequest(AppError):
@@ -305,6 +302,23 @@ def _is_database_full(error: SQLAlchemyError) -> bool:
     return name == "SQLITE_FULL" or state == "53100"
 
 
+def failure_of(error: SQLAlchemyError | OSError) -> AppError | None:
+    """Return what is answered where the database or the data folder fails; None: the program is at fault."""
+    if isinstance(error, OSError):
+        if error.errno not in _FULL | _UNUSABLE:
+            return None
+        if is_full(error):
+            return _storage_full()
+        detail = "The service cannot use its data folder; the operator's log says why. Nothing was stored."
+        return ServiceUnavailable("storage_unavailable", detail)
+    if not isinstance(error, OperationalError | PoolTimeout):
+        return None
+    if _is_database_full(error):
+        return _storage_full()
+    detail = "The database does not answer, or cannot be used; try again."
+    return ServiceUnavailable("database_unavailable", detail)
+
+
 def _methods_of(request: Request) -> list[str]:
     """Return the methods that the request's path has, by all routes; HEAD goes with GET."""
     return [
@@ -351,22 +365,14 @@ def install_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(OperationalError)
     @app.exception_handler(PoolTimeout)
-    async def _database_away(request: Request, error: SQLAlchemyError) -> Response:
-        logger.error("the database failed in %s %s: %s", request.method, request.url.path, error)
-        if _is_database_full(error):
-            return _respond(request, _storage_full().problem)
-        detail = "The database does not answer, or cannot be used; try again."
-        return _respond(request, ServiceUnavailable("database_unavailable", detail).problem)
-
     @app.exception_handler(OSError)
-    async def _storage_failed(request: Request, error: OSError) -> Response:
-        if error.errno not in _FULL | _UNUSABLE:
+    async def _failed(request: Request, error: SQLAlchemyError | OSError) -> Response:
+        failure = failure_of(error)
+        if failure is None:
             raise error
-        logger.error("the data folder failed in %s %s: %s", request.method, request.url.path, error)
-        if is_full(error):
-            return _respond(request, _storage_full().problem)
-        detail = "The service cannot use its data folder; the operator's log says why. Nothing was stored."
-        return _respond(request, ServiceUnavailable("storage_unavailable", detail).problem)
+        what = "data folder" if isinstance(error, OSError) else "database"
+        logger.error("the %s failed in %s %s: %s", what, request.method, request.url.path, error)
+        return _respond(request, failure.problem)
 
     @app.exception_handler(Exception)
     async def _unexpected(request: Request, error: Exception) -> Response:

@@ -6,10 +6,8 @@ descriptor, as :func:`add_version_apart` asks it to.
 
 from __future__ import annotations
 
-import base64
 import logging
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -17,38 +15,31 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import BaseModel, TypeAdapter
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.datasets.receive import Bounds
 from app.datasets.schemas import UploadOutcome
 from app.datasets.upload.ingest import Upload
 from app.datasets.upload.upload import add_version
-from app.http.errors import AppError, ServiceUnavailable
+from app.http.errors import AppError, Problem, ServiceUnavailable, failure_of
 from app.persistence.database import Database
 from app.persistence.storage import Storage
 from app.processes.lifeline import end_with_standard_input, kill, spawn_module
 from app.processes.logs import REQUEST_ID, configure_logging
 from app.settings import Settings
+from ccmtl_core.tables.containers.formats import Format
 
 logger = logging.getLogger("app.datasets.upload.apart")  # not "__main__", which this module is when it runs
 
 APART_FROM_BYTES = 2_000_000
 """A file as large as this is read apart. Starting the process takes about as long as reading such a file."""
+PACKED_FROM_BYTES = 50_000
+"""The same of what is not text: a hundred times as much can come out of it."""
 AT_ONCE = 4
 """Uploads that an API process has read apart at a time; others wait, and hold no thread meanwhile."""
-PACKED_FROM_BYTES = 50_000
-"""The same of what is packed, or may be: a hundred times as much can come out of it."""
 
-_PACKED = (
-    b"\x1f\x8b",
-    b"\x28\xb5\x2f\xfd",
-    b"PK",
-    b"PAR1",
-    b"ARROW1",
-    b"\xff\xff\xff\xff",
-    b"\xd0\xcf\x11\xe0",
-)
-"""What files of gzip, zstd, zip, Parquet and Arrow begin with, and workbooks."""
+_PACKED = tuple(known.magic for known in Format if known not in (Format.TEXT, Format.JSON_LINES))
 
 
 class _Work(NamedTuple):
@@ -56,6 +47,17 @@ class _Work(NamedTuple):
     name: str
     upload: Upload
     request_id: str | None
+
+
+_WORK = TypeAdapter(_Work)
+
+
+class _Told(BaseModel):
+    """What came of an upload: its outcome, or what is answered in its place."""
+
+    outcome: UploadOutcome | None = None
+    problem: Problem | None = None
+    headers: dict[str, str] = {}
 
 
 def is_large(path: Path) -> bool:
@@ -71,7 +73,7 @@ def add_version_apart(settings: Settings, workspace: str, name: str, upload: Upl
     Its errors are raised here. Raise ServiceUnavailable if the process is ended, as it is first where the
     machine's memory runs out.
     """
-    work = base64.b64encode(pickle.dumps(_Work(workspace, name, upload, REQUEST_ID.get()))).decode()
+    work = _WORK.dump_json(_Work(workspace, name, upload, REQUEST_ID.get())).decode()
     reader, writer = os.pipe()
     with open(reader, "rb") as answer:
         try:
@@ -87,11 +89,11 @@ def add_version_apart(settings: Settings, workspace: str, name: str, upload: Upl
             kill(child)
     if child.returncode != 0:
         raise _ended(child)
-    outcome = pickle.loads(told)  # what our own process wrote
-    if isinstance(outcome, Exception):
-        raise outcome
-    assert isinstance(outcome, UploadOutcome)
-    return outcome
+    result = _Told.model_validate_json(told)
+    if result.problem is not None:
+        raise AppError.of(result.problem, result.headers)
+    assert result.outcome is not None
+    return result.outcome
 
 
 def _ended(child: subprocess.Popen[bytes]) -> Exception:
@@ -105,15 +107,21 @@ def _ended(child: subprocess.Popen[bytes]) -> Exception:
     )
 
 
-def _outcome(settings: Settings, work: _Work) -> UploadOutcome | Exception:
-    """The outcome, or the error that the API answers with; what else is raised is a fault of the program."""
+def _told(settings: Settings, work: _Work) -> _Told:
+    """The outcome, or what the API answers; what else is raised is a fault of the program."""
     database = Database(settings)
     try:
         seen = database.of(work.workspace)
         bounds = Bounds(settings.max_upload_bytes, settings.max_expansion)
-        return add_version(seen, Storage(settings.data_dir), work.name, work.upload, bounds)
-    except (AppError, SQLAlchemyError, OSError) as error:
-        return error
+        return _Told(outcome=add_version(seen, Storage(settings.data_dir), work.name, work.upload, bounds))
+    except AppError as refusal:
+        return _Told(problem=refusal.problem, headers=refusal.headers)
+    except (SQLAlchemyError, OSError) as error:
+        failure = failure_of(error)
+        if failure is None:
+            raise
+        logger.error("an upload to %s failed: %s", work.name, error)
+        return _Told(problem=failure.problem)
     finally:
         database.dispose()
 
@@ -125,10 +133,10 @@ def main() -> None:
         Path("/proc/self/oom_score_adj").write_text("1000")
     settings = Settings()
     configure_logging("upload", settings.log_level, settings.log_format)
-    work = pickle.loads(base64.b64decode(sys.argv[1]))
+    work = _WORK.validate_json(sys.argv[1])
     REQUEST_ID.set(work.request_id)
-    with open(int(sys.argv[2]), "wb") as answer:
-        pickle.dump(_outcome(settings, work), answer)
+    with open(int(sys.argv[2]), "w", encoding="utf-8") as answer:
+        answer.write(_told(settings, work).model_dump_json())
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
-import pickle
 import random
 import signal
 import subprocess
@@ -16,12 +16,15 @@ from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from app.datasets import endpoints
-from app.datasets.schemas import UploadOutcome
+from app.datasets.schemas import OverlapPolicy, UploadMode, UploadOutcome
 from app.datasets.upload import apart
-from app.http.errors import Conflict, Fault, InvalidContent
+from app.datasets.upload.ingest import Upload
+from app.http.errors import AppError, Conflict, Fault, InvalidContent
+from app.settings import Settings
+from ccmtl_core.tables import ReadOptions
 from tests.app.datasets.conftest import Shop
 
 ROWS = "unique_id,ds,y\na,2024-01-01,1\na,2024-01-02,2\n"
@@ -105,20 +108,53 @@ def test_a_process_that_is_ended_is_told_and_leaves_nothing_behind(
     assert shop.files() == before
 
 
+REFUSALS = [
+    InvalidContent("x", "what", errors=[Fault(message="m", row=3)], error_count=7, report={"rows": 1}),
+    Conflict("y", "why", suggestions=["3"], headers={"Retry-After": "5"}),
+]
+DISK_FULL = OperationalError("SELECT 1", {}, psycopg.errors.DiskFull("no room"))
+
+
 @pytest.mark.parametrize(
-    "error",
+    ("error", "status", "code"),
     [
-        InvalidContent("x", "what", errors=[Fault(message="m", row=3)], error_count=7, report={"rows": 1}),
-        Conflict("y", "why", suggestions=["3"], headers={"Retry-After": "5"}),
-        OSError(28, os.strerror(28)),
-        OperationalError("SELECT 1", {}, psycopg.errors.DiskFull("no room")),
+        *((refusal, refusal.problem.status, refusal.problem.code) for refusal in REFUSALS),
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), 507, "storage_full"),
+        (OSError(errno.EACCES, os.strerror(errno.EACCES)), 503, "storage_unavailable"),
+        (DISK_FULL, 507, "storage_full"),
+        (OperationalError("SELECT 1", {}, psycopg.errors.AdminShutdown("away")), 503, "database_unavailable"),
     ],
 )
-def test_errors_are_the_same_in_the_process_that_answers(error: Exception) -> None:
-    again = pickle.loads(pickle.dumps(error))
-    assert (type(again), str(again)) == (type(error), str(error))
-    assert getattr(again, "problem", None) == getattr(error, "problem", None)
-    assert getattr(again, "headers", None) == getattr(error, "headers", None)
-    assert getattr(getattr(again, "orig", None), "sqlstate", None) == getattr(
-        getattr(error, "orig", None), "sqlstate", None
-    )
+def test_a_refusal_and_a_failure_are_told_to_the_process_that_answers(
+    error: Exception, status: int, code: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = _told_of(error, settings, monkeypatch)
+    problem = told.problem
+    assert problem is not None
+    assert (told.outcome, problem.status, problem.code) == (None, status, code)
+    if isinstance(error, AppError):
+        again = AppError.of(problem, told.headers)
+        assert (str(again), again.problem, again.headers) == (str(error), error.problem, error.headers)
+
+
+@pytest.mark.parametrize(
+    "fault", [OSError(errno.EBADF, "closed"), ProgrammingError("SELECT", {}, Exception())]
+)
+def test_a_fault_of_the_program_is_no_answer(
+    fault: Exception, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(type(fault)):
+        _told_of(fault, settings, monkeypatch)
+
+
+def _told_of(error: Exception, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> apart._Told:
+    """What the process tells, as the API reads it, of an upload that raises this."""
+
+    def failing(*upload: Any) -> UploadOutcome:
+        raise error
+
+    monkeypatch.setattr(apart, "add_version", failing)
+    upload = Upload(Path("file"), ReadOptions(delimiter=";"), UploadMode.FULL, OverlapPolicy.REFUSE, True)
+    work = apart._WORK.validate_json(apart._WORK.dump_json(apart._Work("default", "shop", upload, "id")))
+    assert work == apart._Work("default", "shop", upload, "id")
+    return apart._Told.model_validate_json(apart._told(settings, work).model_dump_json())
