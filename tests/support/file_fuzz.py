@@ -5,15 +5,19 @@ from __future__ import annotations
 import gzip
 import io
 import zipfile
+from collections.abc import Callable
 from contextlib import suppress
+from datetime import date
 from pathlib import Path
 
 import polars as pl
+import zstandard
 from hypothesis import strategies as st
 
 from ccmtl_core import DataError
 from ccmtl_core.inspection import inspect
 from ccmtl_core.tables import ReadOptions, ReadTable, read_table
+from tests.core.tables.containers.workbooks import xlsx
 
 PLAIN = 'id,ds,y\n001,2024-01-01,1234.5\n1,2024-01-02,-2\n"a\n,",2024-01-03,0\n'
 OTHERS = [
@@ -30,23 +34,38 @@ OTHERS = [
 LEFT_OUT = ("csv_field_count", "csv_blank", "comment_lines", "skipped_rows")
 
 
-def _zipped(content: bytes) -> bytes:
+def _zipped(*contents: bytes) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("a.csv", content)
+        for number, content in enumerate(contents):
+            archive.writestr(f"{number}.csv", content)
     return file.getvalue()
 
 
-def _seeds() -> list[bytes]:
-    texts = [text.encode() for text in (PLAIN, *OTHERS)]
-    encoded = [PLAIN.encode("utf-16"), OTHERS[0].encode("utf-16-be"), OTHERS[-2].encode("windows-1251")]
-    file = io.BytesIO()
-    pl.DataFrame({"id": ["a", "b"], "y": [1.0, 2.0]}).write_ipc_stream(file)
-    packed = [gzip.compress(texts[0]), _zipped(texts[1]), _zipped(_zipped(texts[0])), file.getvalue()]
-    return [*texts, *encoded, *packed]
+def _of_columns() -> list[bytes]:
+    frame = pl.DataFrame({"id": ["a", "b"], "ds": [date(2024, 1, 1), date(2024, 1, 2)], "y": [1.0, 2.0]})
+    stream, parquet = io.BytesIO(), io.BytesIO()
+    frame.write_ipc_stream(stream)
+    frame.write_parquet(parquet)
+    return [stream.getvalue(), parquet.getvalue()]
 
 
-SEEDS = _seeds()
+TEXTS = [text.encode() for text in (PLAIN, *OTHERS)]
+PACKED: list[Callable[[bytes], bytes]] = [
+    gzip.compress,
+    zstandard.compress,
+    _zipped,
+    lambda content: _zipped(content, TEXTS[0]),
+    lambda content: _zipped(_zipped(TEXTS[0], content), content),
+]
+"""What a text can be packed in, alone or beside another one that may be joined with it."""
+SEEDS = [
+    *TEXTS,
+    PLAIN.encode("utf-16"), OTHERS[0].encode("utf-16-be"), OTHERS[-2].encode("windows-1251"),
+    *(pack(TEXTS[0]) for pack in PACKED),
+    *_of_columns(),
+    xlsx({"Shops": [["shop", "town"], ["1", "Oslo"]], "S": [["id", "y"], ["001", 1.5], ["1", -2.0]]}),
+]  # fmt: skip
 EDITS = st.lists(
     st.tuples(
         st.integers(0, 2000),
@@ -69,7 +88,11 @@ FILES = st.one_of(
     st.binary(max_size=200),
     st.text(st.sampled_from('ab1.,;\t|"\n\r #('), max_size=120).map(str.encode),
     st.builds(edited, st.sampled_from(SEEDS), EDITS),
-)
+    st.builds(
+        lambda pack, text, edits: pack(edited(text, edits)),
+        st.sampled_from(PACKED), st.sampled_from(TEXTS), EDITS,
+    ),
+)  # fmt: skip
 OPTIONS = st.builds(
     ReadOptions,
     delimiter=st.sampled_from([None, None, ";", "|"]),
