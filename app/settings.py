@@ -101,6 +101,12 @@ class Settings(BaseSettings):
         description="A compressed upload that unpacks to more than 256 MiB and to more than so many times "
         "its size is refused.",
     )
+    upload_max_seconds: float | None = Field(
+        None,
+        gt=0,
+        description="Reading a large upload may take so long, else it is ended; default: 15 minutes and 4 "
+        "seconds for each MB.",
+    )
     max_request_bytes: int = Field(
         16 * 1024**2,
         ge=1024,

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 import os
+import select
 import signal
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from pydantic import BaseModel, TypeAdapter
 from sqlalchemy.exc import SQLAlchemyError
@@ -25,9 +26,9 @@ from app.datasets.upload.upload import add_version
 from app.http.errors import AppError, Problem, ServiceUnavailable, failure_of
 from app.persistence.database import Database
 from app.persistence.storage import Storage
-from app.processes.lifeline import end_with_standard_input, kill, spawn_module
+from app.processes.lifeline import end_with_standard_input, is_stopped, kill, spawn_module
 from app.processes.logs import REQUEST_ID, configure_logging
-from app.settings import Settings
+from app.settings import Settings, variable
 from ccmtl_core.tables.containers.formats import Format
 
 logger = logging.getLogger("app.datasets.upload.apart")  # not "__main__", which this module is when it runs
@@ -38,6 +39,11 @@ PACKED_FROM_BYTES = 50_000
 """The same of what is not text: a hundred times as much can come out of it."""
 AT_ONCE = 4
 """Uploads that an API process has read apart at a time; others wait, and hold no thread meanwhile."""
+WATCH_SECONDS = 1.0
+SUSPENDED_SECONDS = 30.0
+"""A process that is suspended for so long is killed."""
+_PROCESS = "The process that read the file"
+_LOOK = "Look whether the dataset has a new version; if not, nothing was stored: send the file"
 
 _PACKED = tuple(known.magic for known in Format if known not in (Format.TEXT, Format.JSON_LINES))
 
@@ -71,8 +77,9 @@ def add_version_apart(settings: Settings, workspace: str, name: str, upload: Upl
     """Do what :func:`app.datasets.upload.upload.add_version` does, in a process of its own.
 
     Its errors are raised here. Raise ServiceUnavailable if the process is ended, as it is first where the
-    machine's memory runs out.
+    machine's memory runs out, or takes too long.
     """
+    limit = settings.upload_max_seconds or default_seconds(upload.path.stat().st_size)
     work = _WORK.dump_json(_Work(workspace, name, upload, REQUEST_ID.get())).decode()
     reader, writer = os.pipe()
     with open(reader, "rb") as answer:
@@ -83,8 +90,9 @@ def add_version_apart(settings: Settings, workspace: str, name: str, upload: Upl
         finally:
             os.close(writer)
         try:
-            told = answer.read()
-            child.wait()
+            told = _read(answer, child, limit)
+            with suppress(subprocess.TimeoutExpired):  # one that does not end is killed below
+                child.wait(SUSPENDED_SECONDS)
         finally:
             kill(child)
     if child.returncode != 0:
@@ -96,15 +104,43 @@ def add_version_apart(settings: Settings, workspace: str, name: str, upload: Upl
     return result.outcome
 
 
+def default_seconds(n_bytes: int) -> float:
+    """Return how long reading a file of this size may take where no setting says it."""
+    return 900.0 + n_bytes / 250_000
+
+
+def _read(answer: BinaryIO, child: subprocess.Popen[bytes], limit: float) -> bytes:
+    """Return all that the process tells, or raise where it is suspended or takes longer than ``limit``.
+
+    Time is counted by looks: it stands still while this process is suspended too.
+    """
+    told, waited, suspended = bytearray(), 0.0, 0.0
+    pipe = select.poll()
+    pipe.register(answer, select.POLLIN)
+    while True:
+        if pipe.poll(1000 * WATCH_SECONDS):
+            piece = os.read(answer.fileno(), 1 << 20)
+            if not piece:
+                return bytes(told)
+            told += piece
+            continue
+        waited += WATCH_SECONDS
+        suspended = suspended + WATCH_SECONDS if is_stopped(child) else 0.0
+        if suspended >= SUSPENDED_SECONDS:
+            why = f"was suspended for {suspended:g} s, and ended"
+            raise ServiceUnavailable("upload_ended", f"{_PROCESS} {why}. {_LOOK} again.")
+        if waited >= limit:
+            why = f"took longer than the {limit:g} s that it may take, and was ended"
+            remedy = f"in parts, or let the operator raise {variable('upload_max_seconds')}"
+            raise ServiceUnavailable("upload_takes_too_long", f"{_PROCESS} {why}. {_LOOK} {remedy}.")
+
+
 def _ended(child: subprocess.Popen[bytes]) -> Exception:
     if child.returncode > 0:  # it has logged why
         return RuntimeError(f"the process of an upload ended with code {child.returncode}")
     name = signal.Signals(-child.returncode).name
-    return ServiceUnavailable(
-        "upload_ended",
-        f"The process that read the file was ended by {name}, as happens when memory runs out. Look whether "
-        "the dataset has a new version; if not, nothing was stored: send the file in parts.",
-    )
+    why = f"was ended by {name}, as happens when memory runs out"
+    return ServiceUnavailable("upload_ended", f"{_PROCESS} {why}. {_LOOK} in parts.")
 
 
 def _told(settings: Settings, work: _Work) -> _Told:

@@ -108,6 +108,46 @@ def test_a_process_that_is_ended_is_told_and_leaves_nothing_behind(
     assert shop.files() == before
 
 
+@pytest.mark.parametrize(
+    ("program", "code", "says"),
+    [
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", "upload_ended", "for 0.2 s"),
+        ("import time; time.sleep(600)", "upload_takes_too_long", "CCMTL_UPLOAD_MAX_SECONDS"),
+    ],
+)
+def test_a_process_that_is_suspended_or_takes_too_long_is_killed_and_its_place_free_again(
+    program: str, code: str, says: str, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def hanging(module: str, *arguments: str, pass_fds: list[int], **options: Any) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-S", "-c", program]
+        started.append(
+            subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True, pass_fds=pass_fds)
+        )
+        return started[0]
+
+    name, before = shop.series(), shop.files()
+    monkeypatch.setattr(apart, "APART_FROM_BYTES", 0)
+    monkeypatch.setattr(apart, "WATCH_SECONDS", 0.05)
+    monkeypatch.setattr(apart, "SUSPENDED_SECONDS", 0.2)
+    monkeypatch.setattr(apart, "default_seconds", lambda n_bytes: 1.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(apart, "spawn_module", hanging)
+        answer = shop.upload(name, ROWS)
+    assert (answer.status_code, answer.json()["code"]) == (503, code)
+    assert says in answer.json()["detail"]
+    assert started[0].returncode == -signal.SIGKILL
+    assert shop.files() == before
+    state: Any = shop.client.app.state  # type: ignore[attr-defined]
+    assert state.places_apart.borrowed_tokens == 0
+
+
+def test_the_time_of_an_upload_grows_with_its_file() -> None:
+    assert apart.default_seconds(0) == 900
+    assert apart.default_seconds(1_000_000_000) == 4900
+
+
 REFUSALS = [
     InvalidContent("x", "what", errors=[Fault(message="m", row=3)], error_count=7, report={"rows": 1}),
     Conflict("y", "why", suggestions=["3"], headers={"Retry-After": "5"}),
