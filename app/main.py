@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 import sys
+import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -68,6 +71,8 @@ NOTE_SECONDS = 60
 """How often the last uses of keys are stored."""
 STOP_SECONDS = 20
 """How long unfinished answers, such as that to an upload, may take after SIGTERM."""
+TELL_SECONDS = 3.0
+"""How long a collector of OpenTelemetry may take for the rest, once all is answered."""
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -86,6 +91,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.settings = settings
     app.state.is_stopping = False  # streams of events end once this is true
+    app.state.has_ended = threading.Event()
     app.state.database = Database(settings)
     app.state.storage = Storage(settings.data_dir)
     app.state.places_apart = CapacityLimiter(apart.AT_ONCE)
@@ -132,6 +138,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     with suppress(SQLAlchemyError):
         app.state.callers.note_uses()
     app.state.database.dispose()
+    app.state.has_ended.set()
 
 
 async def _note_uses(callers: KnownCallers) -> None:
@@ -181,7 +188,18 @@ def run_api(settings: Settings, listener: socket.socket | None = None) -> None:
     if listener is None:
         listener = listen(settings.host, settings.port)
     require_keys(app.state.database, settings)
+    threading.Thread(target=_end_soon_after, args=(app.state.has_ended,), daemon=True).start()
     _Server(app, settings).run(sockets=[listener])
+    app.state.has_ended.set()
+
+
+def _end_soon_after(has_ended: threading.Event) -> None:
+    """End the process if, after the API has ended, a collector that is away still holds it up."""
+    has_ended.wait()
+    if "opentelemetry.sdk" in sys.modules:
+        time.sleep(TELL_SECONDS)
+        logger.warning("the collector of OpenTelemetry did not take the rest within %g s", TELL_SECONDS)
+        os._exit(0)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import socket
 import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+
+import httpx2
+
+from tests.support.processes import PATIENCE, wait_until
 
 PROGRAM = """
 import logging, os, sys
@@ -69,3 +75,26 @@ def test_requests_are_traced_and_logs_name_the_trace_where_a_collector_is_named(
     assert bytes.fromhex(TRACE) in spans
     assert b"GET /logged" in spans
     assert b"/healthz" not in spans
+
+
+def test_a_collector_that_is_away_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    log_file = tmp_path / "log"
+    with socket.create_server(("127.0.0.1", 0)) as silent, log_file.open("wb") as log:
+        environment = {
+            **os.environ,
+            "CCMTL_DATA_DIR": str(tmp_path / "var"),
+            "CCMTL_PORT": "0",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{silent.getsockname()[1]}",
+        }
+        command = [sys.executable, "-m", "app.commands.cli", "api"]
+        process = subprocess.Popen(command, env=environment, stderr=log)
+        try:
+            found = wait_until(
+                lambda: re.search(r"listening on (http://\S+)", log_file.read_text()), "the API"
+            )
+            assert httpx2.get(f"{found[1]}/v1/models", timeout=PATIENCE).status_code == 200
+            process.terminate()
+            assert process.wait(PATIENCE) == 0
+        finally:
+            process.kill()
+    assert "did not take the rest within 3 s" in log_file.read_text()
