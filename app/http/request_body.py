@@ -47,6 +47,8 @@ DECODERS: dict[str, type[Decoder] | None] = {
     "zstd": ZstdDecoder,
 }
 """How the encodings of a body are decoded."""
+_ENCODINGS = {"Accept-Encoding": "gzip, zstd, identity"}
+"""What a refused encoding is answered with (RFC 9110, section 15.5.16)."""
 MAX_FORM_BYTES = 1024**2
 """The longest body of a request that brings no data, such as a definition or a training request."""
 EXPLAINED_BYTES = 256 * 1024
@@ -68,6 +70,7 @@ def media_type_of(request: Request) -> str:
     """Return the media type of the body, JSON if none is declared, without its parameters."""
     return request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
 
+            headers={"Accept": "application/json"},
 
 async def read_body(request: Request, max_bytes: int) -> bytes:
     """Return the body, decompressed; refuse it as soon as more than ``max_bytes`` came in or came out."""
@@ -107,6 +110,7 @@ def decoder_for(content_encoding: str | None) -> Decoder | None:
 def undecodable(error: CompressedDataError) -> BadRequest:
     """Return the refusal of a body that is not compressed as it says."""
     return BadRequest("undecodable_body", f"The body is not what its `Content-Encoding` says: {error}.")
+            headers=_ENCODINGS,
 
 
 def parse_json_object(body: bytes) -> dict[str, Any]:

@@ -233,7 +233,9 @@ def _expect(request: Request, *kinds: str) -> str:
     kind = media_type_of(request)
     if kind not in kinds:
         raise UnsupportedMediaType(
-            "unsupported_media_type", f"The body is {kind!r}; send {' or '.join(filter(None, kinds))}."
+            "unsupported_media_type",
+            f"The body is {kind!r}; send {' or '.join(filter(None, kinds))}.",
+            headers={"Accept": ", ".join(filter(None, kinds))},
         )
     return kind
 

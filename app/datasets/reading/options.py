@@ -65,6 +65,7 @@ def _charset(content_type: str) -> str | None:
             f"The body {what}; send text with `-H 'Content-Type: {FileType.CSV}'`, Parquet with "
             f"`-H 'Content-Type: {FileType.PARQUET}'`, and anything else with "
             f"`-H 'Content-Type: {FileType.ANY}'`.",
+            headers={"Accept": ", ".join(FileType)},
         )
     charset = header.get_content_charset()
     # Many programs send this with any text, and UTF-8 proves itself.

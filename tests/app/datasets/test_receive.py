@@ -151,6 +151,15 @@ def test_another_encoding_is_refused(shop: Shop, encoding: str) -> None:
     assert problem["code"] == "unsupported_content_encoding"
 
 
+def test_what_is_read_is_named_to_programs_too(shop: Shop) -> None:
+    name = shop.series()
+    assert shop.upload(name, TEXT, encoding="deflate").headers["accept-encoding"] == "gzip, zstd, identity"
+    named = shop.upload(name, TEXT, "text/plain").headers["accept"].split(", ")
+    assert {"text/csv", "application/vnd.apache.parquet"} <= set(named)
+    answer = shop.client.post("/v1/datasets", content=b"a", headers={"Content-Type": "text/csv"})
+    assert (answer.status_code, answer.headers["accept"]) == (415, "application/json")
+
+
 def test_an_unknown_dataset_is_refused_with_near_matches(shop: Shop) -> None:
     name = shop.series()
     answer = shop.upload(name + "x", TEXT)
