@@ -10,6 +10,7 @@ import logging
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from importlib.metadata import version
@@ -33,7 +34,8 @@ RETRY_SECONDS = (5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
 """Pauses after each failure, those of the standard: ten times within 76 hours."""
 JITTER = 0.2
 MAX_RETRY_SECONDS = 86_400.0
-AT_ONCE = 8
+AT_ONCE = 40
+"""Deliveries that a worker sends at a time: twice as many as a workspace may have webhooks."""
 LEASE_SECONDS = 120.0
 """More than a request takes, with its name to be resolved."""
 KEPT = timedelta(days=30)
@@ -46,6 +48,7 @@ GONE = 410
 class Courier:
     """Sends deliveries, each in a thread of its own, so that one slow receiver holds up no other.
 
+    Nor does a workspace hold up others: of what is sent at a time, it never has more than what is left free.
     ``post`` sends a request; tests give another.
     """
 
@@ -56,23 +59,29 @@ class Courier:
         self._service = KeyHash(secret_of(settings))
         self._private = settings.webhook_private_addresses
         self._post = post
-        self._under_way: list[threading.Thread] = []
+        self._under_way: dict[threading.Thread, str] = {}  # each with its workspace
         self._forget_at = time.monotonic()
 
     def send_due(self) -> None:
         """Begin to send what is due, and return."""
         self._forget_old()
-        self._under_way = [thread for thread in self._under_way if thread.is_alive()]
-        free = AT_ONCE - len(self._under_way)
+        self._under_way = {thread: owner for thread, owner in self._under_way.items() if thread.is_alive()}
+        taken = Counter(self._under_way.values())
         with self._database.read() as session:
-            if free == 0 or not repository.is_due(session):
+            if taken.total() >= AT_ONCE or not repository.is_due(session, _served(taken)):
                 return
+        claims = []
         with self._database.write() as session:
-            claims = [repository.claim(session, LEASE_SECONDS) for _ in range(free)]
-        for claimed in filter(None, claims):
+            while taken.total() < AT_ONCE:
+                claimed = repository.claim(session, LEASE_SECONDS, _served(taken))
+                if claimed is None:
+                    break
+                claims.append(claimed)
+                taken[claimed.workspace] += 1
+        for claimed in claims:
             thread = threading.Thread(target=self._deliver, args=(claimed,), name="courier", daemon=True)
             thread.start()
-            self._under_way.append(thread)
+            self._under_way[thread] = claimed.workspace
 
     def wait(self, seconds: float) -> None:
         """Wait for what is under way; what is not done by then is sent again after its lease."""
@@ -140,6 +149,12 @@ class Courier:
             self._forget_at = time.monotonic() + FORGET_SECONDS
             with self._database.write() as session:
                 repository.forget_before(session, utc_now() - KEPT)
+
+
+def _served(taken: Counter[str]) -> list[str]:
+    """Return the workspaces that get no further place now, as they have no fewer than are free."""
+    free = AT_ONCE - taken.total()
+    return [workspace for workspace, n in taken.items() if n >= free]
 
 
 def pause_after(retries: int, retry_after: float | None) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -25,6 +25,7 @@ class Claimed:
     event: str
     body: str
     webhook_id: str
+    workspace: str
 
 
 def find_webhook(session: Session, name: str) -> Webhook | None:
@@ -75,19 +76,19 @@ def make_due(session: Session, delivery: WebhookDelivery) -> None:
     session.refresh(delivery)
 
 
-def is_due(session: Session) -> bool:
+def is_due(session: Session, but_for: Collection[str] = ()) -> bool:
     """Whether a delivery could be claimed, without taking a lock."""
-    return session.execute(select(WebhookDelivery.id).where(_ready()).limit(1)).first() is not None
+    return session.execute(select(WebhookDelivery.id).where(_ready(but_for)).limit(1)).first() is not None
 
 
-def claim(session: Session, lease_seconds: float) -> Claimed | None:
-    """Take the delivery that is due for longest; None when there is none.
+def claim(session: Session, lease_seconds: float, but_for: Collection[str] = ()) -> Claimed | None:
+    """Take the delivery that is due for longest, of no workspace in ``but_for``; None when there is none.
 
     To one webhook they go one after the other. If the lease runs out first, the next claim sends it again.
     """
     first = (
         select(WebhookDelivery.id)
-        .where(_ready())
+        .where(_ready(but_for))
         .order_by(WebhookDelivery.due_at, WebhookDelivery.created_at)
         .limit(1)
         .with_for_update(skip_locked=True)
@@ -103,7 +104,8 @@ def claim(session: Session, lease_seconds: float) -> Claimed | None:
     row = session.scalars(statement, execution_options=options).one_or_none()
     if row is None:
         return None
-    return Claimed(row.id, row.attempts, row.event_id, row.event, row.body, row.webhook_id)
+    workspace = session.scalars(select(Webhook.workspace).where(Webhook.id == row.webhook_id)).one()
+    return Claimed(row.id, row.attempts, row.event_id, row.event, row.body, row.webhook_id, workspace)
 
 
 def locked(session: Session, claimed: Claimed) -> tuple[Webhook, WebhookDelivery] | None:
@@ -125,14 +127,16 @@ def count(session: Session) -> int:
     return session.scalar(select(func.count(Webhook.id))) or 0
 
 
-def _ready() -> ColumnElement[bool]:
+def _ready(but_for: Collection[str]) -> ColumnElement[bool]:
     busy = (
         select(_OTHER.id)
         .where(_OTHER.webhook_id == WebhookDelivery.webhook_id, _OTHER.lease_expires_at > DatabaseNow())
         .correlate(WebhookDelivery)
         .exists()
     )
-    enabled = select(Webhook.id).where(Webhook.id == WebhookDelivery.webhook_id, Webhook.enabled)
+    enabled = select(Webhook.id).where(
+        Webhook.id == WebhookDelivery.webhook_id, Webhook.enabled, Webhook.workspace.not_in(but_for)
+    )
     lease = WebhookDelivery.lease_expires_at
     return and_(
         WebhookDelivery.state == DeliveryState.PENDING,

@@ -7,6 +7,7 @@ followed, and of the answer no more than its head is read.
 from __future__ import annotations
 
 import ipaddress
+import queue
 import socket
 import ssl
 import threading
@@ -22,7 +23,9 @@ from urllib.parse import urlsplit
 from app.settings import variable
 
 SECONDS = 15.0
-"""What a request may take in all."""
+"""What a request may take in all, once the name is resolved."""
+RESOLVE_SECONDS = 10.0
+"""What resolving a name may take."""
 _WITH_IPV4_INSIDE = (ipaddress.ip_network("::ffff:0:0/96"), ipaddress.ip_network("64:ff9b::/96"))
 """Addresses that mean the IPv4 address in their last 32 bits."""
 _UNICAST = ipaddress.ip_network("2000::/3")
@@ -183,10 +186,22 @@ def _tls() -> ssl.SSLContext:
 
 
 def _resolve(host: str, port: int, *, private: bool) -> Sequence[tuple[int, Any]]:
+    looked_up: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def look_up() -> None:
+        try:
+            looked_up.put(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except (OSError, UnicodeError) as error:
+            looked_up.put(error)
+
+    # The system's call takes no limit of time; what comes after ours is not waited for.
+    threading.Thread(target=look_up, name="resolver", daemon=True).start()
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise NotSent(f"the name {host[:100]} cannot be resolved: {error}") from None
+        found = looked_up.get(timeout=RESOLVE_SECONDS)
+    except queue.Empty:
+        raise NotSent(f"the name {host[:100]} was not resolved within {RESOLVE_SECONDS:g} s") from None
+    if isinstance(found, Exception):
+        raise NotSent(f"the name {host[:100]} cannot be resolved: {found}")
     allowed = [(family, place) for family, _, _, _, place in found if private or is_public(str(place[0]))]
     if not allowed:
         raise NotSent(f"{host[:100]} is a name of this machine or of a private network ({ALLOWED_BY})")

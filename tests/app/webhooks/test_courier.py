@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from multiprocessing import get_context
@@ -19,9 +21,12 @@ from app.jobs import queue
 from app.persistence.base import utc_now
 from app.persistence.database import Database
 from app.persistence.models import DeliveryState, Webhook, WebhookDelivery
+from app.persistence.outbox import announce_test
 from app.settings import Settings
+from app.webhooks import courier as couriers
 from app.webhooks import repository
 from app.webhooks.courier import JITTER, RETRY_SECONDS, Courier, pause_after
+from app.webhooks.sending import Answer
 from tests.app.jobs.conftest import add_job, dataset_version_id
 from tests.app.webhooks.conftest import Deliver, PutWebhook, let_time_pass
 from tests.support.access import key_header
@@ -304,6 +309,44 @@ def test_a_slow_receiver_holds_up_no_other(
         courier.send_due()
         wait_until(lambda: quick.requests, "the delivery to the quick one")
         courier.wait(PATIENCE)
+
+
+@quickly_on("sqlite")
+def test_a_workspace_with_many_slow_receivers_holds_up_no_other(
+    database: Database, settings: Settings, add_job: AddJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(couriers, "AT_ONCE", 6)
+    under_way: list[str] = []
+    may_go_on = threading.Event()
+
+    def post(url: str, *request: Any, **options: Any) -> Answer:
+        under_way.append(url)
+        may_go_on.wait(PATIENCE)
+        return Answer(200, None)
+
+    sender = Courier(settings, database, post)
+
+    def send(workspace: str, n: int) -> None:
+        with database.of(workspace).write() as session:
+            for k in range(n):
+                webhook = Webhook(name=f"w{k}", url=f"http://{workspace}", events=["job.failed"])
+                session.add(webhook)
+                session.flush()
+                announce_test(session, webhook)
+        sender.send_due()
+
+    try:
+        for workspace, n in (("slow", 5), ("slower", 5), ("quick", 1), ("late", 1)):
+            send(workspace, n)
+        wait_until(lambda: len(under_way) == 6, "the deliveries")
+        assert Counter(under_way) == {"http://slow": 3, "http://slower": 2, "http://quick": 1}
+    finally:
+        may_go_on.set()
+        sender.wait(PATIENCE)
+    while len(under_way) < 12:
+        sender.send_due()
+        sender.wait(PATIENCE)
+    assert Counter(under_way)["http://slow"] == 5
 
 
 @quickly_on("sqlite")

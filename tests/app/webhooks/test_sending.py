@@ -159,6 +159,15 @@ def test_a_url_that_is_inside_or_not_encrypted_is_refused_by_its_text(url: str) 
         post(url, {}, b"{}", private=False)
 
 
+def test_a_name_that_is_not_resolved_in_time_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    may_go_on = threading.Event()
+    monkeypatch.setattr(sending, "RESOLVE_SECONDS", 0.1)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *host, **kind: may_go_on.wait(60))
+    with pytest.raises(NotSent, match=r"the name slow\.example was not resolved within 0\.1 s"):
+        post("https://slow.example/", {}, b"{}", private=False)
+    may_go_on.set()
+
+
 def test_a_name_that_leads_inside_is_refused_when_it_is_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection goes to the address that was checked, whatever the name means a moment later."""
     asked: list[str] = []
