@@ -24,6 +24,8 @@ from ccmtl_client.frames import (
 )
 from ccmtl_client.jobs import Job, Jobs
 from ccmtl_client.models import Models, model_path
+from ccmtl_client.schedules import Schedules
+from ccmtl_client.webhooks import Webhooks
 from ccmtl_client.wire import Answer, Response, Wire
 
 
@@ -87,6 +89,8 @@ class Client:
         self.datasets = Datasets(self._wire)
         self.jobs = Jobs(self._wire)
         self.models = Models(self._wire, tables)
+        self.schedules = Schedules(self._wire)
+        self.webhooks = Webhooks(self._wire)
 
     def __repr__(self) -> str:
         return f"Client({self._base_url!r})"

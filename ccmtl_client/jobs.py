@@ -166,9 +166,11 @@ class Jobs:
         """Return the job with this id, or raise NotFound."""
         return Job(self._wire, self._wire.call("GET", f"/v1/training-jobs/{quote(job_id, safe='')}"))
 
-    def list(self, *, state: str | None = None, model: str | None = None) -> Iterator[Job]:
-        """Yield jobs, newest first; those in one state, or of one model, if asked for."""
-        found = self._wire.pages("/v1/training-jobs", state=state, model=model)
+    def list(
+        self, *, state: str | None = None, model: str | None = None, schedule: str | None = None
+    ) -> Iterator[Job]:
+        """Yield jobs, newest first; if asked for, those in one state, of one model, or of one schedule."""
+        found = self._wire.pages("/v1/training-jobs", state=state, model=model, schedule=schedule)
         return (Job(self._wire, status) for status in found)
 
     def start(self, request: dict[str, Any], idempotency_key: str | None) -> Job:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar, get_args
 
 from fastapi import Request
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError
 from starlette.requests import ClientDisconnect
 
 from app.http.errors import (
@@ -55,6 +55,14 @@ EXPLAINED_BYTES = 256 * 1024
 """A longer body may have millions of faults: only the first is reported."""
 
 
+class SwitchForm(BaseModel):
+    """Whether a thing that works by itself shall do so; all else about it stays as it is."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    enabled: StrictBool = Field(description="False: it rests until it is enabled again.", examples=[False])
+
+
 async def read_json_body(request: Request, max_bytes: int) -> bytes:
     """Return a body that is declared as JSON, as :func:`read_body` does."""
     media_type = media_type_of(request)
@@ -62,6 +70,7 @@ async def read_json_body(request: Request, max_bytes: int) -> bytes:
         raise UnsupportedMediaType(
             "unsupported_media_type",
             f"The body is {media_type!r}; send JSON with `-H 'Content-Type: application/json'`.",
+            headers={"Accept": "application/json"},
         )
     return await read_body(request, max_bytes)
 
@@ -70,7 +79,6 @@ def media_type_of(request: Request) -> str:
     """Return the media type of the body, JSON if none is declared, without its parameters."""
     return request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
 
-            headers={"Accept": "application/json"},
 
 async def read_body(request: Request, max_bytes: int) -> bytes:
     """Return the body, decompressed; refuse it as soon as more than ``max_bytes`` came in or came out."""
@@ -102,6 +110,7 @@ def decoder_for(content_encoding: str | None) -> Decoder | None:
         raise UnsupportedMediaType(
             "unsupported_content_encoding",
             f"The body is encoded as {name[:100]!r}; send it plain, or as gzip or zstd.",
+            headers=_ENCODINGS,
         )
     decoder = DECODERS[name]
     return None if decoder is None else decoder()
@@ -110,7 +119,6 @@ def decoder_for(content_encoding: str | None) -> Decoder | None:
 def undecodable(error: CompressedDataError) -> BadRequest:
     """Return the refusal of a body that is not compressed as it says."""
     return BadRequest("undecodable_body", f"The body is not what its `Content-Encoding` says: {error}.")
-            headers=_ENCODINGS,
 
 
 def parse_json_object(body: bytes) -> dict[str, Any]:

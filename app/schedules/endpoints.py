@@ -11,7 +11,7 @@ from app.http.dependencies import DatabaseDep, read_form
 from app.http.errors import refusals
 from app.http.names import NAME, NO_NUL
 from app.http.parameters import Limit, NameCursor
-from app.http.request_body import BODY_REFUSALS, documented_body, parse_json_object
+from app.http.request_body import BODY_REFUSALS, SwitchForm, checked_form, documented_body, parse_json_object
 from app.schedules import service
 from app.schedules.schemas import ScheduleDetail, ScheduleForm, SchedulePage
 
@@ -32,6 +32,7 @@ PUT_ANSWERS: dict[int | str, dict[str, Any]] = {
         }
     ),
 }
+SWITCH_REFUSALS = BODY_REFUSALS | refusals({422: "The request has faults; each is listed."})
 EXAMPLES: dict[str, Any] = {
     "Each night": {
         "daily": "02:30",
@@ -60,6 +61,20 @@ def put_schedule(
         response.status_code = 201
         response.headers["Location"] = f"/v1/schedules/{schedule}"
     return put
+
+
+@router.patch(
+    "/{schedule}",
+    responses=UNKNOWN | SWITCH_REFUSALS,
+    openapi_extra=documented_body(SwitchForm, examples={"Pause it": {"enabled": False}}),
+)
+def switch_schedule(
+    schedule: ScheduleName, body: Annotated[bytes, Depends(read_form)], database: DatabaseDep
+) -> ScheduleDetail:
+    """Let a schedule rest, or go on from its next time; what came meanwhile is not made up for."""
+    form = checked_form(SwitchForm, body)
+    with database.write() as session:
+        return service.switch(session, schedule, enabled=form.enabled)
 
 
 @router.get("")

@@ -39,16 +39,27 @@ def _put(session: Session, name: str, given: dict[str, Any]) -> tuple[ScheduleDe
     if stored is None and repository.count(session) >= MOST:
         raise Conflict("too_many_schedules", f"There are {MOST} schedules, the most that may be; delete one.")
     schedule = stored or Schedule(name=name, enabled=False)
+    _change(session, schedule, given)
+    session.add(schedule)
+    session.flush()
+    return _detail(schedule), stored is None
+
+
+def _change(session: Session, schedule: Schedule, given: dict[str, Any]) -> None:
     timing = ("cron", "time_zone", "enabled")
     was_timed = [getattr(schedule, field) for field in timing]
     for field, value in given.items():
         setattr(schedule, field, value)
-    if was_timed != [given[field] for field in timing]:  # else a time that has just come still counts
+    if was_timed != [getattr(schedule, field) for field in timing]:  # else a time that has just come counts
         now = repository.database_now(session)
-        schedule.next_run_at = next_tick(schedule.cron, schedule.time_zone, now) if given["enabled"] else None
-    session.add(schedule)
-    session.flush()
-    return _detail(schedule), stored is None
+        schedule.next_run_at = next_tick(schedule.cron, schedule.time_zone, now) if schedule.enabled else None
+
+
+def switch(session: Session, name: str, *, enabled: bool) -> ScheduleDetail:
+    """Enable or disable a schedule, and change nothing else of it."""
+    schedule = _found(session, name, lock=True)
+    _change(session, schedule, {"enabled": enabled})
+    return _detail(schedule)
 
 
 def list_schedules(session: Session, limit: int, cursor: str | None) -> SchedulePage:
@@ -110,8 +121,8 @@ def _within_training(refusal: AppError) -> list[Fault]:
     ]
 
 
-def _found(session: Session, name: str) -> Schedule:
-    schedule = repository.find_schedule(session, name)
+def _found(session: Session, name: str, *, lock: bool = False) -> Schedule:
+    schedule = repository.find_schedule(session, name, lock=lock)
     if schedule is None:
         raise NotFound.named("schedule", name, repository.schedule_names(session))
     return schedule

@@ -13,7 +13,7 @@ from app.http.dependencies import DatabaseDep, SettingsDep, from_state, read_for
 from app.http.errors import refusals
 from app.http.names import NAME, NO_NUL
 from app.http.parameters import JobCursor, Limit, NameCursor
-from app.http.request_body import BODY_REFUSALS, checked_form, documented_body
+from app.http.request_body import BODY_REFUSALS, SwitchForm, checked_form, documented_body
 from app.persistence.models import DeliveryState
 from app.webhooks import service
 from app.webhooks.schemas import DeliveryDetail, DeliveryPage, WebhookDetail, WebhookForm, WebhookPage
@@ -26,6 +26,7 @@ WebhookName = Annotated[str, Path(max_length=200, pattern=NO_NUL, description="T
 DeliveryId = Annotated[str, Path(max_length=200, pattern=NO_NUL, description="The delivery's id.")]
 
 UNKNOWN = refusals({404: "No such webhook or delivery; near matches of names are suggested."})
+SWITCH_REFUSALS = BODY_REFUSALS | refusals({422: "The request has faults; each is listed."})
 DISABLED = refusals({409: "The webhook is disabled."})
 PUT_ANSWERS: dict[int | str, dict[str, Any]] = {
     201: {"model": WebhookDetail, "description": "It was made; this answer alone shows its secret."},
@@ -71,6 +72,20 @@ def put_webhook(
         response.headers["Location"] = f"/v1/webhooks/{webhook}"
         response.headers["Cache-Control"] = "no-store"
     return put
+
+
+@router.patch(
+    "/{webhook}",
+    responses=UNKNOWN | SWITCH_REFUSALS,
+    openapi_extra=documented_body(SwitchForm, examples={"Pause it": {"enabled": False}}),
+)
+def switch_webhook(
+    webhook: WebhookName, body: Annotated[bytes, Depends(read_form)], database: DatabaseDep
+) -> WebhookDetail:
+    """Let a webhook rest, or send again; what happens meanwhile is not kept."""
+    form = checked_form(SwitchForm, body)
+    with database.write() as session:
+        return service.switch(session, webhook, enabled=form.enabled)
 
 
 @router.get("")

@@ -45,6 +45,13 @@ def put(session: Session, name: str, form: WebhookForm, key_hash: KeyHash, *, pr
     return _detail(webhook, key_hash)
 
 
+def switch(session: Session, name: str, *, enabled: bool) -> WebhookDetail:
+    """Enable or disable a webhook, and change nothing else of it."""
+    webhook = _found(session, name)
+    webhook.enabled, webhook.disabled_because = enabled, None
+    return _detail(webhook)
+
+
 def list_webhooks(session: Session, limit: int, cursor: str | None) -> WebhookPage:
     """Return one page of webhooks."""
     rows = repository.list_webhooks(session, limit + 1, name_before(cursor))
@@ -113,7 +120,7 @@ def _found(session: Session, name: str) -> Webhook:
 def _enabled(session: Session, name: str) -> Webhook:
     webhook = _found(session, name)
     if not webhook.enabled:
-        raise Conflict("webhook_disabled", f"The webhook {name!r} is disabled; enable it first, by PUT.")
+        raise Conflict("webhook_disabled", f"The webhook {name!r} is disabled; enable it first, by PATCH.")
     return webhook
 
 

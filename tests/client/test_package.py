@@ -34,7 +34,14 @@ def test_the_import_is_quick_and_brings_no_heavy_library() -> None:
 
 def test_examples(service: TestClient, client: Client, working: Working) -> None:
     names = {"client": client, "Client": lambda url, api_key: Client(url, api_key)}
-    order = ["datasets", "jobs", "models", "client"]  # each uses what those before have made
+    order = [
+        "datasets",
+        "jobs",
+        "models",
+        "schedules",
+        "webhooks",
+        "client",
+    ]  # each uses what those before have made
     for name in order:
         module = importlib.import_module(f"ccmtl_client.{name}")
         with working():

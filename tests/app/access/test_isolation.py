@@ -58,6 +58,8 @@ BODIES: dict[str, Any] = {
     "create_key": {"name": "another", "scopes": ["predict"]},
     "put_webhook": {"url": f"https://{THEIRS}.example/", "events": ["job.failed"]},
     "put_schedule": {"daily": "02:30", "training": TRAINING},
+    "switch_webhook": {"enabled": False},
+    "switch_schedule": {"enabled": False},
 }
 """A sound body for each operation that takes one."""
 QUERIES = {"unique_id": "a"}

@@ -32,6 +32,10 @@ def test_a_schedule_is_made_changed_and_deleted(client: TestClient) -> None:
     assert client.put(PATH, json=nightly()).json() == shown
     off = client.put(PATH, json=nightly(enabled=False))
     assert (off.status_code, off.json()["next_run_at"]) == (200, None)
+    assert client.patch(PATH, json={"enabled": False}).json() == off.json()
+    assert client.patch(PATH, json={"enabled": True}).json() == shown
+    refused = client.patch(PATH, json={"enabled": "no", "daily": "03:00"})
+    assert (refused.status_code, locations(refused)) == (422, ["body.enabled", "body.daily"])
     moved = client.put(PATH, json={"cron": "0  4 * * mon", "training": job(model="other")}).json()
     assert (moved["cron"], moved["time_zone"], moved["training"]["model"]) == ("0 4 * * mon", "UTC", "other")
     assert datetime.fromisoformat(moved["next_run_at"]).weekday() == 0

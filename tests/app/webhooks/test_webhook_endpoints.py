@@ -41,6 +41,9 @@ def test_a_webhook_is_made_changed_and_deleted(client: TestClient) -> None:
     changed = client.put("/v1/webhooks/planning", json={**FORM, "enabled": False})
     assert (changed.status_code, changed.json()) == (200, {**shown, "enabled": False})
     assert client.post("/v1/webhooks/planning/test").json()["code"] == "webhook_disabled"
+    assert client.patch("/v1/webhooks/planning", json={"enabled": True}).json() == shown
+    assert client.patch("/v1/webhooks/planning", json={"url": "x"}).status_code == 422
+    assert client.patch("/v1/webhooks/none", json={"enabled": True}).status_code == 404
     assert client.delete("/v1/webhooks/planning").status_code == 204
     missing = client.delete("/v1/webhooks/planning")
     assert (missing.status_code, missing.json()["code"]) == (404, "webhook_not_found")
