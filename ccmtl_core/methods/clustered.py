@@ -6,8 +6,8 @@ import numpy as np
 
 from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.methods.accelerated import Penalty, minimise, singular, with_singular
 from ccmtl_core.methods.estimator import Solution, TaskRegressor
+from ccmtl_core.methods.proximal import Penalty, minimise, singular, with_singular
 from ccmtl_core.statistics.inputs import Statistics
 
 
@@ -20,9 +20,9 @@ class CMTL(TaskRegressor):
 
     The best M has the singular vectors of W, so that what is left of the penalty is a function of the
     singular values of W alone, Σ σ_i² / (η + m_i) at the best m, and no T × T matrix is made (as for the
-    k-support norm: McDonald, Pontil & Stamos, JMLR 17, 2016). Its proximal step is exact. Accelerated
-    proximal gradient, until the proved relative gap is ``tol``. Enormous strengths give zero; with k of at
-    least min(T, P) the penalty is the ridge ρ₂ ‖W‖².
+    k-support norm: McDonald, Pontil & Stamos, JMLR 17, 2016). Its proximal step is exact.
+    Alternating directions, until the proved relative gap is ``tol``. Enormous strengths give zero; with k of
+    at least min(T, P) the penalty is the ridge ρ₂ ‖W‖².
 
     Parameters
     ----------

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ccmtl_core.base.types import FloatArray
-from ccmtl_core.methods.accelerated import NormPenalty, minimise, shrunk, singular, with_singular
 from ccmtl_core.methods.estimator import Solution, TaskRegressor, loss
+from ccmtl_core.methods.proximal import NormPenalty, minimise, shrunk, singular, with_singular
 from ccmtl_core.statistics.inputs import Statistics
 
 
@@ -16,8 +16,8 @@ class L21(TaskRegressor):
         1/2 Σ_t ‖X_t w_t − y_t‖² + ρ Σ_p ‖W_{·p}‖₂
                             (Argyriou, Evgeniou & Pontil, NIPS 2007; Liu, Ji & Ye, UAI 2009)
 
-    Accelerated proximal gradient, until the proved relative gap is ``tol``. At ρ = 0 each task alone, from
-    ρ = max_p ‖c_{·p}‖ on zero, with c_t = X_tᵀy_t.
+    Alternating directions (:mod:`ccmtl_core.methods.proximal`), until the proved relative gap is ``tol``. At
+    ρ = 0 each task alone, from ρ = max_p ‖c_{·p}‖ on zero, with c_t = X_tᵀy_t.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Trace(TaskRegressor):
 
         1/2 Σ_t ‖X_t w_t − y_t‖² + ρ ‖W‖_*                              (Ji & Ye, ICML 2009)
 
-    Accelerated proximal gradient, each step of which thresholds the singular values exactly, until the proved
+    Alternating directions, each step of which thresholds the singular values exactly, until the proved
     relative gap is ``tol``. At ρ = 0 each task alone, from ρ = ‖(c_t)‖₂ on zero, with c_t = X_tᵀy_t.
 
     Parameters
@@ -82,7 +82,7 @@ class RMTL(TaskRegressor):
 
         1/2 Σ_t ‖X_t w_t − y_t‖² + ρ₁ ‖L‖_* + ρ₂ Σ_t ‖S_t‖₂           (Chen, Zhou & Ye, KDD 2011)
 
-    Accelerated proximal gradient in L and S together, until the proved relative gap is ``tol``. Where either
+    Alternating directions of the loss, L and S, until the proved relative gap is ``tol``. Where either
     strength is 0 each task alone; where both are enormous zero.
 
     Parameters

@@ -12,7 +12,13 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from ccmtl_core import SufficientStatistics, UnknownTaskError, pooled_weights, single_task_weights
+from ccmtl_core import (
+    SufficientStatistics,
+    TaskDataset,
+    UnknownTaskError,
+    pooled_weights,
+    single_task_weights,
+)
 from ccmtl_core.methods import (
     ADMM,
     CCMTL,
@@ -29,10 +35,10 @@ from ccmtl_core.methods import (
     Trace,
     TriFactor,
 )  # fmt: skip
-from ccmtl_core.methods.accelerated import Penalty
 from ccmtl_core.methods.clustered import _Clusters
 from ccmtl_core.methods.factors import Factors, _alternate, objective_of
 from ccmtl_core.methods.low_rank import _LowRank, _LowRankAndOutliers, _SharedFeatures
+from ccmtl_core.methods.proximal import Penalty
 from tests.core.methods.small import tasks
 
 METHODS = [
@@ -149,6 +155,16 @@ def test_fits_along_a_grid_are_those_one_by_one(model: TaskRegressor) -> None:
         assert found.objective_ == pytest.approx(alone.objective_, rel=1e-5)
         np.testing.assert_allclose(found.coef_, alone.coef_, atol=2e-2)
         np.testing.assert_allclose(found.intercept_, alone.intercept_, atol=2e-2)
+
+
+@pytest.mark.parametrize("model", [L21(), Trace(), RMTL(), CMTL()], ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("strength", [1e-2, 1.0, 1e2, 1e4])
+def test_features_of_unlike_scales_take_few_steps(model: TaskRegressor, strength: float) -> None:
+    data = tasks(0)
+    rows = TaskDataset.from_long(data.X * np.array([0.1, 1.0, 10.0, 100.0]), data.y, data.task)
+    names = [name for name in model.get_params() if name.endswith("strength")]
+    scaled = clone(model).set_params(**dict.fromkeys(names, strength), tol=1e-5, max_iter=500)
+    assert scaled.fit_statistics(SufficientStatistics.from_dataset(rows)).converged_
 
 
 def test_a_start_near_the_solution_saves_steps() -> None:
