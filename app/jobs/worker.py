@@ -193,7 +193,7 @@ class Worker:
 
 def _describe_exit(code: int) -> str:
     if code == Exit.CLUSTER_LOST:
-        return "the Dask scheduler went away while it fitted folds"
+        return "the Dask scheduler or its workers went away while they fitted folds"
     if code >= 0:
         return f"its process ended with code {code}"
     name = signal.Signals(-code).name

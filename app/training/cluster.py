@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -17,12 +19,14 @@ logger = logging.getLogger(__name__)
 
 PATIENCE = 10.0
 """Seconds to wait for the scheduler's answer, and for its first worker."""
+WITHOUT_WORKERS_SECONDS = 60.0
+"""A run waits so long for workers that went away meanwhile, or for a scheduler that has fallen silent."""
 _PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "pyamg")
 """What decides on the last bits of a result, beside our own code."""
 
 
 class ClusterLost(Exception):
-    """The scheduler went away while folds were fitted; a new attempt may find it again, or go on without."""
+    """The scheduler or its workers went away meanwhile; a new attempt may find them, or do without."""
 
 
 @contextmanager
@@ -34,21 +38,48 @@ def folds_on(scheduler: str | None) -> Iterator[None]:
     Raises
     ------
     ClusterLost
-        The scheduler went away within the block.
+        The scheduler or all of its workers went away within the block, or workers died of what they fitted.
     """
     client = None if scheduler is None else _connected(scheduler)
     if client is None:
         yield
         return
+    is_over, is_deserted = threading.Event(), threading.Event()
+    threading.Thread(target=_watch, args=(client, is_over, is_deserted), name="cluster", daemon=True).start()
     try:
         with parallel_config(backend="dask", client=client, wait_for_workers_timeout=PATIENCE):
             yield
     except Exception as error:
-        if client.status == "running":
+        if isinstance(error, import_module("distributed").KilledWorker):
+            raise ClusterLost(f"workers of the Dask scheduler {scheduler} died: {error}") from error
+        if client.status == "running" and not is_deserted.is_set():
             raise
-        raise ClusterLost(f"the Dask scheduler {scheduler} went away") from error
+        raise ClusterLost(f"the Dask scheduler {scheduler} or all of its workers went away") from error
     finally:
+        is_over.set()
         client.close()
+
+
+def _watch(client: Any, is_over: threading.Event, is_deserted: threading.Event) -> None:
+    """Give up what the cluster was asked for whenever it has been without workers for long.
+
+    Otherwise the scheduler would keep it for workers that may never come.
+    """
+    future, seen = import_module("distributed").Future, time.monotonic()
+    while not is_over.wait(WITHOUT_WORKERS_SECONDS / 20):
+        if _has_workers(client):
+            seen = time.monotonic()
+            is_deserted.clear()
+        elif time.monotonic() > seen + WITHOUT_WORKERS_SECONDS:
+            is_deserted.set()
+            client.cancel([future(key, client) for key in list(client.futures)])
+
+
+def _has_workers(client: Any) -> bool:
+    try:
+        return bool(client.sync(client.scheduler.ncores, callback_timeout=PATIENCE))
+    except Exception:  # it is silent or closed
+        return False
 
 
 def _connected(scheduler: str) -> Any:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +18,7 @@ from fastapi.testclient import TestClient
 from app.training import cluster
 from app.training.cluster import ClusterLost, folds_on
 from tests.app.training.conftest import IDS, Run, sales_csv
+from tests.support.processes import PATIENCE, wait_until
 from tests.support.training import add_series
 
 
@@ -100,3 +104,35 @@ def test_a_scheduler_that_goes_away_meanwhile_ends_the_run_as_lost(
 
     with pytest.raises(ClusterLost, match="went away"):
         work()
+
+
+def test_workers_that_die_meanwhile_end_the_run_as_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "WITHOUT_WORKERS_SECONDS", 0.5)
+    monkeypatch.setattr(cluster, "PATIENCE", PATIENCE)
+    ends: list[Any] = []
+
+    def work(scheduler: LocalCluster, worker: subprocess.Popen[bytes]) -> None:
+        def kill() -> None:
+            state: Any = scheduler.scheduler
+            wait_until(lambda: any(each.processing for each in state.workers.values()), "the first task")
+            worker.kill()
+
+        ends.append(threading.Thread(target=kill))
+        with folds_on(scheduler.scheduler_address):
+            ends[0].start()
+            joblib.Parallel(n_jobs=2)(joblib.delayed(time.sleep)(2 * PATIENCE) for _ in range(2))
+
+    with LocalCluster(
+        n_workers=0, processes=False, protocol="tcp://", host="127.0.0.1", dashboard_address=None,
+        silence_logs=50,
+    ) as scheduler:  # fmt: skip
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler.scheduler_address]
+        worker = subprocess.Popen([*command, "--no-nanny", "--no-dashboard", "--nthreads", "2"],
+                                  stderr=subprocess.DEVNULL)  # fmt: skip
+        try:
+            with pytest.raises(ClusterLost, match="or all of its workers went away"):
+                work(scheduler, worker)
+        finally:
+            worker.kill()
+            worker.wait()
+    ends[0].join()
