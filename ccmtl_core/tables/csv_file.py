@@ -27,6 +27,7 @@ from ccmtl_core.tables.dialects.row_faults import SKIPPED, ScannedText
 from ccmtl_core.tables.faults import MAX_LISTED, FaultList, Parts
 from ccmtl_core.tables.header import (
     refuse_lone_returns,
+    refuse_long_lines,
     refuse_other_formats,
     refuse_too_many,
     refuse_without_line_breaks,
@@ -179,6 +180,7 @@ def open_csv(
     if "\0" in head.partition("\n")[0]:
         raise faults.refusal_for("not_csv", "the file is not CSV in UTF-8: its first line contains NUL bytes")
     refuse_lone_returns(head, faults)
+    refuse_long_lines(data, faults)
     layout, dialect = layout_of(head, options, wanted, dialect, faults)
     refuse_other_formats(head, layout.names, wanted, len(data), faults)
     refuse_too_many(layout.names, faults)

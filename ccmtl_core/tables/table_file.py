@@ -20,7 +20,7 @@ from ccmtl_core.tables.containers.workbook import sheet_as_csv
 from ccmtl_core.tables.csv_file import CsvText, open_csv
 from ccmtl_core.tables.dialects.dialect import NOTHING_STATED, Dialect, ReadOptions
 from ccmtl_core.tables.faults import FaultList, TableError
-from ccmtl_core.tables.header import refuse_too_many
+from ccmtl_core.tables.header import refuse_long_line, refuse_too_many
 from ccmtl_core.tables.table import Table, refusing_unreadable
 
 _SCANS: dict[Format, Callable[..., pl.LazyFrame]] = {
@@ -98,6 +98,7 @@ def _open_json(path: Path, faults: FaultList) -> Table:
     n_rows = 0
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
+            refuse_long_line(len(line), number, faults)
             n_rows += bool(line.strip())
             if not line.strip().startswith(b"{") and line.strip():
                 raise _no_object(line, number, faults)

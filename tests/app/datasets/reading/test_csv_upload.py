@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.datasets.conftest import Shop, faults
+from ccmtl_core.tables import header
+from tests.app.datasets.conftest import CSV, Shop, faults
 
 GOOD = "unique_id,ds,y\n0001,2000-11-01,3\n0001,2000-11-02,4.5\n2,2000-11-01,-1e2\n"
 
@@ -183,6 +184,21 @@ def test_commas_in_a_header_of_semicolons_do_not_hide_it(shop: Shop) -> None:
 def test_a_wrong_name_beside_other_marks_is_no_wrong_separator(shop: Shop) -> None:
     problem = shop.refused(shop.series(), "unique_id,ds,a;b|c\na,2000-01-01,1\n")
     assert [e["code"] for e in problem["errors"]] == ["missing_column"]
+
+
+@pytest.mark.parametrize(
+    ("row", "content_type"),
+    [("a{},2024-01-01,1\n", CSV), ('{{"unique_id": "{}"}}\n', "application/x-ndjson")],
+)
+def test_a_line_longer_than_any_table_has_is_named(
+    shop: Shop, row: str, content_type: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(header, "MAX_LINE_BYTES", 100_000)
+    rows = ("unique_id,ds,y\n" if content_type == CSV else "") + row.format("x") * 3
+    problem = shop.refused(shop.series(), rows + row.format("x" * 200_000) + rows, content_type)
+    (fault,) = problem["errors"]
+    assert fault["code"] == "line_too_long"
+    assert f"line {rows.count(chr(10)) + 1} has 100,000 bytes or more" in fault["message"]
 
 
 @pytest.mark.parametrize("n_copies", [1, 10_000, 100_000])
