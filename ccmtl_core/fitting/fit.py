@@ -14,6 +14,7 @@ from ccmtl_core.base.arguments import check_callback
 from ccmtl_core.base.arrays import all_finite, as_shape
 from ccmtl_core.base.display import counted, named, shown
 from ccmtl_core.base.exceptions import DataError
+from ccmtl_core.base.threads import one_blas_thread
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.choices.model_choices import ChoiceKeywords, ModelChoices, SolverInput, chosen
 from ccmtl_core.data.task_dataset import TaskDataset
@@ -81,6 +82,7 @@ class FitResult:
         return tuple(tuple(self.model.task_ids[t] for t in group) for group in groups)
 
 
+@one_blas_thread()
 def fit(
     data: TaskDataset | Statistics,
     fusion_strength: float,

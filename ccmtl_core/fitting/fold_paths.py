@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 
+from ccmtl_core.base.threads import one_blas_thread
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.choices.model_choices import ModelChoices, SolverInput
 from ccmtl_core.choices.single_task import single_task_weights
@@ -140,11 +141,13 @@ class FoldPaths:
             ]
         )
 
+    @one_blas_thread()
     def ready(self, training: tuple[Statistics]) -> tuple[SolverInput, TaskGraph]:
         """Return what the path of a fold begins from, made of the statistics of its training rows."""
         prepared = self.choices.prepare(*training)
         return prepared, self.choices.graph(prepared)
 
+    @one_blas_thread()
     def piece(self, fold: int, first: int, parts: tuple[SolverInput, TaskGraph, Statistics]) -> _Piece:
         """Walk one stretch of the path of one fold, and score it by the statistics of its held-out rows."""
         prepared, graph, held_out = parts

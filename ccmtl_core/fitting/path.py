@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from ccmtl_core.base.arguments import check_callback
 from ccmtl_core.base.display import counted, shown, spread
 from ccmtl_core.base.exceptions import ParameterError
+from ccmtl_core.base.threads import one_blas_thread
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.choices.model_choices import ChoiceKeywords, ModelChoices, SolverInput, chosen
 from ccmtl_core.data.task_dataset import TaskDataset
@@ -115,6 +116,7 @@ class FusionPath:
         return self.solver_input.model_of(self.points[number].weights)
 
 
+@one_blas_thread()
 def fit_path(
     data: TaskDataset | Statistics,
     fusion_strengths: ArrayLike | None = None,

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ccmtl_core.base.threads import one_blas_thread
 from ccmtl_core.base.types import BoolArray, FloatArray
 from ccmtl_core.choices.model_choices import ModelChoices, SolverInput
 from ccmtl_core.choices.single_task import pooled_weights, shrunk_weights, single_task_weights
@@ -37,6 +38,7 @@ class RivalErrors(NamedTuple):
     shrinkages: dict[str, float]
 
 
+@one_blas_thread()
 def rival_models(
     data: TaskDataset | Statistics,
     choices: ModelChoices | None = None,
@@ -94,6 +96,7 @@ def rival_errors(
     return RivalErrors(plain.errors | named, shrinkage)
 
 
+@one_blas_thread()
 def errors_of_choices(
     parts: Sequence[SufficientStatistics], tried: Sequence[ModelChoices], score: Score
 ) -> list[RivalErrors]:

@@ -13,12 +13,11 @@ from typing import Literal, Unpack, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
 from ccmtl_core.base.arguments import check_callback, check_kind
 from ccmtl_core.base.display import counted, named, shown
 from ccmtl_core.base.exceptions import DataError, ParameterError
-from ccmtl_core.base.threads import check_workers
+from ccmtl_core.base.threads import check_workers, one_blas_thread
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.choices.model_choices import ChoiceKeywords, ModelChoices, chosen
 from ccmtl_core.data.task_dataset import TaskDataset
@@ -117,6 +116,7 @@ class Selection:
         return standard_error(self.fold_errors)
 
 
+@one_blas_thread()
 def select(
     data: TaskDataset | Sequence[Statistics],
     fusion_strengths: ArrayLike | None = None,
@@ -219,8 +219,7 @@ def select(
         fusion_strengths = strength_grid(prepared.statistics, graph)
     strengths = np.sort(checked_strengths(fusion_strengths, distinct=True))
     paths = FoldPaths(strengths, choices, path_tolerance, solver, score)
-    with threadpool_limits(limits=1, user_api="blas"):
-        table, fitted = paths.walked(training, held_out, n_jobs, on_progress, searches=searches)
+    table, fitted = paths.walked(training, held_out, n_jobs, on_progress, searches=searches)
     strengths = table.strengths
     best = choose(strengths, table.errors, rule)
     rivals = rival_errors(training, held_out, score, choices, fitted)

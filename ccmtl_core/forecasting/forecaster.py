@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ccmtl_core.base.arguments import check_callback, check_integer, check_kind
 from ccmtl_core.base.exceptions import ParameterError
+from ccmtl_core.base.threads import one_blas_thread
 from ccmtl_core.base.types import BoolArray, IntArray
 from ccmtl_core.choices.model_choices import ModelChoices
 from ccmtl_core.fitting.fit import FitResult, fit
@@ -54,6 +55,7 @@ OF_TIME = ModelChoices(metric="mahalanobis")
 """What is fitted unless a caller chooses, with and without an intercept."""
 
 
+@one_blas_thread()
 def fit_forecaster(
     panel: SeriesPanel,
     horizon: int,

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
 from ccmtl_core.base.arrays import is_real
 from ccmtl_core.base.exceptions import DataError, ParameterError
+from ccmtl_core.base.threads import one_blas_thread
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.model.ccmtl_model import CCMTLModel, predict_rows
@@ -115,11 +115,10 @@ class TaskRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
             start = model.coef_ if warm else None
             yield model
 
+    @one_blas_thread()
     def _fitted(self, statistics: Statistics, start: FloatArray | None) -> Self:
         self._check_parameters()
-        with threadpool_limits(limits=1, user_api="blas"):
-            found = self._solve(statistics, start)
-        return self._take(statistics, found)
+        return self._take(statistics, self._solve(statistics, start))
 
     def _take(self, statistics: Statistics, found: Solution) -> Self:
         self.n_features_in_, self.task_ids_ = statistics.n_features, statistics.task_ids

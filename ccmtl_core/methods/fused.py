@@ -12,7 +12,6 @@ from typing import Self
 
 import numpy as np
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.choices.model_choices import LossScaling, Metric, ModelChoices, SolverInput
@@ -184,8 +183,7 @@ class CCMTL(TaskRegressor):
     ) -> Iterator[Self]:
         """Fit at each of several strengths; what these share is computed once."""
         strengths = [parameters["fusion_strength"] for parameters in grid]
-        with threadpool_limits(limits=1, user_api="blas"):
-            path = fit_path(statistics, strengths, choices=self._choices, tolerance=self.tol)
+        path = fit_path(statistics, strengths, choices=self._choices, tolerance=self.tol)
         for number, (point, parameters) in enumerate(zip(path.points, grid, strict=True)):
             model, is_done = path.model(number), point.status is SolveStatus.CONVERGED
             found = Solution(

@@ -12,10 +12,10 @@ from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from ccmtl_core.base.arrays import is_real
 from ccmtl_core.base.exceptions import ParameterError
+from ccmtl_core.base.threads import one_blas_thread
 from ccmtl_core.base.types import EPS, FloatArray
 from ccmtl_core.graph.knn_graph import TaskGraph
 from ccmtl_core.kernels.block_products import times
@@ -93,6 +93,7 @@ class FusionSolver:
     def _certifier(self) -> Certifier:
         return Certifier(self._problem, self._multigrid, self._spectrum)
 
+    @one_blas_thread()
     def solve(
         self,
         fusion_strength: float,
@@ -185,9 +186,8 @@ class FusionSolver:
         if U is not None:
             yield "direct", partial(_direct, W, U, self._certifier.at(problem), recorder)
         if follow and solver == "auto" and self._may_follow(problem, recorder.tolerance):
-            with threadpool_limits(limits=1, user_api="blas"):
-                certifier = self._certifier.at(problem)
-                yield "following", partial(self._follower.solve, problem, W, recorder, certifier)
+            certifier = self._certifier.at(problem)
+            yield "following", partial(self._follower.solve, problem, W, recorder, certifier)
         if solver in ("auto", "dual"):
             if self._inverse is not None:
                 yield "dual", partial(dual_ascent, problem, self._inverse, recorder, U)
@@ -197,8 +197,7 @@ class FusionSolver:
                 )
         if solver == "dual":
             return
-        with threadpool_limits(limits=1, user_api="blas"):
-            yield from self._iterative(solver, problem, W, recorder)
+        yield from self._iterative(solver, problem, W, recorder)
 
     def _may_follow(self, problem: FusionProblem, tolerance: float) -> bool:
         """Whether Newton steps from the strength before are worth a try."""

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numba import config
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from ccmtl_core import SufficientStatistics
-from ccmtl_core.base.threads import sharing, slices
+from ccmtl_core import ModelChoices, SufficientStatistics, select
+from ccmtl_core.base.threads import one_blas_thread, sharing, slices
 from ccmtl_core.solver import dual_ascent
 from ccmtl_core.solver.dual_ascent import DualAscent, Inverse
 from ccmtl_core.statistics import task_statistics
@@ -33,6 +34,37 @@ def test_results_come_in_order_and_errors_come_through(
         assert share(lambda part: 10 * part, [3, 1, 2]) == [30, 10, 20]
         with pytest.raises(ZeroDivisionError):
             share(lambda part: 1 / part, [1, 0])
+
+
+def blas_threads() -> set[int]:
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def test_blas_has_one_thread_until_the_last_of_overlapping_uses_ends() -> None:
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = blas_threads()
+        first, second = one_blas_thread(), one_blas_thread()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert blas_threads() == {1}
+        second.__exit__(None, None, None)
+        assert blas_threads() == before
+
+
+def test_a_selection_has_one_blas_thread_from_the_metric_to_the_rivals(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[set[int]] = []
+    prepare = ModelChoices.prepare
+    monkeypatch.setattr(
+        ModelChoices, "prepare", lambda *args: (seen.append(blas_threads()), prepare(*args))[1]
+    )
+    data = regular(np.random.default_rng(0), random_graph(np.random.default_rng(1), 9, 0.3), 3).dataset
+    with threadpool_limits(limits=2, user_api="blas"):
+        select(data, n_folds=2, n_neighbors=3)
+    assert len(seen) == 5
+    assert all(threads == {1} for threads in seen)
 
 
 def test_shared_steps_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
