@@ -23,7 +23,7 @@ DATA_HELP = (
 
 
 def _section(name: str, chosen: argparse.Namespace) -> Section:
-    return measure(name, chosen.data, chosen.rivals, chosen.candidates)
+    return measure(name, chosen.data, chosen.rivals, chosen.candidates, chosen.on_all_series)
 
 
 SECTIONS: Sections = {name: partial(_section, name) for name in SETS}
@@ -49,6 +49,9 @@ if __name__ == "__main__":
     )
     options.add_argument(
         "--candidates", action="store_true", help="score each set of rows that validation compared, too"
+    )
+    options.add_argument(
+        "--on-all-series", action="store_true", help="let auto_ets forecast each series, not 400 of them"
     )
     chosen_options = options.parse_args()
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads of trees that wait would count as work

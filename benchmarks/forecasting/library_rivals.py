@@ -30,7 +30,7 @@ def croston_sba(case: Case) -> Attempt:
 def auto_ets(case: Case) -> Attempt:
     """Exponential smoothing, its form chosen by the corrected Akaike criterion."""
     T = case.data.panel.n_series
-    most = SETTINGS["auto_ets"]["most_series"]
+    most = T if case.on_all_series else SETTINGS["auto_ets"]["most_series"]
     drawn = np.unique(np.linspace(0, T - 1, min(T, most)).round().astype(np.int64))
     return _by_statsforecast(case, AutoETS(season_length=case.data.season), drawn)
 

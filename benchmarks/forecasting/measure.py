@@ -39,7 +39,9 @@ NOTES = (
 )
 
 
-def measure(name: str, folder: Path, rivals: Sequence[str], candidates: bool) -> Section:
+def measure(
+    name: str, folder: Path, rivals: Sequence[str], candidates: bool, on_all_series: bool = False
+) -> Section:
     """Forecast the last window of a set with ours and the rivals, or say why the data could not be had."""
     if name in FILES and not (folder / FILES[name]).exists():
         return Section(skipped=f"{FILES[name]} is not there; --help says where it comes from")
@@ -47,10 +49,12 @@ def measure(name: str, folder: Path, rivals: Sequence[str], candidates: bool) ->
         data = SETS[name](folder)
     except NotToBeHad as reason:
         return Section(skipped=str(reason))
-    return compare(name, data, rivals, candidates)
+    return compare(name, data, rivals, candidates, on_all_series)
 
 
-def compare(name: str, data: ForecastSet, rivals: Sequence[str], candidates: bool) -> Section:
+def compare(
+    name: str, data: ForecastSet, rivals: Sequence[str], candidates: bool, on_all_series: bool = False
+) -> Section:
     """Score ours and the rivals on what a set holds out."""
     fit_forecaster(_small_panel(), 2)  # loads what is compiled
     step("  ours")
@@ -65,7 +69,7 @@ def compare(name: str, data: ForecastSet, rivals: Sequence[str], candidates: boo
     bars = _bars_of_ours(name, scores[OURS])
     for each in rivals:
         step(f"  {each}")
-        attempt = rival(each)(Case(name, data, forecaster))
+        attempt = rival(each)(Case(name, data, forecaster, on_all_series))
         part = data if attempt.series is None else data.take(attempt.series)
         attempts[each], scores[each] = attempt, score(part, attempt.yhat)
         if attempt.series is not None:

@@ -27,11 +27,15 @@ HOW_TO_INSTALL = (
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """What a rival is given: the set with its name, and the forecaster whose rows LightGBM takes too."""
+    """What a rival is given: the set with its name, and the forecaster whose rows LightGBM takes too.
+
+    ``on_all_series`` is whether slow rivals forecast all series, not a sample of them.
+    """
 
     name: str
     data: ForecastSet
     forecaster: ForecastModel
+    on_all_series: bool = False
 
 
 @dataclass(frozen=True, eq=False)
