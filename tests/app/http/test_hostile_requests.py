@@ -8,6 +8,7 @@ import json
 import socket
 import threading
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -28,6 +29,8 @@ from tests.support.processes import PATIENCE
 MOST = 2 * 1024**2
 GOOD = b"unique_id,ds,y\na,2025-01-01,1\nb,2025-01-01,2\n"
 CSV, PARQUET = "text/csv", "application/vnd.apache.parquet"
+ANY, LINES = "application/octet-stream", "application/x-ndjson"
+STREAM = "application/vnd.apache.arrow.stream"
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +92,14 @@ JSON_PLACES = [
     ("post", "/v1/keys"),
     ("post", "/v1/models/m/predict"),
     ("post", "/v1/models/m/forecast"),
+    ("post", "/v1/models/m/forecasts"),
+    ("post", "/v1/models/m/totals"),
+    ("post", "/v1/models/m/contributions"),
     ("put", "/v1/models/m/aliases/stable"),
     ("put", "/v1/webhooks/planning"),
+    ("patch", "/v1/webhooks/planning"),
     ("put", "/v1/schedules/nightly"),
+    ("patch", "/v1/schedules/nightly"),
     ("post", "/v2/models/m/infer"),
     ("post", "/v1/models/m/invocations"),
 ]
@@ -149,6 +157,11 @@ def test_names_that_play_tricks(client: TestClient, trick: str) -> None:
         f"/v1/models/x{quoted}/versions",
         f"/v1/training-jobs/x{quoted}",
         f"/v1/keys/x{quoted}",
+        f"/v1/webhooks/x{quoted}",
+        f"/v1/webhooks/x{quoted}/deliveries",
+        f"/v1/schedules/x{quoted}",
+        f"/v1/models/m/aliases/x{quoted}",
+        f"/v1/models/m/tasks?unique_id=x{quoted}",
         f"/v2/models/x{quoted}",
         f"/docs/files/x{quoted}",
         f"/v1/models?cursor={quoted}x",
@@ -160,6 +173,20 @@ def test_names_that_play_tricks(client: TestClient, trick: str) -> None:
         assert answer.headers["content-type"] == "application/problem+json"
         assert "set-cookie" not in answer.headers
         assert "49" not in answer.json()["detail"]
+    for method, path, body in (
+        ("put", f"/v1/webhooks/{quoted}", {"url": "https://shop.example/", "events": ["job.failed"]}),
+        (
+            "put",
+            f"/v1/schedules/{quoted}",
+            {"daily": "02:30", "training": {"dataset": trick, "model": trick}},
+        ),
+        ("post", "/v1/training-jobs", {"dataset": trick, "model": trick, "horizon": 1}),
+        ("put", "/v1/webhooks/w", {"url": trick, "events": ["job.failed"]}),
+    ):
+        if trick in ("con", "") and method == "put":  # a plain word, or another address
+            continue
+        answer = client.request(method, path, json=body)
+        assert 400 <= answer.status_code < 500, (path, answer.status_code, answer.text[:300])
     made = client.post("/v1/datasets", json={"name": trick, "kind": "series", "frequency": "D"})
     if made.status_code == 201:  # a plain word after all
         assert trick == "con"
@@ -181,6 +208,27 @@ def bomb(encode: str, size: int) -> bytes:
     return gzip.compress(plain) if encode == "gzip" else zstandard.compress(plain)
 
 
+def archive(*members: tuple[str, bytes]) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as zipped:
+        for name, content in members:
+            zipped.writestr(name, content)
+    return file.getvalue()
+
+
+def workbook(sheet: bytes) -> bytes:
+    kind = b'<Types><Override PartName="/xl/workbook.xml" ContentType="application/x"/></Types>'
+    named = b'<workbook><sheets><sheet name="S" sheetId="1"/></sheets></workbook>'
+    members = ("[Content_Types].xml", kind), ("xl/workbook.xml", named), ("xl/worksheets/sheet1.xml", sheet)
+    return archive(*members)
+
+
+def arrow(frame: pl.DataFrame, *, stream: bool) -> bytes:
+    file = io.BytesIO()
+    frame.write_ipc_stream(file) if stream else frame.write_ipc(file)
+    return file.getvalue()
+
+
 def parquet(frame: pl.DataFrame) -> bytes:
     file = io.BytesIO()
     frame.write_parquet(file, compression="uncompressed")
@@ -194,6 +242,7 @@ FILES: dict[str, tuple[bytes, str, str | None]] = {
     "NULs among rows": (GOOD + b"a,2025-01-02,\x001\n", CSV, None),
     "two encodings": (GOOD + "é,2025-01-02,1\n".encode("latin-1") + "é,2025-01-02,1\n".encode(), CSV, None),
     "a million columns": (b",".join(b"%d" % i for i in range(280_000)) + b"\n", CSV, None),
+    "a million columns without names": (b"," * 1_000_000 + b"\n1\n", CSV, None),
     "a row of many cells": (GOOD + b"," * 1_000_000 + b"\n", CSV, None),
     "one long cell": (GOOD + b"a" * 1_500_000 + b",2025-01-02,1\n", CSV, None),
     "a quote that does not end": (GOOD + b'"a,2025-01-02,1\n' * 1000, CSV, None),
@@ -203,6 +252,23 @@ FILES: dict[str, tuple[bytes, str, str | None]] = {
     "a gzip bomb": (bomb("gzip", 60 * MOST), CSV, "gzip"),
     "a zstd bomb": (bomb("zstd", 60 * MOST), CSV, "zstd"),
     "a bomb in a bomb": (gzip.compress(bomb("gzip", 60 * MOST)), CSV, "gzip"),
+    "a bomb in an archive": (archive(("a.csv", b"a,2025-01-01,1\n" * (MOST // 4))), ANY, None),
+    "bombs in archives in archives": (
+        archive(*((f"{n}.zip", archive(("a.csv", b"a" * 2 * MOST))) for n in range(3))),
+        ANY,
+        None,
+    ),
+    "an archive of very many files": (archive(*((f"{n}.csv", b"") for n in range(1001))), ANY, None),
+    "an archive that is cut off": (archive(("a.csv", GOOD))[:-20], ANY, None),
+    "a workbook that is a bomb": (workbook(b"<row/>" * MOST), ANY, None),
+    "a workbook that is cut off": (workbook(b"<row/>" * 100)[:-30], ANY, None),
+    "lines of JSON that are deep": (b'{"unique_id": ' + b"[" * DEEP + b"]" * DEEP + b"}\n", LINES, None),
+    "lines of JSON that are cut off": (b'{"unique_id": "a", "ds"', LINES, None),
+    "lines of JSON with a NUL": (b'{"unique_id": "a\\u0000", "ds": "2025-01-01", "y": 1}\n', LINES, None),
+    "lines of JSON of other types": (b'{"unique_id": {"$gt": ""}, "ds": [], "y": {}}\n', LINES, None),
+    "Arrow that is cut off": (arrow(SALES, stream=False)[:-20], ANY, None),
+    "an Arrow stream that is cut off": (arrow(SALES, stream=True)[:-150], STREAM, None),
+    "an Arrow stream of nonsense": (b"\xff\xff\xff\xff\xf0\xff\xff\x7f" + b"\x00" * 64, STREAM, None),
     "gzip that is cut off": (gzip.compress(GOOD)[:-5], CSV, "gzip"),
     "zstd that is cut off": (zstandard.compress(GOOD)[:-2], CSV, "zstd"),
     "no gzip": (GOOD, CSV, "gzip"),
@@ -237,6 +303,30 @@ def test_files_that_do_harm(client: TestClient, file: tuple[bytes, str, str | No
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["code"]
     assert len(answer.content) < 100_000
+
+
+@pytest.mark.parametrize("name", ["../evil.csv", "/tmp/evil.csv", "a/../../../evil.csv", "..\\evil.csv"])
+def test_names_in_an_archive_lead_nowhere(client: TestClient, app: FastAPI, name: str) -> None:
+    content = archive((name, GOOD), ("other.csv", b"x,y\n1,2\n"))
+    path, headers = "/v1/datasets/shop/versions?dry_run=true", {"Content-Type": ANY}
+    assert client.post(path, content=content, headers=headers).status_code in (200, 422)
+    asked = client.post(f"{path}&member=../../../etc/passwd", content=content, headers=headers)
+    assert asked.status_code == 422
+    folder: Path = app.state.settings.data_dir
+    assert not list(folder.parent.rglob("evil.csv"))
+    assert not Path("/tmp/evil.csv").exists()
+
+
+@pytest.mark.parametrize("trick", [t for t in TRICKS if t and "\0" not in t and len(t) < 500])
+def test_ids_are_text_and_nothing_else(client: TestClient, trick: str) -> None:
+    """What plays tricks as a name is a product like any other in a file."""
+    text = io.BytesIO()
+    pl.DataFrame({"unique_id": [trick] * 2, "ds": ["2025-01-01"] * 2, "y": [1, 2]}).write_csv(text)
+    answer = client.post(
+        "/v1/datasets/shop/versions?dry_run=true", content=text.getvalue(), headers={"Content-Type": CSV}
+    )
+    assert answer.status_code == 422
+    assert {fault["code"] for fault in answer.json()["errors"]} == {"duplicate_period"}
 
 
 def test_two_parquet_columns_of_one_name_are_named(client: TestClient) -> None:
