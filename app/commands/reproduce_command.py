@@ -10,15 +10,18 @@ import typer
 
 from app.commands.lists import listed
 
-Experiment = Literal["syn", "school", "sales", "ta-feng", "scalesyn", "admm", "table"]
+Experiment = Literal[
+    "syn", "school", "sales", "ta-feng", "school-protocols", "sales-protocols", "ta-feng-protocols",
+    "scalesyn", "admm", "table",
+]  # fmt: skip
 
 
 def reproduce(
     experiment: Annotated[
         Experiment,
         typer.Argument(
-            help="The paper's tables, its timing (scalesyn), its comparison of solvers (admm), or a table of "
-            "your own, such as boardings of bus stops."
+            help="The paper's tables, details of their protocol (…-protocols), its timing (scalesyn), its "
+            "comparison of solvers (admm), or a table of your own, such as boardings of bus stops."
         ),
     ],
     data: Annotated[

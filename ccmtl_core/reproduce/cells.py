@@ -140,7 +140,7 @@ def _is_hopeless(experiment: Experiment, cells: Any, setting: str, method: str) 
 
 
 def _run(experiment: Experiment, split: Split, cell: Cell, quick: bool, limit: float) -> Cell:
-    rival = experiment.rivals[cell.method]
+    rival = experiment.rival(cell.setting, cell.method)
     parameters: Mapping[str, float] = experiment.fixed(cell.setting)
     began = time.process_time()
     try:
@@ -154,7 +154,7 @@ def _run(experiment: Experiment, split: Split, cell: Cell, quick: bool, limit: f
         return cell
     value, other = model.objective_, None
     if experiment.measure == "error":
-        errors, n_samples = squared_errors(model, split.held_out), split.held_out.n_samples
+        errors, n_samples = _errors(model, split, split.held_out), split.held_out.n_samples
         value, other = (score(errors, n_samples) for score in (experiment.score, experiment.other_score))
     seconds = ended - searched
     seconds = seconds if seconds > _QUICK else _seconds(model, split.training)
@@ -179,8 +179,14 @@ def _searched(experiment: Experiment, rival: Rival, split: Split, quick: bool) -
     errors = np.zeros(len(grid))
     for training, held_out in zip(training_statistics(split.folds), split.folds, strict=True):
         for number, model in enumerate(rival.model.along(training, grid, warm=rival.starts_warm)):
-            errors[number] += experiment.score(squared_errors(model, held_out), held_out.n_samples)
+            errors[number] += experiment.score(_errors(model, split, held_out), held_out.n_samples)
     return grid[int(np.argmin(errors))]
+
+
+def _errors(model: TaskRegressor, split: Split, held_out: SufficientStatistics) -> FloatArray:
+    """Squared errors (T,) in the unit of the file."""
+    errors = squared_errors(model, held_out)
+    return errors if split.unit is None else errors * split.unit**2
 
 
 def squared_errors(model: TaskRegressor, held_out: SufficientStatistics) -> FloatArray:

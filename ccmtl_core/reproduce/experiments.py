@@ -16,6 +16,7 @@ import numpy as np
 from ccmtl_core.data.synthetic import grouped_syn, scale_syn
 from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.fitting.scoring import Score, mean_of_task_rmse, rmse_over_rows
+from ccmtl_core.reproduce.protocols import COMPARED, OF_SCHOOL, OF_SERIES, Protocol
 from ccmtl_core.reproduce.readers import (
     Split,
     random_split,
@@ -60,6 +61,8 @@ class Experiment:
         What the paper prints, by setting and method.
     repeats_once : tuple of str
         Settings in which nothing is random.
+    protocols : mapping
+        Where the settings are protocols to compare, not shares of rows: these by name.
     """
 
     title: str
@@ -70,6 +73,12 @@ class Experiment:
     rivals: Mapping[str, Rival] = field(default_factory=lambda: RIVALS)
     paper: Mapping[tuple[str, str], str] = field(default_factory=dict)
     repeats_once: tuple[str, ...] = ()
+    protocols: Mapping[str, Protocol] = field(default_factory=dict)
+
+    def rival(self, setting: str, method: str) -> Rival:
+        """The method as it is searched in the setting."""
+        rival = self.rivals[method]
+        return self.protocols[setting].rival(rival) if self.protocols else rival
 
     @property
     def other_score(self) -> Score:
@@ -96,6 +105,32 @@ def _of_file(read: Callable[[Path], TaskDataset]) -> Callable[[Path, str, int], 
     return split
 
 
+def _of_protocols(
+    title: str,
+    read: Callable[[Path, int], TaskDataset],
+    share: float,
+    score: Score,
+    protocols: Mapping[str, Protocol],
+    paper: Mapping[str, str],
+) -> Experiment:
+    """Compare protocols on a share of the rows of a file; the paper's figures by method."""
+    known: dict[tuple[Path, int], TaskDataset] = {}
+
+    def split(folder: Path, setting: str, repeat: int) -> Split:
+        protocol = protocols[setting]
+        key = folder, protocol.n_lags
+        if key not in known:
+            known.clear()
+            known[key] = read(*key)
+        return protocol.split(known[key], share, N_FOLDS, np.random.default_rng(repeat))
+
+    return Experiment(
+        title, tuple(protocols), split, score=score, rivals=COMPARED, protocols=protocols,
+        paper={("", method): value for method, value in paper.items()},
+        repeats_once=tuple(name for name, protocol in protocols.items() if protocol.first_rows_train),
+    )  # fmt: skip
+
+
 def _syn(folder: Path, setting: str, repeat: int) -> Split:
     rng = np.random.default_rng(repeat)
     return random_split(grouped_syn(rng).dataset, _share(setting), N_FOLDS, rng)
@@ -114,6 +149,8 @@ def _same_objective(folder: Path, setting: str, repeat: int) -> Split:
 
 
 _SHARES = ("20 %", "30 %", "40 %")
+_SALES = {"STL": "2.861", "CCMTL": "0.976 of STL"}
+_TA_FENG = {"STL": "0.791", "CCMTL": "0.970 of STL"}
 EXPERIMENTS: dict[str, Experiment] = {
     "syn": Experiment("Syn", _SHARES, _syn),
     "school": Experiment(
@@ -127,14 +164,28 @@ EXPERIMENTS: dict[str, Experiment] = {
         ("50 %",),
         _of_file(read_sales),
         score=mean_of_task_rmse,
-        paper={("50 %", "STL"): "2.861", ("50 %", "CCMTL"): "0.976 of STL"},
+        paper={("50 %", method): value for method, value in _SALES.items()},
     ),
     "ta-feng": Experiment(
         "Ta-Feng",
         ("50 %",),
         _of_file(read_ta_feng),
         score=mean_of_task_rmse,
-        paper={("50 %", "STL"): "0.791", ("50 %", "CCMTL"): "0.970 of STL"},
+        paper={("50 %", method): value for method, value in _TA_FENG.items()},
+    ),
+    "school-protocols": _of_protocols(
+        "School: protocols",
+        lambda folder, _: read_school(folder),
+        0.3,
+        rmse_over_rows,
+        OF_SCHOOL,
+        {"CCMTL": "10.036"},
+    ),
+    "sales-protocols": _of_protocols(
+        "Sales: protocols", read_sales, 0.5, mean_of_task_rmse, OF_SERIES, _SALES
+    ),
+    "ta-feng-protocols": _of_protocols(
+        "Ta-Feng: protocols", read_ta_feng, 0.5, mean_of_task_rmse, OF_SERIES, _TA_FENG
     ),
     "scalesyn": Experiment("ScaleSyn", tuple(f"{size:,}" for size in SIZES), _scale_syn, measure="seconds"),
     "admm": Experiment(

@@ -39,7 +39,10 @@ def _errors(report: Report, axes: Axes) -> None:
         x = places + (number + 0.5) * width - 0.4
         axes.errorbar(x, means, errors, fmt="o", capsize=3, label=method)
     axes.set_xticks(places, report.settings)
-    axes.set_xlabel("rows for training")
+    if report.experiment.protocols:
+        axes.tick_params("x", labelrotation=90, labelsize="small")
+    else:
+        axes.set_xlabel("rows for training")
     axes.set_ylabel("RMSE on held-out rows, standard error")
 
 

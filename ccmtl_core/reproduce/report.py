@@ -91,6 +91,8 @@ class Report:
             tables = [
                 self._values(_TITLES[s], other=other) for s, other in zip(scores, (False, True), strict=True)
             ]
+        if self.experiment.protocols:
+            return "\n\n".join(tables)
         return "\n\n".join([*tables, _table([words, *self.settings], seconds)])
 
     def to_dict(self) -> dict[str, Any]:
@@ -124,8 +126,28 @@ class Report:
         return {"title": self.experiment.title, "measure": measure, "rows": rows, "slopes": slopes}
 
     def _values(self, title: str, *, other: bool = False) -> str:
+        if self.experiment.protocols:
+            return self._protocols(title, other)
         rows = [[m, *(self._cell(s, m, other) for s in self.settings)] for m in self.methods]
         return _table([title, *self.settings], rows)
+
+    def _protocols(self, title: str, other: bool) -> str:
+        """A row per protocol, the paper's figures first; what CCMTL is of STL in the last column."""
+        printed = (
+            [] if other else [["paper", *(self.experiment.paper.get(("", m), "–") for m in self.methods)]]
+        )
+        rows = [[s, *(self._cell(s, m, other) for m in self.methods)] for s in self.settings]
+        header = [title, *self.methods]
+        if {"STL", "CCMTL"} <= set(self.methods):
+            header.append("CCMTL / STL")
+            for row in printed:
+                row.append("–")
+            for setting, row in zip(self.settings, rows, strict=True):
+                ours, stl = (
+                    mean_and_error(self.values(setting, m, other=other))[0] for m in ("CCMTL", "STL")
+                )
+                row.append(f"{ours / stl:.3f}" if ours is not None and stl else "–")
+        return _table(header, [*printed, *rows])
 
     def _cell(self, setting: str, method: str, other: bool) -> str:
         paper = None if other else self.experiment.paper.get((setting, method))
