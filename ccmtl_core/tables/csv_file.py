@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from ccmtl_core.base.display import counted
 from ccmtl_core.base.types import IntArray
-from ccmtl_core.kernels.csv_scan import scan_csv
+from ccmtl_core.kernels.csv_scan import Irregularity, scan_csv
 from ccmtl_core.tables.dialects.dialect import Dialect, ReadOptions
 from ccmtl_core.tables.dialects.encoding import in_utf8
 from ccmtl_core.tables.dialects.layout import Layout, layout_of
 from ccmtl_core.tables.dialects.rewrite import Rewritten, rewritten
-from ccmtl_core.tables.dialects.row_faults import SKIPPED, ScannedText
+from ccmtl_core.tables.dialects.row_faults import SKIPPED, ScannedText, ends_within_quotes
 from ccmtl_core.tables.faults import MAX_LISTED, FaultList, Parts
 from ccmtl_core.tables.header import (
     refuse_lone_returns,
@@ -77,7 +77,7 @@ class CsvText:
             has_header=plain.has_header,
         )
         text = ScannedText(self.data, structure, self.columns, plain.n_before, self.row_of, self.line_of)
-        faults.parts = parts = self._first_rows()
+        faults.parts = parts = self._first_rows(faults)
         rows, skipped = None, None
         if structure.counts.keys() <= set(SKIPPED) and len(structure.irregularities) == sum(
             structure.counts.values()
@@ -98,8 +98,8 @@ class CsvText:
         n_skipped = 0 if skipped is None else skipped.count
         return replace(table, malformed_rows=malformed, n_skipped=n_skipped, notes=notes, parts=parts)
 
-    def _first_rows(self) -> Parts:
-        """The files that were put one after another, with the first row of each."""
+    def _first_rows(self, faults: FaultList) -> Parts:
+        """The files that were put one after another, with the first row of each; none ends within quotes."""
         if not self.parts:
             return ()
         if self.line_of is not None and self.row_of is not None:
@@ -118,6 +118,8 @@ class CsvText:
                 quote=self.layout.quote,
                 has_header=self.layout.has_header and at == 0,
             )
+            if Irregularity.UNCLOSED_QUOTE in part.counts and end < len(data):
+                raise ends_within_quotes(name, faults)
             row, at = row + part.n_rows + part.n_blank_at_end, end
         return tuple(found)
 
@@ -187,7 +189,7 @@ def open_csv(
     notes, row_of, line_of, plain = [], None, None, layout
     pads = options.ragged == "pad"
     if pads or layout.is_padded or layout.comment is not None:
-        done = rewritten(path, layout, folder, faults, pads=pads)
+        done = rewritten(path, layout, folder, faults, parts, pads=pads)
         path, row_of, line_of, notes = done.path, done.row_of, done.line_of, _notes(done)
         plain = replace(layout, delimiter=",", quote='"', n_before=0)
     return CsvText(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import tempfile
@@ -15,12 +14,13 @@ import polars as pl
 from polars.exceptions import DuplicateError
 
 from ccmtl_core.tables.containers.formats import Format
+from ccmtl_core.tables.containers.json_lines import open_json_lines
 from ccmtl_core.tables.containers.unpack import unpacked
 from ccmtl_core.tables.containers.workbook import sheet_as_csv
 from ccmtl_core.tables.csv_file import CsvText, open_csv
 from ccmtl_core.tables.dialects.dialect import NOTHING_STATED, Dialect, ReadOptions
-from ccmtl_core.tables.faults import FaultList, TableError
-from ccmtl_core.tables.header import refuse_long_line, refuse_too_many
+from ccmtl_core.tables.faults import FaultList
+from ccmtl_core.tables.header import refuse_too_many
 from ccmtl_core.tables.table import Table, refusing_unreadable
 
 _SCANS: dict[Format, Callable[..., pl.LazyFrame]] = {
@@ -67,7 +67,7 @@ def open_unscanned(
         elif kind is Format.ARROW_STREAM:
             table = _open_stream(path, faults)
         elif kind is Format.JSON_LINES:
-            table = _open_json(path, faults)
+            table = open_json_lines(path, faults)
         else:
             path, dialect = sheet_as_csv(path, folder, wanted, options, dialect, faults, max_bytes)
             as_text = replace(options, delimiter=",", encoding="utf-8", quote=None)
@@ -90,38 +90,6 @@ def _open_stream(path: Path, faults: FaultList) -> Table:
         frame = pl.read_ipc_stream(path)
     refuse_too_many(frame.columns, faults)
     return replace(Table.of_frame(frame), unreadable=unreadable)
-
-
-def _open_json(path: Path, faults: FaultList) -> Table:
-    """Open lines of JSON objects. Blank lines are no rows."""
-    unreadable = "not_json_lines", "the lines of JSON cannot be read as a table"
-    n_rows = 0
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            refuse_long_line(len(line), number, faults)
-            n_rows += bool(line.strip())
-            if not line.strip().startswith(b"{") and line.strip():
-                raise _no_object(line, number, faults)
-    try:
-        frame = pl.read_ndjson(path, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                try:
-                    json.loads(line) if line.strip() else None
-                except (ValueError, RecursionError):
-                    raise _no_object(line, number, faults) from None
-        raise faults.refusal_for(*unreadable) from None
-    if frame.height != n_rows:
-        raise faults.refusal_for(*unreadable)
-    refuse_too_many(frame.columns, faults)
-    return replace(Table.of_frame(frame), unreadable=unreadable)
-
-
-def _no_object(line: bytes, number: int, faults: FaultList) -> TableError:
-    found = line[:80].decode("utf-8", "replace").strip()
-    faults.add("not_json_lines", "the line is no JSON object", row=number, value=found)
-    return faults.refusal()
 
 
 def _open_typed(path: Path, found: Format, faults: FaultList) -> Table:

@@ -52,15 +52,13 @@ class Unpacked:
 class _Leaf:
     """A file in an archive."""
 
-    place: tuple[str, ...]
-    """The names of the archives that it lies in, and its own."""
+    place: tuple[int, ...]
+    """Where it stands in the list of its archive, and before that where each archive around it does."""
+    name: str
+    """After those of the archives that it lies in; two files of an archive may have the same."""
     head: bytes
     size: int
     checksum: int
-
-    @property
-    def name(self) -> str:
-        return "/".join(self.place)
 
 
 def unpacked(
@@ -133,7 +131,7 @@ def _out_of_zip(
 ) -> tuple[Path, Dialect, Parts]:
     try:
         with path.open("rb") as file:
-            leaves = list(_leaves(file, (), limit, faults))
+            leaves = list(_leaves(file, (), "", limit, faults))
             chosen, evidence = _chosen(leaves, wanted, options, faults)
             starts = _write_parts(file, chosen, plain, limit, faults)
     except TableError:
@@ -208,7 +206,9 @@ def _in_order(leaf: _Leaf) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split("([0-9]+)", leaf.name)]
 
 
-def _leaves(file: IO[bytes], place: tuple[str, ...], limit: int, faults: FaultList) -> Iterator[_Leaf]:
+def _leaves(
+    file: IO[bytes], place: tuple[int, ...], names: str, limit: int, faults: FaultList
+) -> Iterator[_Leaf]:
     """The files in an archive and in the archives in it, but for what systems put beside them."""
     with zipfile.ZipFile(file) as archive:
         infos = archive.infolist()
@@ -217,25 +217,25 @@ def _leaves(file: IO[bytes], place: tuple[str, ...], limit: int, faults: FaultLi
                 f"the archive holds more than {MAX_MEMBERS} files, or archives in archives: unpack it first"
             )
             raise faults.refusal_for(TOO_LARGE, message)
-        for info in infos:
+        for number, info in enumerate(infos):
             name = info.filename
             if info.is_dir() or name.startswith("__MACOSX/") or name.rpartition("/")[2].startswith("."):
                 continue
-            inner = (*place, name)
+            inner, full = (*place, number), names + name
             with archive.open(info) as member:
                 head = member.read(_HEAD_BYTES)
                 if not head.startswith(Format.ZIP.magic) or is_workbook(member):
-                    yield _Leaf(inner, head, info.file_size, info.CRC)
+                    yield _Leaf(inner, full, head, info.file_size, info.CRC)
                     continue
                 if info.file_size > limit:
                     message = f"an archive in the archive has {info.file_size:,} bytes: unpack it first"
                     raise faults.refusal_for(TOO_LARGE, message)
                 member.seek(0)
-                yield from _leaves(member, inner, limit, faults)
+                yield from _leaves(member, inner, f"{full}/", limit, faults)
 
 
-def _content(file: IO[bytes], place: tuple[str, ...]) -> Iterator[bytes]:
-    with zipfile.ZipFile(file) as archive, archive.open(place[0]) as member:
+def _content(file: IO[bytes], place: tuple[int, ...]) -> Iterator[bytes]:
+    with zipfile.ZipFile(file) as archive, archive.open(archive.infolist()[place[0]]) as member:
         if len(place) > 1:
             yield from _content(member, place[1:])
             return

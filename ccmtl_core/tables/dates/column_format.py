@@ -64,7 +64,7 @@ def column_format(
             return table, formats, DatesFound(ds_format, origin)
         assert table.rows is not None
         texts = table.rows.select(by_name(name).unique(maintain_order=True)).collect().to_series()
-    found = infer_dates(texts, in_utc=in_utc)
+    found = infer_dates(texts, in_utc=in_utc, column=column)
     question = found.question if found.is_ambiguous else ""
     if not (found.is_known or found.is_ambiguous) and lack_year(texts):
         year = table.options.year

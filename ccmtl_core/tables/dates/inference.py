@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from typing import Any
 
 import polars as pl
 
@@ -31,8 +32,20 @@ _LONGER = (
     "%G-W%V", "%GW%V", "%G W%V", "%G-W%V-%u", "%YQ%q", "%Y-Q%q", "%Y Q%q", "Q%q %Y", "Q%q-%Y", "Q%q/%Y",
     "%d-%b %Y", "%d/%b %Y", "%b-%d %Y", "%b %d %Y",
 )  # fmt: skip
+_DIGITS = {
+    4: ("%Y", "%y%m", "%g%V"),
+    6: ("%Y%m", "%G%V", "%y%m%d", "%d%m%y", "%m%d%y"),
+    7: ("%Y%j",),
+    8: ("%Y%m%d", "%d%m%Y", "%m%d%Y"),
+    12: ("%Y%m%d%H%M",),
+    14: ("%Y%m%d%H%M%S",),
+}
+"""Ways to write dates in digits alone, by how many there are."""
 _WEEK_WORD = r"(?:kw|cw|wk|w|week|woche|sem|semaine|semana|settimana|s)[. ]?\s?"
 _WEEK_OF_YEAR = re.compile(rf"(?i)({_WEEK_WORD})([0-9]{{1,2}})([ /,.-]{{1,2}})([12][0-9]{{3}})")
+_NAMES_WEEKS = re.compile(
+    r"(?i)week|woche|semaine|semana|settimana|y?yyyww|(?:^|[^a-z])(?:kw|cw|wk)s?(?:[^a-z]|$)"
+)
 _YEAR_AND_WEEK = re.compile(rf"(?i)([12][0-9]{{3}})([ /-]?{_WEEK_WORD})([0-9]{{1,2}})")
 
 
@@ -60,7 +73,7 @@ class DatesFound:
         return self.evidence
 
 
-def infer_dates(texts: pl.Series, *, in_utc: bool = False) -> DatesFound:
+def infer_dates(texts: pl.Series, *, in_utc: bool = False, column: str = "") -> DatesFound:
     """Find out how the dates of a column are written, from all of its texts.
 
     Parameters
@@ -69,6 +82,8 @@ def infer_dates(texts: pl.Series, *, in_utc: bool = False) -> DatesFound:
         The column's texts; empty ones say nothing.
     in_utc : bool
         Whether times with a zone are converted to UTC.
+    column : str
+        The column's name; where it tells of weeks, 202401 is one, and no month.
 
     Returns
     -------
@@ -87,7 +102,7 @@ and no other date of the column decides: state `ds_format`
     if not len(distinct):
         return DatesFound(None, "the column holds no dates", is_known=False)
     if (numbers := distinct.cast(pl.Int64, strict=False)).null_count() == 0:
-        return _of_numbers(distinct, numbers)
+        return _of_numbers(distinct, numbers, is_week=bool(_NAMES_WEEKS.search(column)))
     first = distinct.head(_FIRST_TEXTS)
     shown = first.to_frame().select(pl.coalesce(in_english(pl.col("text")), "text")).to_series()
     tried: dict[str | None, pl.Series] = {}
@@ -105,18 +120,22 @@ and no other date of the column decides: state `ds_format`
     others = {written: parsed for written, parsed in best.items() if not parsed.equals(times)}
     if others:
         differs = next(i for i in range(len(distinct)) if any(p[i] != times[i] for p in others.values()))
-        readings = {name: times, **others}
-        return DatesFound(
-            None,
-            "more than one reading fits all dates",
-            tuple((str(written or "ISO 8601"), _day(p[differs])) for written, p in readings.items()),
-            distinct[differs],
-            is_known=False,
-            is_ambiguous=True,
-        )
+        return _ambiguous(distinct, {name: times, **others}, differs)
     of = counted(len(distinct), "different date")
     evidence = f"{n_read:,} of {of} are written so" + _decided(distinct, tried, name)
     return DatesFound(name, evidence + (f"; {CENTURY_RULE}" if name and "%y" in name else ""))
+
+
+def _ambiguous(distinct: pl.Series, readings: Mapping[Any, pl.Series], shown: int) -> DatesFound:
+    """Several readings that fit alike, and what each makes of the text to show."""
+    return DatesFound(
+        None,
+        "more than one reading fits all dates",
+        tuple((str(written or "ISO 8601"), _day(p[shown])) for written, p in readings.items()),
+        distinct[shown],
+        is_known=False,
+        is_ambiguous=True,
+    )
 
 
 def lack_year(texts: pl.Series) -> bool:
@@ -199,28 +218,50 @@ def _parsed(texts: pl.Series, written: str | None, in_utc: bool) -> pl.Series:
     return texts.to_frame().select(pl.when(in_range).then(moment)).to_series()
 
 
-def _of_numbers(distinct: pl.Series, numbers: pl.Series) -> DatesFound:
-    """Days, months or years in digits, or small numbers of periods; larger ones may be anything."""
-    widths = distinct.str.len_chars().unique()
+def _of_numbers(distinct: pl.Series, numbers: pl.Series, *, is_week: bool) -> DatesFound:
+    """Days, weeks, months or years in digits, or small numbers of periods; other ones may be anything."""
+    widths = distinct.str.len_chars().unique().to_list()
     low, high = int(numbers.min() or 0), int(numbers.max() or 0)  # type: ignore[arg-type]
-    for width, written in ((8, "%Y%m%d"), (6, "%Y%m"), (4, "%Y")):
-        if widths.to_list() == [width] and (width > 4 or _YEARS[0] <= low <= high <= _YEARS[1]):
-            parsed = _parsed(distinct, written, False)
-            if parsed.null_count() == 0 and _YEARS[0] <= parsed.dt.year().min() <= _YEARS[1]:  # type: ignore[operator]
-                return DatesFound(written, f"all are {width} digits that read so")
-    if widths.to_list() == [6] and _parsed(distinct, "%G%V", False).null_count() == 0:
-        return DatesFound("%G%V", "all are a year and a week, and no months, in 6 digits")
-    if -_NUMBERED_MOST <= low <= high <= _NUMBERED_MOST:
+    fits = dict(_fitting(distinct, _DIGITS.get(widths[0], ()))) if len(widths) == 1 else {}
+    others = ""
+    if "%Y%m" in fits and "%G%V" in fits:  # twelve weeks look like twelve months
+        others = option("ds_format", "%Y%m" if is_week else "%G%V")
+        del fits["%Y%m" if is_week else "%G%V"]
+    if "%Y%m" in fits and (len(distinct) > 12 and distinct.str.tail(2).n_unique() > 1):  # days go on to 31
+        fits = {"%Y%m": fits["%Y%m"]}
+    elif "%Y" in fits:
+        fits = {"%Y": fits["%Y"]}
+    if any("%Y" in written or "%G" in written for written in fits):
+        if len(fits) > 1:
+            return _ambiguous(distinct, fits, 0)
+        evidence = f"all are {widths[0]} digits that read so"
+        return DatesFound(next(iter(fits)), evidence + (f", as they do with {others}" if others else ""))
+    if not fits and -_NUMBERED_MOST <= low <= high <= _NUMBERED_MOST:
         return DatesFound("integer", f"all are whole numbers, from {low} to {high}")
+    ways = [f"{option('ds_format', name)} reads {distinct[0]} as {_day(fits[name][0])}" for name in fits]
+    words = ["excel"] if SERIAL_FROM <= low <= high <= SERIAL_TO else []
+    words += ["epoch"] if high > 1e8 else []
+    words += ["epoch_ms"] if high > 1e11 else []
+    words += ["integer"] if _fits(distinct, "integer") else []
+    ways += [f"{option('ds_format', name)} reads {WORDS[name]}" for name in words]
     what = f"the dates are whole numbers from {low} to {high}"
-    options = ["excel"] if SERIAL_FROM <= low <= high <= SERIAL_TO else []
-    if options:
+    if "excel" in words:
         first, last = (_parsed(pl.Series("text", [str(day)]), "excel", False)[0] for day in (low, high))
         what += f", which as days of a spreadsheet are {_day(first)} to {_day(last)}"
-    options += ["epoch"] if high > 1e8 else []
-    options += ["epoch_ms"] if high > 1e11 else []
-    told = "; ".join(f"{option('ds_format', name)} reads {WORDS[name]}" for name in (*options, "integer"))
+    told = "; ".join(ways) or "a `ds_format` such as '%Y%m%d'"
     return DatesFound(None, f"{what}: state what they are ({told})", is_known=False, is_ambiguous=True)
+
+
+def _fitting(distinct: pl.Series, ways: Sequence[str]) -> Iterator[tuple[str, pl.Series]]:
+    """Of the ways to write dates in digits those that fit all, and the days."""
+    for written in ways:
+        parsed = _parsed(distinct, written, False)
+        if parsed.null_count() == 0 and parsed.dt.year().is_between(*_YEARS).all():
+            yield written, parsed
+
+
+def _fits(distinct: pl.Series, written: str) -> bool:
+    return _parsed(distinct, written, False).null_count() == 0
 
 
 def _numbered(distinct: pl.Series) -> DatesFound | None:

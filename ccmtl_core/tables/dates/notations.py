@@ -18,9 +18,16 @@ WORDS = {
 """Notations that stand in place of a pattern, and what each is."""
 
 _YEAR = "([1-9][0-9]{3})"
-_PARTS = {"Y": _YEAR, "G": _YEAR, "V": "(0[1-9]|[1-4][0-9]|5[0-3])", "u": "([1-7])", "q": "([1-4])"}
+_PARTS = {
+    "Y": _YEAR,
+    "G": _YEAR,
+    "g": "([0-9]{2})",
+    "V": "(0[1-9]|[1-4][0-9]|5[0-3])",
+    "u": "([1-7])",
+    "q": "([1-4])",
+}
 _SHORT_WEEK = "(0?[1-9]|[1-4][0-9]|5[0-3])"
-_COMBINATIONS = {"Y", "qY", "GV", "GVu"}
+_COMBINATIONS = {"Y", "qY", "GV", "GVu", "gV", "gVu"}
 _DAY = 86_400_000_000
 _EXCEL_START = datetime(1899, 12, 30)
 
@@ -44,8 +51,8 @@ def notation(ds_format: str) -> Notation | None:
     Parameters
     ----------
     ds_format : str
-        "excel", "epoch", "epoch_ms", "integer"; or text around %G and %V (ISO year and week, and perhaps %u,
-        the day from Monday 1), %Y and %q (a quarter), or %Y alone.
+        "excel", "epoch", "epoch_ms", "integer"; or text around %G and %V (ISO year and week; %g is a
+        year of two digits; and perhaps %u, the day from Monday 1), %Y and %q (a quarter), or %Y alone.
 
     Returns
     -------
@@ -61,7 +68,7 @@ def notation(ds_format: str) -> Notation | None:
         return _NUMBERS[ds_format]
     tokens = re.findall(r"%.|[^%]+", ds_format, flags=re.DOTALL)
     letters = [token[1] for token in tokens if token[0] == "%"]
-    if "".join(sorted(letters, key="qYGVu".find)) not in _COMBINATIONS:
+    if "".join(sorted(letters, key="qYGgVu".find)) not in _COMBINATIONS:
         return None
     is_number = [False, *(token[0] == "%" for token in tokens), False]
     guard = ""
@@ -85,10 +92,11 @@ def _moment(parts: Mapping[str, pl.Expr]) -> pl.Expr:
     if "V" not in parts:
         month = parts["q"] * 3 - 2 if "q" in parts else pl.lit(1)
         return pl.datetime(parts["Y"], month, 1)
-    fourth = pl.date(parts["G"], 1, 4)
+    year = parts["G"] if "G" in parts else parts["g"] + pl.when(parts["g"] < 70).then(2000).otherwise(1900)
+    fourth = pl.date(year, 1, 4)
     days = (parts["V"] - 1) * 7 + parts.get("u", pl.lit(1)) - fourth.dt.weekday()
     day = fourth + pl.duration(days=days)
-    is_there = (day.dt.iso_year() == parts["G"]) & (day.dt.week() == parts["V"])
+    is_there = (day.dt.iso_year() == year) & (day.dt.week() == parts["V"])
     return pl.when(is_there).then(day).cast(pl.Datetime("us"))
 
 

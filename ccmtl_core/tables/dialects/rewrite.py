@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from ccmtl_core.base.types import IntArray
 from ccmtl_core.tables.dialects.layout import Layout
-from ccmtl_core.tables.faults import FaultList
+from ccmtl_core.tables.dialects.row_faults import ends_within_quotes
+from ccmtl_core.tables.faults import FaultList, Parts
 
 
 @dataclass(frozen=True)
@@ -29,9 +31,14 @@ class Rewritten:
     """Rows that were given empty cells at their end."""
 
 
-def rewritten(path: Path, layout: Layout, folder: Path, faults: FaultList, *, pads: bool) -> Rewritten:
-    """Return a copy of the UTF-8 text at ``path`` from its header on, as a plain CSV file in ``folder``."""
-    plain, lines = folder / "plain.csv", _Lines(path, layout)
+def rewritten(
+    path: Path, layout: Layout, folder: Path, faults: FaultList, parts: Parts, *, pads: bool
+) -> Rewritten:
+    """Return a copy of the UTF-8 text at ``path`` from its header on, as a plain CSV file in ``folder``.
+
+    ``parts`` are the files that the text was put together from, with the lines before each.
+    """
+    plain, lines = folder / "plain.csv", _Lines(path, layout, parts)
     reader = csv.reader(
         lines,
         delimiter=layout.delimiter,
@@ -48,6 +55,8 @@ def rewritten(path: Path, layout: Layout, folder: Path, faults: FaultList, *, pa
             try:
                 fields = next(reader, None)
             except csv.Error as error:
+                if lines.unclosed is not None:
+                    raise ends_within_quotes(lines.unclosed, faults) from None
                 at = row + 1 + lines.n_comments
                 message = f"the row cannot be parted into fields (line {lines.line:,}): {error}"
                 faults.add("csv_malformed", message, row=at or None)
@@ -71,8 +80,11 @@ def rewritten(path: Path, layout: Layout, folder: Path, faults: FaultList, *, pa
 class _Lines:
     """The lines of a text from its header on, without those that are comments."""
 
-    def __init__(self, path: Path, layout: Layout) -> None:
+    def __init__(self, path: Path, layout: Layout, parts: Parts) -> None:
         self._path, self._layout = path, layout
+        self._part_before = {first: name for (name, _), (_, first) in pairwise(parts)}
+        self.unclosed: str | None = None
+        """The file that ends within quotes, if another one follows it."""
         self.is_between = True
         """Whether the next line begins a record, and does not go on within quotes."""
         self.line = 0
@@ -91,6 +103,9 @@ class _Lines:
             for number, line in enumerate(file):
                 if number < self._layout.n_before:
                     continue
+                if not self.is_between and number in self._part_before:
+                    self.unclosed = self._part_before[number]
+                    return
                 if self.is_between and comment is not None and line.startswith(comment):
                     self.comments.append(self._n_records + len(self.comments) + 1)
                     continue

@@ -8,16 +8,34 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ccmtl_core.base.display import counted
+from ccmtl_core.base.display import counted, quoted
 from ccmtl_core.base.types import IntArray
 from ccmtl_core.kernels.csv_scan import CsvStructure, Irregularity
-from ccmtl_core.tables.faults import MAX_LISTED, Fault, FaultList
+from ccmtl_core.tables.faults import MAX_LISTED, Fault, FaultList, TableError
 from ccmtl_core.tables.table import Note
 
 SKIPPED = (Irregularity.FIELD_COUNT, Irregularity.BLANK)
 """What ``ragged="skip"`` leaves out."""
 _MOST_SHOWN, _FARTHEST, _BLOCK = 100, 1 << 12, 1 << 24
 _REMEDY = "If the quote belongs to the text, double it, or state another one, such as `quote='~'`"
+
+
+def ends_within_quotes(part: str, faults: FaultList) -> TableError:
+    """Return the refusal of a file after which another one follows, whose last field is not closed.
+
+    Parameters
+    ----------
+    part : str
+        The file's name.
+    faults : FaultList
+        Gets the fault.
+
+    Returns
+    -------
+    TableError
+    """
+    message = f"{quoted(part)} ends within a quoted field: was the file cut off? {_REMEDY}"
+    return faults.refusal_for("csv_unclosed_quote", message)
 
 
 @dataclass(frozen=True)

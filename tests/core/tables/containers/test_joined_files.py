@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -92,3 +93,30 @@ def test_files_that_may_not_belong_together_are_refused(
 ) -> None:
     with pytest.raises(TableError, match=r"2 files.*one of a.csv, b.csv"):
         read_table(archive(tmp_path, files))
+
+
+def two_of_one_name(folder: Path) -> Path:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as packed, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of two files with one name
+        packed.writestr("sales.csv", MONTHS["sales_1.csv"])
+        packed.writestr("sales.csv", MONTHS["sales_2.csv"])
+    path = folder / "twice.zip"
+    path.write_bytes(content.getvalue())
+    return path
+
+
+def test_two_files_of_one_name_are_both_read(tmp_path: Path) -> None:
+    table = read_table(two_of_one_name(tmp_path))
+    assert table.frame["date"].n_unique() == 56
+
+
+@pytest.mark.parametrize("options", [ReadOptions(), ReadOptions(ragged="pad"), ReadOptions(comment="#")])
+def test_a_quote_that_a_file_leaves_open_takes_nothing_of_the_next(
+    tmp_path: Path, options: ReadOptions
+) -> None:
+    first = 'product,date,qty,note\na,2024-01-01,1,x\na,2024-01-02,2,"cut o'
+    second = 'product,date,qty,note\na,2024-02-01,1,"y"\na,2024-02-02,2,z\n'
+    with pytest.raises(TableError, match=r"'1\.csv' ends within a quoted field") as refused:
+        read_table(archive(tmp_path, {"1.csv": first, "2.csv": second}), options)
+    assert refused.value.counts == {"csv_unclosed_quote": 1}

@@ -1,0 +1,40 @@
+"""Lines of JSON become a table, and a line that does not fit is named with its fault."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ccmtl_core.tables import read_table
+from ccmtl_core.tables.faults import TableError
+
+LINE = '{"id": "a", "y": 1}\n'
+FAULTS = {
+    "a name twice": ('{"id": "a", "y": 1, "y": 2}', "name 'y' twice"),
+    "a name twice, once as an escape": ('{"id": "a", "y": 1, "\\u0079": 2}', "name 'y' twice"),
+    "NaN": ('{"id": "a", "y": NaN}', "NaN and Infinity are no values of JSON"),
+    "a number beyond all": ('{"id": "a", "y": 1e999}', "the number is too large"),
+    "a list": ('{"id": "a", "y": [1]}', "the value is a list or an object"),
+    "half of a pair": ('{"id": "a\\ud800", "y": 1}', "half of a surrogate pair"),
+    "true among numbers": ('{"id": "a", "y": true}', "true or false stands among other values"),
+    "no object": ("[1]", "the line is no JSON object"),
+    "half an object": ('{"id":', "the line is no JSON object"),
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_line_that_does_not_fit_is_named(kind: str, tmp_path: Path) -> None:
+    line, told = FAULTS[kind]
+    path = tmp_path / "sales.ndjson"
+    path.write_text(LINE + "\n" + line + "\n" + LINE)
+    with pytest.raises(TableError, match=told) as refused:
+        read_table(path)
+    assert refused.value.counts == {"not_json_lines": 1}
+    assert refused.value.listed[0].row == 3
+
+
+def test_names_within_values_are_no_names_twice(tmp_path: Path) -> None:
+    path = tmp_path / "sales.ndjson"
+    path.write_text('{"id": "a", "more": {"id": 1, "\\u00e4": 2}, "note": "\\"id\\": 5"}\n')
+    assert read_table(path).frame["id"].to_list() == ["a"]
