@@ -40,6 +40,7 @@ OF_TEXT = {
     "header_row": Statement(int, "The line that names the columns, from 1; 0: none does.", "LINE"),
     "comment": Statement(str, "What lines begin with that are no rows.", "TEXT"),
     "currency": Statement(str, "A sign or word beside numbers, taken off.", "TEXT"),
+    "empty": Statement(str, "What stands for no value in a column of numbers, such as NA.", "TEXT"),
     "ragged": Statement(
         Ragged, "Rows of another length: pad short ones, or skip all of them and blank lines."
     ),

@@ -145,11 +145,11 @@ def _are_dates(texts: pl.Series, ds_format: str | None = None) -> bool:
 
 
 def _may_count_time(column: str, cells: pl.Series | None) -> bool:
-    """Whether a column is called as times are and has whole numbers: periods, or days of a spreadsheet."""
+    """Whether a column is called as times are and has whole numbers, also behind a word, that count them."""
     if cells is None or _rank(column, _WORDS["ds"]) >= 2 * len(_WORDS["ds"]) or cells.dtype.is_float():
         return False
     texts = cells.cast(pl.String).drop_nulls()
-    return bool(len(texts)) and bool(texts.str.contains("^[0-9]+$").all())
+    return bool(len(texts)) and bool(texts.str.contains("^([A-Za-z]+[. _]?)?[0-9]+$").all())
 
 
 def _best(role: str, columns: Sequence[str]) -> tuple[str | None, str]:

@@ -350,7 +350,7 @@ def note_findings(notes: Sequence[Note]) -> Iterator[Finding]:
     for note in notes:
         values = note.values or [None] * len(note.rows)
         samples = tuple(Sample(row, value=value) for row, value in zip(note.rows[:5], values, strict=False))
-        yield Finding(note.code, "note", note.count, note.unit, note.message, samples)
+        yield Finding(note.code, note.severity, note.count, note.unit, note.message, samples)
 
 
 def fault_findings(error: TableError) -> Iterator[Finding]:

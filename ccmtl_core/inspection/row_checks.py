@@ -91,9 +91,10 @@ def _of_policy(
 
 
 def _unsorted(rows: Rows) -> Finding:
-    order = np.argsort(rows.series, kind="stable")
-    same = np.diff(rows.series[order]) == 0
-    back = np.sort(order[1:][same & (np.diff(rows.period[order]) < 0)])
+    latest = pl.DataFrame({"series": rows.series, "period": rows.period}).select(
+        pl.col("period").cum_max().over("series")
+    )
+    back = np.flatnonzero(rows.period < latest.to_series().to_numpy())
     message = f"{counted(len(back), 'row')} after a later one of the series: all are put in order of time."
     return Finding("unsorted_rows", "note", len(back), "rows", message, rows_as_samples(rows.samples(back)))
 

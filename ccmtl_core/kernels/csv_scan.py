@@ -58,6 +58,10 @@ class CsvStructure:
     spans: NDArray[np.int64]
     counts: dict[Irregularity, int]
     end: tuple[int, int]
+    n_swallowed: int
+    """Lines within quotes that have as many delimiters as a row has: a quote may be missing before them."""
+    swallowing: tuple[int, ...]
+    """The first of the rows with such lines."""
 
     @property
     def n_irregularities(self) -> int:
@@ -94,7 +98,10 @@ def scan_csv(
     found = np.zeros((MAX_IRREGULARITIES, 6), dtype=np.int64)
     counts = np.zeros(max(Irregularity) + 1, dtype=np.int64)
     first = 0 if has_header else 1
-    end, n_blank, row, field = _scan(data, n_fields, ord(delimiter), ord(quote), first, found, counts)
+    swallowing = np.zeros(MAX_IRREGULARITIES, dtype=np.int64)
+    end, n_blank, row, field, n_swallowed = _scan(
+        data, n_fields, ord(delimiter), ord(quote), first, found, counts, swallowing
+    )
     return CsvStructure(
         n_rows=max(0, end - 1),
         n_blank_at_end=n_blank,
@@ -102,6 +109,8 @@ def scan_csv(
         spans=found[: counts.sum(), 4:],
         counts={kind: int(counts[kind]) for kind in Irregularity if counts[kind]},
         end=(row, field),
+        n_swallowed=n_swallowed,
+        swallowing=tuple(dict.fromkeys(swallowing[:n_swallowed].tolist())),
     )
 
 
@@ -145,6 +154,18 @@ def _note_blank(
 
 
 @kernel
+def _swallowed(
+    swallowing: NDArray[np.int64], n_before: int, record: int, is_within: bool, marks: int, n_fields: int
+) -> int:
+    """Return 1 where a line begins within quotes and is parted as a row is, and note the row that has it."""
+    if not (is_within and marks == n_fields - 1 and n_fields > 2):
+        return 0
+    if n_before < len(swallowing):
+        swallowing[n_before] = record
+    return 1
+
+
+@kernel
 def _scan(
     data: NDArray[np.uint8],
     n_fields: int,
@@ -153,19 +174,29 @@ def _scan(
     first: int,
     found: NDArray[np.int64],
     counts: NDArray[np.int64],
-) -> tuple[int, int, int, int]:
+    swallowing: NDArray[np.int64],
+) -> tuple[int, int, int, int, int]:
     record, field, state = first, 0, _START
     n_blank, blank, begin = 0, 0, 0  # the first bytes of the blank lines, and of the record
+    marks, is_within, n_swallowed = 0, False, 0  # of a line: delimiters, and whether it begins within quotes
     quote_record, quote_field, quoted = 0, 0, 0
     for i in range(len(data)):
         byte = data[i]
         if state == _QUOTED:
             if byte == quote:
                 state = _CLOSED
+            elif byte == delimiter:
+                marks += 1
+            elif byte == _LF:
+                n_swallowed += _swallowed(swallowing, n_swallowed, record, is_within, marks, n_fields)
+                marks, is_within = 0, True
         elif byte == delimiter:
             field += 1
+            marks += 1
             state = _START
         elif byte == _LF:
+            n_swallowed += _swallowed(swallowing, n_swallowed, record, is_within, marks, n_fields)
+            marks, is_within = 0, False
             if field == 0 and state == _START:
                 blank = begin if n_blank == 0 else blank
                 n_blank += 1
@@ -202,5 +233,6 @@ def _scan(
             _note(found, counts, 4, quote_record, quote_field, 0, quoted, len(data))
         elif field + 1 != n_fields:
             _note(found, counts, 5, record, field, field + 1, begin, len(data))
+        n_swallowed += _swallowed(swallowing, n_swallowed, record, is_within, marks, n_fields)
         record += 1
-    return record - n_blank, n_blank, end_record, end_field
+    return record - n_blank, n_blank, end_record, end_field, n_swallowed

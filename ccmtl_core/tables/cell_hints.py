@@ -36,15 +36,17 @@ def number_hint(text: str) -> str:
     >>> number_hint("$1,004.50")
     "; if '$' is a currency or a unit, state `currency='$'`"
     >>> number_hint("n/a")
-    '; if it says that there is no value, leave the cell empty'
+    "; if it says that there is no value, state `empty='n/a'`"
     >>> number_hint("many")
     ''
     """
     bare = text.strip()
     if bare.casefold() in _NO_VALUE:
-        return "; if it says that there is no value, leave the cell empty"
+        return f"; if it says that there is no value, state {option('empty', bare)}"
     if beside := _BESIDE_NUMBER.fullmatch(bare):
         sign = beside[1] or beside[2]
+        if sign in "eE":
+            return ""
         return f"; if {sign!r} is a currency or a unit, state {option('currency', sign)}"
     if re.fullmatch(r"[+-]?\d{1,3},\d{3}", bare):
         return (

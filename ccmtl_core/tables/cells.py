@@ -32,6 +32,7 @@ REPORT_ROWS = 2**17
 
 _TRUTH = {"true": 1.0, "false": 0.0}
 _EMPTY_DATE = "the date is empty: write it, or state as `comment` what lines of totals begin with"
+_NUMBERS = (Kind.NUMBER, Kind.SUM, Kind.OPTIONAL)
 _FAULTY, _ZONE, _VALUE = "faulty", "zone", "value"
 _WHOLE = re.compile("[+-]?[0-9]+")
 _FIXED_OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
@@ -155,6 +156,12 @@ class _Reader:
             raw = raw.with_columns(pl.col(ROW).map_batches(numbered, pl.Int64, is_elementwise=True))
         with refusing_unreadable(table.unreadable, faults):
             types = raw.collect_schema()
+        if table.options.empty is not None:
+            raw = raw.with_columns(
+                _emptied(role, table.options.empty)
+                for role in roles
+                if role.kind in _NUMBERS and types[_raw(role)] == pl.String
+            )
         fitting = [_check_type(role, types[_raw(role)], formats, faults) for role in roles]
         if not all(fitting):
             raise faults.refusal()
@@ -185,6 +192,12 @@ class _Reader:
 
 def _raw(role: Role) -> str:
     return f"raw_{role.name}"
+
+
+def _emptied(role: Role, word: str) -> pl.Expr:
+    """The column with empty cells in place of what is stated to stand for no value."""
+    raw = pl.col(_raw(role))
+    return pl.when(raw.str.strip_chars() == word).then(pl.lit("")).otherwise(raw).alias(_raw(role))
 
 
 def _is_text(dtype: pl.DataType) -> bool:
@@ -238,7 +251,7 @@ def _parse(role: Role, dtype: pl.DataType, formats: TimeFormat, table: Table) ->
     if role.kind is Kind.TEXT:
         text = raw.cast(pl.String)
         return pl.when(text != "").then(text).alias(role.name)
-    if role.kind in (Kind.NUMBER, Kind.SUM, Kind.OPTIONAL):
+    if role.kind in _NUMBERS:
         if not _is_text(dtype):
             return raw.cast(pl.Float64, strict=False).alias(role.name)
         style = table.styles.get(role.column, NumberStyle())
@@ -305,7 +318,9 @@ def _checks(role: Role, dtype: pl.DataType, formats: TimeFormat) -> Iterator[_Ch
         yield _Check("empty_number", role, empty, f"the number is empty{remedy}")
     message = "not a number such as -1234.5 or 1e-3"
     yield _Check("unparseable_number", role, unparsed, message, number_hint)
-    yield _Check("not_finite", role, parsed.is_not_null() & ~parsed.is_finite(), "not a finite number")
+    yield _Check(
+        "not_finite", role, parsed.is_not_null() & ~parsed.is_finite(), "not a finite number", number_hint
+    )
     if role.kind is Kind.NUMBER and not dtype.is_float() and dtype != pl.Boolean:
         message = "a whole number beyond 2**53 that float64 cannot hold: round it, or subtract from all"
         changed = pl.map_batches([raw, parsed], _is_inexact, pl.Boolean, is_elementwise=True)

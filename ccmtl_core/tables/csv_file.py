@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ccmtl_core.base.display import counted
 from ccmtl_core.base.types import IntArray
-from ccmtl_core.kernels.csv_scan import Irregularity, scan_csv
+from ccmtl_core.kernels.csv_scan import CsvStructure, Irregularity, scan_csv
 from ccmtl_core.tables.dialects.dialect import Dialect, ReadOptions
 from ccmtl_core.tables.dialects.encoding import in_utf8
 from ccmtl_core.tables.dialects.layout import Layout, layout_of
@@ -26,7 +26,6 @@ from ccmtl_core.tables.dialects.rewrite import Rewritten, rewritten
 from ccmtl_core.tables.dialects.row_faults import SKIPPED, ScannedText, ends_within_quotes
 from ccmtl_core.tables.faults import MAX_LISTED, FaultList, Parts
 from ccmtl_core.tables.header import (
-    refuse_lone_returns,
     refuse_long_lines,
     refuse_other_formats,
     refuse_too_many,
@@ -91,12 +90,27 @@ class CsvText:
         if parts:
             n_rows = structure.n_rows if self.row_of is None else int(self.row_of[-1])
             notes = (*notes, _together(parts, n_rows))
+        if structure.n_swallowed:
+            notes = (*notes, self._swallowed(structure))
         if structure.n_blank_at_end:
             message = "blank lines at the end were skipped"
             notes = (*notes, Note("blank_lines", message, structure.n_blank_at_end))
         malformed = tuple(structure.irregularities[:, 1].tolist())
         n_skipped = 0 if skipped is None else skipped.count
         return replace(table, malformed_rows=malformed, n_skipped=n_skipped, notes=notes, parts=parts)
+
+    def _swallowed(self, structure: CsvStructure) -> Note:
+        """Say of text within quotes that it looks like rows."""
+        message = (
+            "lines stand within quotes and have as many fields as a row: they count as text of one cell. If "
+            "they are rows, a quote is missing before them, or one belongs to the text: state another, as "
+            "`quote='~'`"
+        )
+        rows = [row for row in structure.swallowing[:MAX_LISTED] if row]
+        numbers = rows if self.row_of is None else [int(self.row_of[row - 1]) for row in rows]
+        return Note(
+            "quoted_lines", message, structure.n_swallowed, tuple(numbers), unit="lines", severity="warning"
+        )
 
     def _first_rows(self, faults: FaultList) -> Parts:
         """The files that were put one after another, with the first row of each; none ends within quotes."""
@@ -171,7 +185,11 @@ def open_csv(
     cannot be told, or that is of another format, is a `TableError`.
     """
     path, dialect = in_utf8(path, options.encoding, dialect, folder, faults)
-    data = _bytes(path)
+    data, notes = _bytes(path), []
+    if data[:MAX_HEADER_BYTES].tobytes().count(b"\r") and not _has_line_feed(data):
+        path, n_lines = _with_line_feeds(path, folder)
+        data = _bytes(path)
+        notes.append(Note("carriage_returns", "lines end in carriage returns alone", n_lines, unit="lines"))
     if not len(data):
         raise faults.refusal_for("no_header", "the first line is missing; it must name the columns")
     head = data[:MAX_HEADER_BYTES].tobytes().decode("utf-8", "ignore")
@@ -181,16 +199,16 @@ def open_csv(
         head = head[: head.rfind("\n") + 1]
     if "\0" in head.partition("\n")[0]:
         raise faults.refusal_for("not_csv", "the file is not CSV in UTF-8: its first line contains NUL bytes")
-    refuse_lone_returns(head, faults)
     refuse_long_lines(data, faults)
     layout, dialect = layout_of(head, options, wanted, dialect, faults)
     refuse_other_formats(head, layout.names, wanted, len(data), faults)
     refuse_too_many(layout.names, faults)
-    notes, row_of, line_of, plain = [], None, None, layout
+    row_of, line_of, plain = None, None, layout
     pads = options.ragged == "pad"
     if pads or layout.is_padded or layout.comment is not None:
         done = rewritten(path, layout, folder, faults, parts, pads=pads)
-        path, row_of, line_of, notes = done.path, done.row_of, done.line_of, _notes(done)
+        path, row_of, line_of = done.path, done.row_of, done.line_of
+        notes += _notes(done)
         plain = replace(layout, delimiter=",", quote='"', n_before=0)
     return CsvText(
         path,
@@ -212,6 +230,21 @@ def _bytes(path: Path) -> NDArray[np.uint8]:
         return np.empty(0, np.uint8)
     data = np.memmap(path, np.uint8, mode="r").view(np.ndarray)
     return data[len(codecs.BOM_UTF8) :] if data[:3].tobytes() == codecs.BOM_UTF8 else data
+
+
+def _has_line_feed(data: NDArray[np.uint8]) -> bool:
+    blocks = range(0, len(data), MAX_HEADER_BYTES)
+    return any((data[at : at + MAX_HEADER_BYTES] == ord("\n")).any() for at in blocks)
+
+
+def _with_line_feeds(path: Path, folder: Path) -> tuple[Path, int]:
+    """Copy a text whose lines end in carriage returns, as of old spreadsheets, with line feeds for them."""
+    copy, n_lines = folder / "line-feeds", 0
+    with path.open("rb") as file, copy.open("wb") as out:
+        while block := file.read(MAX_HEADER_BYTES):
+            n_lines += block.count(b"\r")
+            out.write(block.replace(b"\r", b"\n"))
+    return copy, n_lines
 
 
 def _below(data: NDArray[np.uint8], n_lines: int) -> NDArray[np.uint8]:

@@ -106,16 +106,6 @@ def refuse_too_many(columns: Sequence[str], faults: FaultList) -> None:
         raise faults.refusal_for("too_many_columns", message)
 
 
-def refuse_lone_returns(head: str, faults: FaultList) -> None:
-    """Refuse a file that begins with ``head`` if its lines end in carriage returns alone."""
-    if "\r" in head and "\n" not in head:
-        raise faults.refusal_for(
-            "csv_lone_cr",
-            "the lines end in carriage returns alone, and must in LF or CRLF. To convert the file: "
-            "tr '\\r' '\\n' < FILE > NEW",
-        )
-
-
 def refuse_other_formats(
     head: str, names: Sequence[str], wanted: Collection[str], n_bytes: int, faults: FaultList
 ) -> None:
@@ -123,7 +113,12 @@ def refuse_other_formats(
     if wanted and set(wanted) <= set(names):
         return
     if not set(wanted) & set(names) and "".join(names[:1]).lstrip()[:1] in ("{", "[", "<"):
-        raise faults.refusal_for("not_csv", "the file looks like JSON or HTML, not CSV")
+        what = "HTML: save the table in it as CSV or as a workbook"
+        if names[0].lstrip()[0] != "<":
+            what = (
+                "JSON, of which lines are read that hold an object each: `jq -c '.[]' FILE` writes such lines"
+            )
+        raise faults.refusal_for("not_csv", f"the file looks like {what}")
     refuse_without_line_breaks(head, n_bytes, faults)
 
 

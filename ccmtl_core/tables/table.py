@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 
@@ -31,6 +32,8 @@ class Note:
     """What stands in these rows, where it is not read."""
     unit: str = "rows"
     """What is counted."""
+    severity: Literal["note", "warning"] = "note"
+    """Whether something may be wrong."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import IO
 from ccmtl_core.tables.faults import FaultList
 
 HEAD_BYTES = 1 << 20
+_TAR, _TAR_AT = b"ustar", 257
 
 
 class Format(Enum):
@@ -48,6 +49,7 @@ _OTHERS = {
     b"\xff\xd8\xff": ("a picture (JPEG)", "export the numbers in it as CSV"),
     b"Rar!": ("an archive of RAR", "pack it as zip, or unpack it"),
     b"7z\xbc\xaf": ("an archive of 7-Zip", "pack it as zip, or unpack it"),
+    b"ustar": ("an archive of tar", "pack its files as zip, or unpack it"),
     b"BZh": ("compressed with bzip2", "unpack it, or use gzip or zstd"),
     b"\xfd7zXZ": ("compressed with xz", "unpack it, or use gzip or zstd"),
 }
@@ -66,8 +68,10 @@ def format_of(path: Path, faults: FaultList) -> Format:
         head = file.read(16)
         if not head:
             raise faults.refusal_for("empty_file", "the file is empty")
+        file.seek(_TAR_AT)
+        is_tar = file.read(len(_TAR)) == _TAR
         for begin, (what, remedy) in _OTHERS.items():
-            if head.startswith(begin[:16]):
+            if head.startswith(begin[:16]) or (begin == _TAR and is_tar):
                 raise faults.refusal_for(
                     "other_format", f"the file is {what}, and no table that is read: {remedy}"
                 )

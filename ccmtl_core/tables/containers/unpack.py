@@ -133,7 +133,7 @@ def _out_of_zip(
         with path.open("rb") as file:
             leaves = list(_leaves(file, (), "", limit, faults))
             chosen, evidence = _chosen(leaves, wanted, options, faults)
-            starts = _write_parts(file, chosen, plain, limit, faults)
+            starts = _write_parts(file, chosen, plain, options, limit, faults)
     except TableError:
         raise
     except (*_DAMAGED, OSError) as error:
@@ -153,7 +153,7 @@ def _out_of_zip(
 
 
 def _write_parts(
-    file: IO[bytes], leaves: list[_Leaf], plain: Path, limit: int, faults: FaultList
+    file: IO[bytes], leaves: list[_Leaf], plain: Path, options: ReadOptions, limit: int, faults: FaultList
 ) -> list[int]:
     """Write files one after another, without the header but of the first; return the lines before each."""
     starts: list[int] = []
@@ -167,7 +167,8 @@ def _write_parts(
             if len(leaves) == 1:
                 yield from content
                 continue
-            for piece in _without_ends(content, len(_header(leaf)) if starts[1:] else 0):
+            is_named = options.header_row != 0 and len(starts) > 1
+            for piece in _without_ends(content, len(_header(leaf, options)) if is_named else 0):
                 n_lines += piece.count(b"\n")
                 yield piece
 
@@ -187,18 +188,21 @@ def _without_ends(pieces: Iterator[bytes], n_header: int) -> Iterator[bytes]:
     yield b"\n"
 
 
-def _header(leaf: _Leaf) -> bytes:
-    """The first line of a text in UTF-8 or a code page, with its end; nothing of any other file."""
-    line, end, _ = leaf.head.removeprefix(codecs.BOM_UTF8).partition(b"\n")
-    is_text = end and b"\0" not in line and not any(line.startswith(f.magic) for f in Format if f.magic)
-    return line + end if is_text else b""
+def _header(leaf: _Leaf, options: ReadOptions) -> bytes:
+    """The first lines of a text in UTF-8 or a code page, to its header; nothing of any other file."""
+    lines = re.match(
+        rb"(?:[^\n\0]*\n){%d}" % (options.header_row or 1), leaf.head.removeprefix(codecs.BOM_UTF8)
+    )
+    is_text = lines and not any(lines[0].startswith(known.magic) for known in Format if known.magic)
+    return lines[0] if lines and is_text else b""
 
 
-def _are_parts(leaves: list[_Leaf]) -> bool:
-    """Whether files are texts with the same header, and no two the same."""
-    headers = {_header(leaf).rstrip(b"\r\n") for leaf in leaves}
+def _are_parts(leaves: list[_Leaf], options: ReadOptions) -> bool:
+    """Whether files are texts with the same header, or stated to have none, and no two the same."""
+    headers = {_header(leaf, options).replace(b"\r\n", b"\n") for leaf in leaves}
     contents = {(leaf.size, leaf.checksum) for leaf in leaves}
-    return len(headers) == 1 and b"" not in headers and len(contents) == len(leaves)
+    are_alike = len(headers) == 1 or options.header_row == 0
+    return are_alike and b"" not in headers and len(contents) == len(leaves)
 
 
 def _in_order(leaf: _Leaf) -> list[tuple[int, str]]:
@@ -256,7 +260,7 @@ def _chosen(
         fitting = fitting or [leaf for leaf in leaves if leaf.name.startswith(f"{asked}/")]
         fitting = fitting or [leaf for leaf in leaves if leaf.name.endswith(f"/{asked}")]
         fitting = fitting or [leaf for leaf in leaves if fnmatchcase(leaf.name, asked)]
-        if len(fitting) != 1 and not _are_parts(fitting):
+        if len(fitting) != 1 and not _are_parts(fitting, options):
             how_many = counted(len(fitting), "file") if fitting else "no file"
             message = f"the archive has {how_many} {options.member!r}; state the `member`, one of {names}"
             raise faults.refusal_for("no_such_member", message)
@@ -267,7 +271,7 @@ def _chosen(
     if len(fitting) == 1:
         return fitting, "the only one of the files in the archive with the columns asked for"
     together = fitting or leaves
-    if _are_parts(together):
+    if _are_parts(together, options):
         together = sorted(together, key=_in_order)
         listed = ", ".join(leaf.name for leaf in together[:_LISTED]) + (", …" if together[_LISTED:] else "")
         return together, f"{len(together):,} files with the same columns, one after another: {listed}"

@@ -13,6 +13,8 @@ from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.table import Table, refusing_unreadable
 from ccmtl_core.tables.timestamps import TimeFormat, time_format
 
+_HALF_A_YEAR = 183
+
 
 def column_format(
     table: Table, column: str, ds_format: str | None, faults: FaultList, *, in_utc: bool
@@ -66,14 +68,34 @@ def column_format(
         texts = table.rows.select(by_name(name).unique(maintain_order=True)).collect().to_series()
     found = infer_dates(texts, in_utc=in_utc, column=column)
     question = found.question if found.is_ambiguous else ""
-    if not (found.is_known or found.is_ambiguous) and lack_year(texts):
-        year = table.options.year
-        if year is None:
-            question = f"{quoted(texts[0])} has no year: state the `year`, such as 2024, or write it in each"
-        else:
-            table = replace(table, rows=table.rows.with_columns(by_name(name) + f" {year}"))
-            found = infer_dates(texts + f" {year}", in_utc=in_utc)
+    year = table.options.year
+    if year is not None and (dated := _of_year(texts, year)) is not None:
+        found, question = dated
+        table = replace(table, rows=table.rows.with_columns(by_name(name) + f" {year}"))
+    elif not (found.is_known or found.is_ambiguous) and lack_year(texts):
+        question = f"{quoted(texts[0])} has no year: state the `year`, such as 2024, or write it in each"
     if question:
         faults.add("ambiguous_dates", f"the dates of the column {column!r}: {question}", column=column)
         raise faults.refusal()
     return table, time_format(found.format, in_utc=in_utc), found
+
+
+def _of_year(texts: pl.Series, year: int) -> tuple[DatesFound, str] | None:
+    """How dates without a year are written once it is added, and what stays open; None of any other texts."""
+    alone = infer_dates(texts)
+    if alone.is_ambiguous or (alone.is_known and alone.format != "integer"):
+        return None
+    distinct = texts.drop_nulls().filter(texts.drop_nulls() != "").rename("text")
+    found = infer_dates(distinct + f" {year}")
+    if not found.is_known or found.format == "integer":
+        return None
+    times = time_format(found.format).parse(pl.col("text") + f" {year}")
+    days = distinct.to_frame().select(times.diff().dt.total_days()).to_series()
+    back = (days < -_HALF_A_YEAR).arg_true()
+    if not len(back):
+        return found, ""
+    before, after = distinct[int(back[0]) - 1], distinct[int(back[0])]
+    return (
+        found,
+        f"{quoted(after)} follows {quoted(before)}, so one `year` is not that of all: write it in each",
+    )

@@ -113,8 +113,9 @@ def _number(text: pl.Expr) -> pl.Expr:
     return pl.lit(datetime(1970, 1, 1), pl.Datetime("us")) + pl.duration(days=days)
 
 
+# Spreadsheets count a 29th of February 1900, which was none: days before the 61st are not the same in all.
 _NUMBERS = {
-    "excel": Notation(r"[0-9]{1,6}(?:\.[0-9]+)?", _since(_EXCEL_START, _DAY)),
+    "excel": Notation(r"(?:6[1-9]|[7-9][0-9]|[1-9][0-9]{2,5})(?:\.[0-9]+)?", _since(_EXCEL_START, _DAY)),
     "epoch": Notation(r"-?[0-9]{1,11}(?:\.[0-9]+)?", _since(datetime(1970, 1, 1), 1_000_000)),
     "epoch_ms": Notation("-?[0-9]{1,14}", _since(datetime(1970, 1, 1), 1_000)),
     "integer": Notation("(?:[A-Za-z]+[ _]?)?[0-9]{1,5}|-[0-9]{1,5}", _number),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
@@ -40,6 +41,8 @@ class ReadOptions:
     """Lines that begin with this are no rows."""
     currency: str | None = None
     """A sign or word before or after numbers that is taken off, such as "€"."""
+    empty: str | None = None
+    """What stands for no value in a column of numbers, such as "NA"; an empty cell always does."""
     ragged: str | None = None
     """What becomes of rows with another number of fields than the header: "refuse" (the default), "pad" those
     with too few with empty cells, or "skip" all of them, and blank lines: totals and footers."""
@@ -79,9 +82,11 @@ class ReadOptions:
             raise ParameterError(f"`header_row` counts lines from 1, or is 0 for none; not {self.header_row}")
         if self.year is not None and not 1000 <= self.year <= 9999:
             raise ParameterError(f"`year` must have four digits, not {self.year}")
-        for name in ("comment", "currency"):
+        for name in ("comment", "currency", "empty"):
             if getattr(self, name) == "":
                 raise ParameterError(f"`{name}` must not be empty")
+        if self.currency is not None and re.fullmatch(r"[eE0-9+.,'()\s-]+", self.currency):
+            raise ParameterError(f"`currency` must be no part of a number, and {self.currency!r} may be one")
         if self.encoding is not None:
             try:
                 is_text = codecs.lookup(self.encoding)._is_text_encoding

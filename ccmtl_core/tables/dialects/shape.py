@@ -290,7 +290,10 @@ def _melted(table: Table, found: _Wide, names: Mapping[str, str]) -> Table:
         }
     )
     rows = row_of[down]
-    empty = (y.is_null() | (y == "") if y.dtype == pl.String else y.is_null()).to_numpy()
+    says_nothing = y.is_null()
+    if y.dtype == pl.String:
+        says_nothing |= y.str.strip_chars().is_in(["", table.options.empty or ""])
+    empty = says_nothing.to_numpy()
     notes += _notes(table, found, empty, rows)
     dialect = table.dialect
     if table.options.shape == "wide":

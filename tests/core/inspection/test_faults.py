@@ -419,7 +419,7 @@ def test_a_file_of_names_alone_is_told_to_have_no_rows(tmp_path: Path) -> None:
         ("3 €", "state `currency='€'`"),
         ("$3.50", "state `currency='$'`"),
         ("EUR 3", "state `currency='EUR'`"),
-        ("n/a", "leave the cell empty"),
+        ("n/a", "state `empty='n/a'`"),
     ],
 )
 def test_a_cell_that_is_nearly_a_number_is_told_what_reads_it(tmp_path: Path, cell: str, told: str) -> None:
@@ -427,3 +427,44 @@ def test_a_cell_that_is_nearly_a_number_is_told_what_reads_it(tmp_path: Path, ce
     path.write_text(daily(a=UP) + f"a,2024-03-31,{cell}\n")
     (finding,) = (one for one in inspect(path, today=TODAY).findings if one.code == "unparseable_number")
     assert told in finding.message
+
+
+def test_a_word_for_no_value_is_read_where_it_is_stated(tmp_path: Path) -> None:
+    path = tmp_path / "file.csv"
+    path.write_text(daily(a=UP) + "a,2024-03-31,NA\na,2024-04-01, NA \n")
+    options, policies = ReadOptions(empty="NA"), Policies(missing="absent")
+    accounts = inspect(path, dialect=options, policies=policies, today=TODAY).accounts
+    assert accounts.rows_dropped == {"empty_number": 2}
+    (finding,) = inspect(path, dialect=ReadOptions(empty="NaN"), policies=policies, today=TODAY).errors
+    assert finding.code == "unparseable_number"
+
+
+def test_lines_within_quotes_that_look_like_rows_are_a_warning(tmp_path: Path) -> None:
+    rows = [f"a,2024-01-{day:02},{day},{note}" for day, note in enumerate(["x", '"y', "z", 'w"', "v"] * 4, 1)]
+    path = tmp_path / "file.csv"
+    path.write_text("\n".join(["product,date,qty,note", *rows]))
+    (finding,) = (one for one in inspect(path, today=TODAY).findings if one.code == "quoted_lines")
+    assert (finding.severity, finding.count, finding.unit) == ("warning", 8, "lines")
+    assert [sample.row for sample in finding.samples] == [2, 5, 8, 11]
+    path.write_text(
+        "product,date,qty,note\n" + 'a,2024-01-01,1,"two\nlines, of\ntext"\n' + "\n".join(rows[:1])
+    )
+    assert not [one for one in inspect(path, today=TODAY).findings if one.code == "quoted_lines"]
+
+
+def test_weeks_without_a_year_take_the_stated_one(tmp_path: Path) -> None:
+    path = tmp_path / "file.csv"
+    path.write_text("product,date,qty\n" + "".join(f"a,KW {week:02},{week}\n" for week in range(1, 20)))
+    report = inspect(path, dialect=ReadOptions(year=2024), today=TODAY)
+    assert (report.traits["frequency"].value, report.traits["ds_format"].value) == ("W", "KW %V %G")
+    path.write_text("product,date,qty\na,KW 51,1\na,KW 52,2\na,KW 01,3\n")
+    (finding,) = inspect(path, dialect=ReadOptions(year=2024), today=TODAY).errors
+    assert "'KW 01' follows 'KW 52'" in finding.message
+
+
+def test_each_row_after_a_later_one_is_unsorted(tmp_path: Path) -> None:
+    path = tmp_path / "file.csv"
+    days = [5, 1, 2, 3, 6]
+    path.write_text("product,date,qty\n" + "".join(f"a,2024-01-0{day},{day}\n" for day in days))
+    (finding,) = (one for one in inspect(path, today=TODAY).findings if one.code == "unsorted_rows")
+    assert (finding.count, [sample.row for sample in finding.samples]) == (3, [2, 3, 4])

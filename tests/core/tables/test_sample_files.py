@@ -88,7 +88,8 @@ def test_every_unusable_cell_is_named_at_once(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         read(path)
     assert caught.value.faults == [
-        f"{path}, row 2, column 'a', 'nan': not a finite number",
+        f"{path}, row 2, column 'a', 'nan': not a finite number; if it says that there is no value, "
+        "state `empty='nan'`",
         f"{path}, row 2, column 'b': the number is empty: write one, or leave the row out",
         f"{path}, row 2, column 'id': the id is empty",
         f"{path}, row 3, column 'a', '1e400': not a finite number",
@@ -144,7 +145,7 @@ def test_a_column_named_twice_is_refused(
         (b"\x7fELF\0\0\0", "is not CSV in UTF-8: its first line contains NUL bytes"),
         (b"PAR1 and then something else", "the Parquet file was cut off"),
         (b"\x1f\x8b\x08 not gzip at all", "begins as gzip and cannot be decompressed"),
-        (b"{}", "looks like JSON or HTML, not CSV"),
+        (b"{}", "looks like JSON, of which lines are read"),
     ],
 )
 def test_files_that_are_something_else_are_refused(tmp_path: Path, text: bytes, message: str) -> None:

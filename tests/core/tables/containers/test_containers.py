@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +32,14 @@ def zipped(**members: bytes) -> bytes:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
             archive.writestr(name.replace("__", "/").replace("_", "."), content)
+    return file.getvalue()
+
+
+def tarred(content: bytes) -> bytes:
+    file, member = io.BytesIO(), tarfile.TarInfo("sales.csv")
+    member.size = len(content)
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        archive.addfile(member, io.BytesIO(content))
     return file.getvalue()
 
 
@@ -120,6 +129,7 @@ REFUSED: dict[str, tuple[bytes, dict[str, Any], str, str]] = {
     "a PDF": (b"%PDF-1.7\n%\xe2\xe3", {}, "other_format", "a PDF document"),
     "a file of MATLAB": (b"MATLAB 5.0 MAT-file, Platform: GLNXA64", {}, "other_format", "a file of MATLAB"),
     "an archive of 7-Zip": (b"7z\xbc\xaf\x27\x1c", {}, "other_format", "pack it as zip"),
+    "an archive of tar": (gzip.compress(tarred(PLAIN)), {}, "other_format", "an archive of tar"),
     "changed bytes": (changed(zipped(a_csv=PLAIN * 50), 60), {}, "undecodable_file", "zip"),
     "a wrong offset": (changed(zipped(a_csv=PLAIN), -6), {}, "undecodable_file", "zip"),
     "two sheets": (xlsx({"A": TABLE, "B": TABLE}), {}, "ambiguous_sheet", "one of 'A', 'B'"),

@@ -120,3 +120,18 @@ def test_a_quote_that_a_file_leaves_open_takes_nothing_of_the_next(
     with pytest.raises(TableError, match=r"'1\.csv' ends within a quoted field") as refused:
         read_table(archive(tmp_path, {"1.csv": first, "2.csv": second}), options)
     assert refused.value.counts == {"csv_unclosed_quote": 1}
+
+
+def test_without_a_header_no_first_row_is_left_out(tmp_path: Path) -> None:
+    files = {"1.csv": "A,2024-01-01,1\nA,2024-01-02,1\n", "2.csv": "A,2024-01-01,1\nA,2024-01-03,1\n"}
+    table = read_table(archive(tmp_path, {**files}), ReadOptions(header_row=0))
+    assert table.frame.height == 4
+
+
+def test_titles_above_the_headers_of_all_files_are_left_out(tmp_path: Path) -> None:
+    title = "Sales\n\n"
+    files: dict[str, str | bytes] = {name: title + text for name, text in MONTHS.items()}
+    files["sales_2.csv"] = str(files["sales_2.csv"]).replace("\n", "\r\n")
+    table = read_table(archive(tmp_path, files), ReadOptions(header_row=3), wanted=["date"])
+    assert table.frame.height == 84
+    assert not set(table.frame["date"]) & {"date"}

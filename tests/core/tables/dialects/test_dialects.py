@@ -250,3 +250,9 @@ def test_what_cannot_be_understood_is_refused(tmp_path: Path, name: str) -> None
 def test_what_cannot_be_meant_is_refused(stated: dict[str, Any]) -> None:
     with pytest.raises(ParameterError):
         ReadOptions(**stated)
+
+
+@pytest.mark.parametrize("currency", ["-", ".", "e", "1"])
+def test_a_currency_is_no_part_of_a_number(currency: str) -> None:
+    with pytest.raises(ParameterError, match="`currency` must be no part of a number"):
+        ReadOptions(currency=currency)
