@@ -16,7 +16,6 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from importlib.metadata import version
 from types import FrameType
 from typing import TypeVar
 
@@ -61,6 +60,7 @@ from app.registry.matrix_files import MatrixFiles
 from app.schedules import endpoints as schedules
 from app.settings import Settings
 from app.training import endpoints as training
+from app.version import VERSION
 from app.webhooks import endpoints as webhooks
 
 logger = logging.getLogger("app.main")  # not "__main__", which this module is when it runs
@@ -79,7 +79,7 @@ def create_app(settings: Settings) -> FastAPI:
     """Return the API with these settings; its database is prepared when the app starts."""
     app = DocumentedAPI(
         title="CCMTL",
-        version=version("ccmtl"),
+        version=VERSION,
         summary="Forecasts for tens of thousands of products, trained together.",
         lifespan=_lifespan,
         docs_url=None,
@@ -112,7 +112,7 @@ def create_app(settings: Settings) -> FastAPI:
     add_reference(app)
     app.state.readiness = health.Readiness(app.state.database, app.state.storage, count_alive)
     app.state.metrics = Metrics(
-        version("ccmtl"),
+        VERSION,
         partial(_counted, app.state.database, count_by_state),
         partial(_counted, app.state.database, count_alive),
     )

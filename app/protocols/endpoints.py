@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import version
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -24,6 +23,7 @@ from app.predictions.wire import RowStatus, encode, without_nan
 from app.protocols.invocations import table_of_csv, table_of_json
 from app.protocols.tensors import FEATURES, InferRequest, InferResponse, read_request, response, table_of
 from app.registry.service import StoredModel
+from app.version import VERSION
 
 router = APIRouter()
 PREDICTING = [requires(Scope.PREDICT)]
@@ -118,7 +118,7 @@ def infer_server_ready(readiness: ReadinessDep) -> Ready:
 @router.get("/v2", tags=[OPEN_INFERENCE])
 async def infer_server_metadata() -> ServerMetadata:
     """Name the server and the extensions of the protocol that it knows."""
-    return ServerMetadata(name="ccmtl", version=version("ccmtl"), extensions=["binary_tensor_data"])
+    return ServerMetadata(name="ccmtl", version=VERSION, extensions=["binary_tensor_data"])
 
 
 @router.get("/v2/models/{model:model}", tags=[OPEN_INFERENCE], responses=REFUSED, dependencies=PREDICTING)

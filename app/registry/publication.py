@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from app.registry import repository
 from app.registry.forecasters import attribute_matrix, ranges_matrix, series_matrix
 from app.registry.groups import graph_matrix
 from app.registry.matrix_store import save_matrix, save_task_ids
+from app.version import VERSION
 from ccmtl_core import TaskGraph
 from ccmtl_core.forecasting import ForecastModel
 
@@ -86,7 +86,7 @@ def code_version() -> str:
         folder = Path(str(package.__file__)).parent
         for file in sorted(folder.rglob("*.py")):
             digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())
-    return f"{version('ccmtl')}+{digest.hexdigest()[:12]}"
+    return f"{VERSION}+{digest.hexdigest()[:12]}"
 
 
 def publish(

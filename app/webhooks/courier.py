@@ -13,7 +13,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
-from importlib.metadata import version
 from typing import Any
 
 from sqlalchemy.exc import DBAPIError
@@ -24,6 +23,7 @@ from app.persistence.database import Database, DatabaseNow
 from app.persistence.models import DeliveryState, Webhook, WebhookDelivery
 from app.persistence.outbox import TEST
 from app.settings import Settings
+from app.version import VERSION
 from app.webhooks import repository, sending
 from app.webhooks.repository import Claimed
 from app.webhooks.signing import secret_of_webhook, signature
@@ -105,7 +105,7 @@ class Courier:
         body, timestamp, began = claimed.body.encode(), int(time.time()), time.monotonic()
         headers = {
             "Content-Type": "application/json",
-            "User-Agent": f"ccmtl/{version('ccmtl')}",
+            "User-Agent": f"ccmtl/{VERSION}",
             "webhook-id": claimed.event_id,
             "webhook-timestamp": str(timestamp),
             "webhook-signature": " ".join(
