@@ -1,12 +1,15 @@
-"""Makes the database of the settings ready, as each process of the service does, once it is told to begin."""
+"""Makes the database of the settings ready, as each process of the service does."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from app.persistence.database import Database
 from app.persistence.schema import prepare
 from app.settings import Settings
-from tests.support.processes import wait_for_the_others
 
-if __name__ == "__main__":
+
+def prepare_together(wait_for_the_others: Callable[[], object]) -> None:
+    """Make it ready as one of several who begin together."""
     wait_for_the_others()
     prepare(Database(Settings()))

@@ -1,10 +1,7 @@
-"""Processes seen from outside: is it running, wait until something holds, let several begin at once."""
+"""Processes seen from outside: is it running, wait until something holds."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,46 +25,15 @@ def is_running(pid: int) -> bool:
 
 
 def wait_until(condition: Callable[[], T], what: str) -> T:
-    """Return the first true value of ``condition``; fail when there is none in all of ``PATIENCE``."""
-    deadline = time.monotonic() + PATIENCE
+    """Return the first true value of ``condition``; fail when there is none in all of ``PATIENCE``.
+
+    It looks more and more seldom, since what takes long is often kept waiting by the looking.
+    """
+    deadline, pause = time.monotonic() + PATIENCE, 0.01
     while True:
         value = condition()
         if value:
             return value
         assert time.monotonic() < deadline, f"{what} did not come within {PATIENCE:g} s"
-        time.sleep(0.02)
-
-
-def run_together(module: str, n: int, environment: dict[str, str]) -> list[str]:
-    """Run ``n`` processes of a module that all begin when the last is ready; return what each prints."""
-    command = [sys.executable, "-m", module]
-    processes = [
-        subprocess.Popen(
-            command,
-            env={**os.environ, **environment},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(n)
-    ]
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n", process.communicate()[1]
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.close()
-    printed = []
-    for process in processes:
-        process.stdin = None  # so that nothing is flushed into what is closed
-        output, errors = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 0, errors
-        printed.append(output)
-    return printed
-
-
-def wait_for_the_others() -> None:
-    """In a process of :func:`run_together`: say that it is ready, and wait until all are."""
-    print("ready", flush=True)  # noqa: T201 - the test reads it
-    sys.stdin.read()
+        time.sleep(pause)
+        pause = min(1.1 * pause, 0.1)

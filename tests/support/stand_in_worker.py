@@ -8,7 +8,9 @@ from app.processes.lifeline import Signals
 from app.processes.logs import configure_logging
 from app.settings import Settings
 
-if __name__ == "__main__":
+
+def work() -> None:
+    """Be that worker until told to stop."""
     configure_logging("worker", "info")
     settings = Settings()
     Worker(settings, Database(settings), Signals(), fit_child="tests.support.stand_in_fit").run()

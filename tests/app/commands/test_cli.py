@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -60,34 +61,47 @@ def test_the_version_is_the_distribution_s() -> None:
     assert (done.returncode, done.stdout) == (0, f"ccmtl {version('ccmtl')}\n")
 
 
-def imports_of(*arguments: str, **environment: str) -> set[str]:
-    """The top packages that the command imports."""
-    command = [sys.executable, "-X", "importtime", "-m", "app.commands.cli", *arguments]
+IMPORTING = """
+import json, sys
+from typer.testing import CliRunner
+from app.commands.cli import cli
+for command in json.loads(sys.argv[1]):
+    CliRunner().invoke(cli, command)
+    print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
+"""
+
+
+def imported_after(commands: list[list[str]], **environment: str) -> dict[str, set[str]]:
+    """The top packages that one process has imported after each of the commands that it runs."""
     done = subprocess.run(
-        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=PATIENCE
+        [sys.executable, "-c", IMPORTING, json.dumps(commands)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
-    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
-    return {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}
+    imported = map(set, map(json.loads, done.stdout.splitlines()))
+    return {" ".join(command): names for command, names in zip(commands, imported, strict=True)}
 
 
 def test_help_does_not_wait_for_libraries_that_it_does_not_need() -> None:
-    assert not imports_of("--help") & {"numba", "polars", "pydantic", "sqlalchemy"}
-    for command in COMMANDS:
-        assert not imports_of(command, "--help") & {"ccmtl_core", "numba", "numpy", "polars"}
+    helps = [["--help"], *([command, "--help"] for command in COMMANDS)]
+    first, *others = imported_after(helps).items()
+    assert not first[1] & {"numba", "polars", "pydantic", "sqlalchemy"}
+    for command, imported in others:
+        assert not imported & {"ccmtl_core", "numba", "numpy", "polars"}, command
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
+def test_a_wrong_command_line_does_not_wait_for_the_library() -> None:
+    wrong = [
         "fit shop.csv --fusion-strength much --task a --target b --features c",
         "fit shop.csv --fusion-strength 1 --metric cosine",
         "forecast m.npz shop.csv --horizon 0",
         "predict shop.csv m.npz",
         "statistics-sql --dialect none",
-    ],
-)
-def test_a_wrong_command_line_does_not_wait_for_the_library(wrong: str) -> None:
-    assert not imports_of(*wrong.split()) & {"ccmtl_core", "numba", "numpy", "polars"}
+    ]
+    for command, imported in imported_after([line.split() for line in wrong]).items():
+        assert not imported & {"ccmtl_core", "numba", "numpy", "polars"}, command
 
 
 @pytest.mark.parametrize("arguments", [["-h"], *([command, "-h"] for command in COMMANDS)])
@@ -97,9 +111,10 @@ def test_the_short_option_h_is_help_everywhere(arguments: list[str]) -> None:
     assert "-h, --help" in done.stdout
 
 
-@pytest.mark.parametrize("command", ["serve", "api", "worker", "migrate"])
-def test_a_wrong_setting_is_found_before_the_service_is_imported(command: str) -> None:
-    assert not imports_of(command, CCMTL_PORT="x") & {"alembic", "ccmtl_core", "fastapi", "numba"}
+def test_a_wrong_setting_is_found_before_the_service_is_imported() -> None:
+    commands = [["serve"], ["api"], ["worker"], ["migrate"]]
+    for command, imported in imported_after(commands, CCMTL_PORT="x").items():
+        assert not imported & {"alembic", "ccmtl_core", "fastapi", "numba"}, command
 
 
 def test_no_folder_for_compiled_code_is_needed_to_start() -> None:
@@ -143,14 +158,14 @@ def test_a_database_that_is_not_there_is_named() -> None:
 
 
 def test_a_setting_out_of_bounds_is_named() -> None:
-    done = ccmtl("serve", CCMTL_PORT="70000", CCMTL_WORKERS="many")
+    done = forked_ccmtl("serve", CCMTL_PORT="70000", CCMTL_WORKERS="many")
     assert done.returncode == 1
     assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["CCMTL_PORT", "CCMTL_WORKERS"]
 
 
 def test_a_setting_that_does_not_exist_is_named_with_near_matches_without_its_value() -> None:
     given = {"CCMTL_DATABSE_URL": "postgresql://shop:hush@host/shop", "ccmtl_zz": "1", "CCMTL_PORT": "x"}
-    done = ccmtl("worker", **given)
+    done = forked_ccmtl("worker", **given)
     assert done.returncode == 1
     assert "hush" not in done.stderr
     port, database_url, other = done.stderr.splitlines()
@@ -161,7 +176,7 @@ def test_a_setting_that_does_not_exist_is_named_with_near_matches_without_its_va
 
 @pytest.mark.parametrize("name", ["CCMTL_DATABASE_URL", "CCMTL_DATA_DIR", "CCMTL_HOST"])
 def test_an_empty_setting_is_not_taken_for_its_default(name: str) -> None:
-    done = ccmtl("api", **{name: ""})
+    done = forked_ccmtl("api", **{name: ""})
     assert done.returncode == 1
     assert done.stderr == f"{name}: is empty; give a value, or unset it for its default\n"
 
@@ -235,7 +250,6 @@ def test_a_database_that_is_not_utf8_is_refused_with_the_remedy(
     ("command", "stop"),
     [
         (["serve", "--workers", "0"], signal.SIGTERM),
-        (["api"], signal.SIGTERM),
         (["api"], signal.SIGINT),
     ],
 )
@@ -269,14 +283,7 @@ def test_listening_is_said_once_callers_are_answered_and_a_stop_ends_well(
     ],
 )
 def test_output_that_cannot_be_written_is_one_sentence(arguments: str) -> None:
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "app.commands.cli", *arguments.split()],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=PATIENCE,
-        )
+    done = forked_ccmtl(*arguments.split(), stdout="/dev/full")
     told = [line for line in done.stderr.splitlines() if not line.startswith("Compiling")]
     assert told == ["Standard output cannot be written: No space left on device"]
     assert done.returncode == 1

@@ -34,6 +34,7 @@ from ccmtl_core.choices.model_choices import LossScaling, Metric, choice_texts
 from ccmtl_core.fitting.scoring import RULES
 from ccmtl_core.fitting.selection import DEFAULT_FOLDS, FOLDS
 from ccmtl_core.solver.fusion_solver import SOLVERS
+from tests.support.forked import forked_ccmtl
 from tests.support.processes import PATIENCE
 
 COMMAND = [sys.executable, "-m", "app.commands.cli", "fit"]
@@ -54,7 +55,7 @@ def test_json_report_and_model_equal_a_fit_in_the_library(
 ) -> None:
     model_file = tmp_path / "model.npz"
     arguments = [csv, *COLUMNS, "--fusion-strength", "0.5", "--json", "--output", model_file]
-    done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE)
+    done = forked_ccmtl("fit", *map(str, arguments))
     assert done.returncode == 0, done.stderr
     assert [line for line in done.stderr.splitlines() if not line.startswith("Compiling")] == []
     report = json.loads(done.stdout)

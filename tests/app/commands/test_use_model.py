@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from datetime import date, timedelta
@@ -13,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from app.commands.cli import cli
 from ccmtl_core import CCMTLModel
+from tests.support.forked import forked_ccmtl
 from tests.support.processes import PATIENCE
 
 SERIES = {"frequency": "D", "fill": "none", "ds_format": None}
@@ -37,9 +39,7 @@ def shop(tmp_path: Path) -> Path:
 
 def test_rows_are_predicted_in_the_order_of_the_file(stores: Path) -> None:
     (stores / "rows.csv").write_text("promotion,store,price\n1,002,5\n0,001,2\n")
-    command = [sys.executable, "-m", "app.commands.cli", "predict", stores / "m.npz", stores / "rows.csv"]
-    command += ["--task", "store"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    done = forked_ccmtl("predict", str(stores / "m.npz"), str(stores / "rows.csv"), "--task", "store")
     assert (done.returncode, done.stdout, done.stderr) == (0, "task,yhat\n002,15.0\n001,4.0\n", "")
 
 
@@ -153,15 +153,16 @@ def test_a_model_of_samples_forecasts_no_series(stores: Path, metadata: dict[str
     assert "ccmtl fit --lags" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("into", "said"), [("> /dev/full", "No space left on device"), (">&-", "Bad file descriptor")]
-)
-def test_an_answer_that_cannot_be_printed_is_an_error(stores: Path, into: str, said: str) -> None:
+def test_an_answer_that_cannot_be_printed_is_an_error(stores: Path) -> None:
     (stores / "rows.csv").write_text("promotion,store,price\n1,002,5\n")
-    files = f"'{stores / 'm.npz'}' '{stores / 'rows.csv'}'"
-    line = f"{sys.executable} -m app.commands.cli predict {files} --task store {into}"
-    done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=PATIENCE)
-    assert (done.returncode, done.stderr) == (1, f"Standard output cannot be written: {said}\n")
+    arguments = ["predict", str(stores / "m.npz"), str(stores / "rows.csv"), "--task", "store"]
+    done = forked_ccmtl(*arguments, stdout="/dev/full")
+    why = "Standard output cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, why)
+    line = " ".join([sys.executable, "-m", "app.commands.cli", *map(shlex.quote, arguments), ">&-"])
+    closed = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=PATIENCE)
+    why = "Standard output cannot be written: Bad file descriptor\n"
+    assert (closed.returncode, closed.stderr) == (1, why)
 
 
 def test_answers_are_utf_8_whatever_the_locale(stores: Path) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ from app.persistence.database import Database, DatabaseNow
 from app.persistence.models import JobState
 from app.settings import Settings
 from tests.app.jobs.conftest import AddJob, let_lease_run_out, read_job
-from tests.support.processes import run_together
+from tests.support.claim_all import claim_all
+from tests.support.forked import run_together
 
 LEASE, MAX = 10.0, 3
 
@@ -301,8 +303,12 @@ def test_cancel_of_waiting_final_and_unknown_jobs(database: Database, add_job: A
     assert claim(database) is None
 
 
-def test_400_jobs_are_claimed_exactly_once(settings: Settings, database: Database, add_job: AddJob) -> None:
+def test_400_jobs_are_claimed_exactly_once(
+    settings: Settings, database: Database, add_job: AddJob, tmp_path: Path
+) -> None:
     ids = sorted(add_job(parallel=True) for _ in range(400))
-    claimed = [out.split() for out in run_together("tests.support.claim_all", 4, settings.environment())]
+    (tmp_path / "claimed").mkdir()
+    run_together(claim_all, 4, tmp_path / "claimed", environment=settings.environment())
+    claimed = [file.read_text().split() for file in (tmp_path / "claimed").iterdir()]
     assert sorted(job for part in claimed for job in part) == ids
     assert sum(1 for part in claimed if part) > 1, "only one process claimed: nothing ran side by side"

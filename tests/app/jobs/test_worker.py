@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -18,11 +17,13 @@ from app.persistence.models import JobState
 from app.settings import Settings
 from tests.app.jobs.conftest import AddJob, read_job
 from tests.support.database_kinds import quickly_on
+from tests.support.forked import forked
 from tests.support.processes import PATIENCE, is_running, wait_until
+from tests.support.stand_in_worker import work
 
 LEASE = 3.0
 
-StartWorker = Callable[..., "subprocess.Popen[bytes]"]
+StartWorker = Callable[..., BaseProcess]
 
 
 @pytest.fixture
@@ -30,17 +31,14 @@ def start_worker(settings: Settings) -> Iterator[StartWorker]:
     timing = {"CCMTL_JOB_LEASE_SECONDS": str(LEASE), "CCMTL_JOB_POLL_SECONDS": "0.1"}
     started = []
 
-    def start(**variables: str) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, **settings.environment(), **timing, **variables}
-        started.append(
-            subprocess.Popen([sys.executable, "-m", "tests.support.stand_in_worker"], env=environment)
-        )
+    def start(**variables: str) -> BaseProcess:
+        started.append(forked(work, environment={**settings.environment(), **timing, **variables}))
         return started[-1]
 
     yield start
     for worker in started:
         worker.kill()
-        worker.wait()
+        worker.join()
 
 
 @pytest.fixture
@@ -98,7 +96,8 @@ def test_ended_worker_gives_its_job_back_at_once(
     child = fit_pid(pid_file, 1)
     assert n_alive(database) == 1
     worker.terminate()
-    assert worker.wait(PATIENCE) == 0
+    worker.join(PATIENCE)
+    assert worker.exitcode == 0
     assert n_alive(database) == 0
     assert not is_running(child)
     row = read_job(database, job_id)
@@ -215,10 +214,11 @@ def test_worker_suspended_past_its_lease_ends_its_run_when_it_wakes(
     job_id = add_job({"pid_file": pid_file})
     sleeper = start_worker()
     old_child = fit_pid(pid_file, 1)
-    sleeper.send_signal(signal.SIGSTOP)
+    assert sleeper.pid is not None
+    os.kill(sleeper.pid, signal.SIGSTOP)
     start_worker()
     new_child = fit_pid(pid_file, 2)
-    sleeper.send_signal(signal.SIGCONT)
+    os.kill(sleeper.pid, signal.SIGCONT)
     wait_until(lambda: not is_running(old_child), "the end of the stale fit child")
     row = read_job(database, job_id)
     assert (row.state, row.attempt) == (JobState.RUNNING, 2)

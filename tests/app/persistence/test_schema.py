@@ -13,7 +13,8 @@ from app.persistence.database import Database
 from app.persistence.models import Base, TrainingJob
 from app.persistence.schema import SchemaOutOfDate, migration_config, prepare, require_current, upgrade
 from app.settings import Settings
-from tests.support.processes import run_together
+from tests.support.forked import run_together
+from tests.support.prepare_database import prepare_together
 
 FIRST_SCHEMA_ROWS = [
     "INSERT INTO dataset VALUES ('ds', 'sales', 'series', '{}', '2025-01-01')",
@@ -104,7 +105,7 @@ def test_upgrade_twice_changes_nothing(database: Database) -> None:
 
 def test_processes_that_start_together_on_an_empty_sqlite_file(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path / "var")
-    run_together("tests.support.prepare_database", 6, settings.environment())
+    run_together(prepare_together, 6, environment=settings.environment())
     database = Database(settings)
     require_current(database)
     database.dispose()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import httpx2
 
+from tests.support.forked import forked_program
 from tests.support.processes import PATIENCE, wait_until
 
 PROGRAM = """
@@ -57,14 +58,11 @@ def test_requests_are_traced_and_logs_name_the_trace_where_a_collector_is_named(
     with HTTPServer(("127.0.0.1", 0), type("_", (_Collector,), {"received": received})) as collector:
         threading.Thread(target=collector.serve_forever, daemon=True).start()
         environment = {
-            **os.environ,
             "CCMTL_DATA_DIR": str(tmp_path),
             "COLLECTOR": f"http://127.0.0.1:{collector.server_port}/v1/traces",
             "PARENT": f"00-{TRACE}-00f067aa0ba902b7-01",
         }
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True
-        )
+        done = forked_program(PROGRAM, **environment)
         collector.shutdown()
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stderr.splitlines()]

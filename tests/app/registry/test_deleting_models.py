@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import signal
 import threading
 import time
 
@@ -19,7 +17,10 @@ from app.predictions.cache import REFRESH_SECONDS
 from app.registry import service
 from app.settings import Settings
 from app.training.schemas import TrainingJobRequest
+from tests.support.forked import forked
 from tests.support.models import add_dataset_version, add_version, trained
+from tests.support.processes import PATIENCE
+from tests.support.remove_model import remove_and_die
 
 UNFINISHED = (JobState.QUEUED, JobState.RUNNING)
 
@@ -232,16 +233,9 @@ def test_a_process_killed_before_its_commit_has_deleted_nothing(
     for _ in range(3):
         publish(database, 1.0)
     before = n_stored(database)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.remove_model", "sales"],
-        env={**os.environ, **settings.environment()},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    with process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"deleted\n"
-        process.kill()
+    process = forked(remove_and_die, "sales", environment=settings.environment())
+    process.join(PATIENCE)
+    assert process.exitcode == -signal.SIGKILL
     assert n_stored(database) == before
     with database.read() as session:
         assert service.load(session, "sales", 3).weights.tolist() == [[1.0]]

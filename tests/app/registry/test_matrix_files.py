@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -21,6 +20,7 @@ from app.registry.matrix_store import CorruptModel
 from app.registry.publication import History
 from app.registry.service import StoredModel
 from app.settings import Settings
+from tests.support.forked import forked_program
 from tests.support.models import add_version, trained
 
 WEIGHTS = np.random.default_rng(0).normal(size=(600, 3))
@@ -72,8 +72,7 @@ def test_a_mapped_model_is_as_it_was_published(database: Database, tmp_path: Pat
 def test_a_second_process_maps_the_same_file(database: Database, settings: Settings, tmp_path: Path) -> None:
     load(database, tmp_path)
     inodes = {str(path.stat().st_ino) for path in files_in(tmp_path)}
-    command = [sys.executable, "-c", LOAD, str(tmp_path), settings.resolved_database_url]
-    *mapped, total = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    *mapped, total = forked_program(LOAD, str(tmp_path), settings.resolved_database_url).stdout.split()
     assert set(mapped) == inodes
     assert float(total) == WEIGHTS.sum()
 
