@@ -185,6 +185,6 @@ def queue_long_training(client: httpx2.Client, model: str = "long") -> str:
     """Queue a training that takes several seconds, its dataset uploaded if need be; return the job's id."""
     if client.get("/v1/datasets/long").status_code == 404:
         create_daily_dataset(client, "long")
-        upload_csv(client, "long", sales_csv(4000, 60))
+        upload_csv(client, "long", sales_csv(2000, 60))
     effort = {"lags": 28, "fusion_strength": 1000.0, "tolerance": 1e-9, "holdout": None}
     return start_training(client, dataset="long", model=model, **effort)

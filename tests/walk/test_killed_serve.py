@@ -29,7 +29,7 @@ def test_job_outlives_supervisor_service_and_worker(start_service: StartService)
         service.process.wait()
         wait_until(lambda: not any(map(is_running, pids)), "the end of all processes")
 
-    with start_service() as service:  # with the lease that users get
+    with start_service(job_lease_seconds=2) as service:
         fit = service.fit_of(job_id)
         assert read_job(service.client, job_id)["attempt"] == 2
         wait_for_phase(service.client, job_id, "solve")

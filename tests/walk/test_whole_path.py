@@ -16,17 +16,8 @@ from app.registry import service as registry
 from app.settings import Settings
 from ccmtl_core import CCMTLModel
 from tests.support.database_kinds import quickly_on
-from tests.support.processes import PATIENCE, is_running, wait_until
-from tests.support.service import (
-    Service,
-    queue_long_training,
-    read_job,
-    start_training,
-    upload_csv,
-    versions_of,
-    wait_for_end,
-    wait_for_phase,
-)
+from tests.support.processes import PATIENCE
+from tests.support.service import read_job, start_training, upload_csv
 from tests.walk.conftest import StartService
 
 pytestmark = quickly_on("postgresql")
@@ -156,28 +147,3 @@ def test_from_a_file_to_forecasts_that_outlive_the_process(start_service: StartS
 
     with start_service() as service:
         assert answers(service.client, features) == before
-
-
-def test_a_running_job_is_cancelled(service: Service) -> None:
-    job_id = queue_long_training(service.client)
-    fit = service.fit_of(job_id)
-    wait_for_phase(service.client, job_id, "solve")
-    answer = service.client.post(f"/v1/training-jobs/{job_id}/cancel")
-    assert (answer.status_code, answer.json()["cancel_requested"]) == (202, True)
-    assert wait_for_end(service.client, job_id)["state"] == "cancelled"
-    wait_until(lambda: not is_running(fit), "the end of the fit")
-    assert versions_of(service.client, "long") == []
-    assert service.client.post(f"/v1/training-jobs/{job_id}/cancel").status_code == 409
-
-
-def test_a_job_whose_data_is_at_fault_fails_in_words(service: Service) -> None:
-    definition = {"name": "huge", "kind": "series", "frequency": "D"}
-    assert service.client.post("/v1/datasets", json=definition).status_code == 201
-    rows = "".join(f"tea,2025-01-{day:02d},{1e200 if day == 9 else 1.0}\n" for day in range(1, 29))
-    upload_csv(service.client, "huge", f"unique_id,ds,y\n{rows}".encode())
-    job_id = start_training(service.client, dataset="huge", model="huge", fusion_strength=1.0)
-    job = wait_for_end(service.client, job_id)
-    assert job["state"] == "failed"
-    assert job["error"]["code"] == "training_failed"
-    assert "'tea'" in job["error"]["detail"]
-    assert versions_of(service.client, "huge") == []

@@ -1,4 +1,4 @@
-"""Whatever is done to a worker or its fit, the job ends with exactly one version."""
+"""Whatever happens to a job, its worker or its fit, it ends: published once, cancelled or failed in words."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from tests.support.service import (
     Service,
     queue_long_training,
     read_job,
+    start_training,
+    upload_csv,
     versions_of,
     wait_for_end,
     wait_for_phase,
@@ -42,6 +44,7 @@ def suspend() -> Iterator[Suspend]:
             os.kill(pid, signal.SIGCONT)
 
 
+@pytest.mark.slow
 def test_killed_and_suspended_fits_are_run_again(service: Service, suspend: Suspend) -> None:
     job_id = queue_long_training(service.client, "fit")
     os.kill(service.fit_of(job_id), signal.SIGKILL)
@@ -82,6 +85,31 @@ def test_run_suspended_past_its_lease_writes_nothing_when_it_wakes(
     wait_until(lambda: f"{job_id} attempt 2 is no longer ours" in service.log, "the stale fit's end")
     assert read_job(service.client, job_id) == job
     assert versions_of(service.client, "suspended-run") == [1]
+
+
+def test_a_running_job_is_cancelled(service: Service) -> None:
+    job_id = queue_long_training(service.client)
+    fit = service.fit_of(job_id)
+    wait_for_phase(service.client, job_id, "solve")
+    answer = service.client.post(f"/v1/training-jobs/{job_id}/cancel")
+    assert (answer.status_code, answer.json()["cancel_requested"]) == (202, True)
+    assert wait_for_end(service.client, job_id)["state"] == "cancelled"
+    wait_until(lambda: not is_running(fit), "the end of the fit")
+    assert versions_of(service.client, "long") == []
+    assert service.client.post(f"/v1/training-jobs/{job_id}/cancel").status_code == 409
+
+
+def test_a_job_whose_data_is_at_fault_fails_in_words(service: Service) -> None:
+    definition = {"name": "huge", "kind": "series", "frequency": "D"}
+    assert service.client.post("/v1/datasets", json=definition).status_code == 201
+    rows = "".join(f"tea,2025-01-{day:02d},{1e200 if day == 9 else 1.0}\n" for day in range(1, 29))
+    upload_csv(service.client, "huge", f"unique_id,ds,y\n{rows}".encode())
+    job_id = start_training(service.client, dataset="huge", model="huge", fusion_strength=1.0)
+    job = wait_for_end(service.client, job_id)
+    assert job["state"] == "failed"
+    assert job["error"]["code"] == "training_failed"
+    assert "'tea'" in job["error"]["detail"]
+    assert versions_of(service.client, "huge") == []
 
 
 def test_killed_api_and_workers_are_started_again(service: Service) -> None:
