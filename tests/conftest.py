@@ -123,8 +123,8 @@ def database_url(database_kind: str, request: pytest.FixtureRequest, tmp_path: P
 
 @pytest.fixture
 def settings(database_url: str, tmp_path: Path) -> Settings:
-    """Settings that keep everything inside the test's folder and its database."""
-    return Settings(data_dir=tmp_path / "var", database_url=database_url)
+    """Settings that keep everything inside the test's folder and its database; no variable is looked for."""
+    return Settings.model_construct(data_dir=tmp_path / "var", database_url=database_url)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections import Counter
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -95,16 +96,20 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-TREES = {
-    module_name(path): ast.parse(path.read_text())
-    for package in ("app", "ccmtl_core", "ccmtl_client")
-    for path in sorted((ROOT / package).rglob("*.py"))
-}
+@cache
+def trees() -> dict[str, ast.Module]:
+    """What stands in each file, by the name of its module."""
+    return {
+        module_name(path): ast.parse(path.read_text())
+        for package in ("app", "ccmtl_core", "ccmtl_client")
+        for path in sorted((ROOT / package).rglob("*.py"))
+    }
 
 
+@cache
 def names_bound_in(module: str) -> set[str]:
     """Names that the module imports for others: they hide submodules of the same name."""
-    statements = TREES[module].body if module in TREES else []
+    statements = trees()[module].body if module in trees() else []
     return {a.asname or a.name for node in statements if isinstance(node, ast.ImportFrom) for a in node.names}
 
 
@@ -116,16 +121,19 @@ def imported(node: ast.stmt) -> list[str]:
         assert node.level == 0, "imports are absolute"
         base = node.module or ""
         names = {alias.name for alias in node.names} - names_bound_in(base)
-        inner = {f"{base}.{name}" for name in names} & TREES.keys()
+        inner = {f"{base}.{name}" for name in names} & trees().keys()
         whole = {base} if len(inner) < len(node.names) else set()
         return sorted(inner | whole)
     return []
 
 
-IMPORTS = {
-    name: {target for node in ast.walk(tree) if isinstance(node, ast.stmt) for target in imported(node)}
-    for name, tree in TREES.items()
-}
+@cache
+def imports() -> dict[str, set[str]]:
+    """Names of the modules that each module imports."""
+    return {
+        name: {target for node in ast.walk(tree) if isinstance(node, ast.stmt) for target in imported(node)}
+        for name, tree in trees().items()
+    }
 
 
 def within(module: str, package: str) -> bool:
@@ -135,9 +143,9 @@ def within(module: str, package: str) -> bool:
 def arrows(package: str) -> list[tuple[str, str]]:
     return [
         (source, target)
-        for source in IMPORTS
+        for source in imports()
         if within(source, package)
-        for target in sorted(IMPORTS[source])
+        for target in sorted(imports()[source])
     ]
 
 
@@ -146,9 +154,9 @@ def slice_of(module: str) -> str | None:
 
 
 def test_there_is_something_to_read() -> None:
-    assert "app.http.health" in IMPORTS["app.main"]
-    assert "app.registry.service" in IMPORTS["app.registry.endpoints"]
-    assert len(IMPORTS) > 40
+    assert "app.http.health" in imports()["app.main"]
+    assert "app.registry.service" in imports()["app.registry.endpoints"]
+    assert len(imports()) > 40
 
 
 def test_the_core_knows_no_service() -> None:
@@ -186,7 +194,7 @@ def test_what_is_compiled_lies_among_the_kernels() -> None:
     compiled = {"ccmtl_core.kernels.compiled.kernel", "ccmtl_core.kernels.compiled.inlined"}
     wrong = [
         name
-        for name, tree in TREES.items()
+        for name, tree in trees().items()
         if not within(name, "ccmtl_core.kernels") and name not in COMPILE_TOO
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom)
@@ -224,7 +232,7 @@ def test_no_folder_of_the_core_is_too_full() -> None:
 
 def test_no_module_imports_itself_around_a_circle() -> None:
     try:
-        TopologicalSorter({name: targets & TREES.keys() for name, targets in IMPORTS.items()}).prepare()
+        TopologicalSorter({name: targets & trees().keys() for name, targets in imports().items()}).prepare()
     except CycleError as error:
         pytest.fail("a circle of imports: " + " → ".join(error.args[1]))
 
@@ -232,7 +240,7 @@ def test_no_module_imports_itself_around_a_circle() -> None:
 def test_no_import_is_deferred() -> None:
     deferred = [
         f"{name}:{node.lineno}"
-        for name, tree in TREES.items()
+        for name, tree in trees().items()
         for function in ast.walk(tree)
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         for node in ast.walk(function)
@@ -280,4 +288,4 @@ def test_nothing_uses_the_places_where_processes_begin() -> None:
 @pytest.mark.parametrize("name", ["access", "datasets", "training", "registry", "schedules", "webhooks"])
 def test_each_slice_has_the_same_rooms(name: str) -> None:
     rooms = {f"app.{name}.{room}" for room in ("endpoints", "schemas", "service", "repository")}
-    assert rooms <= TREES.keys()
+    assert rooms <= trees().keys()

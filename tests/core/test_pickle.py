@@ -9,6 +9,7 @@ import pickle
 from collections.abc import Callable, Iterator
 from datetime import date
 from enum import Enum
+from functools import cache
 from typing import Any
 
 import joblib
@@ -46,8 +47,17 @@ from ccmtl_core.forecasting import (
     new_products,
 )
 
+NAMES = sorted(
+    name
+    for face in (ccmtl_core, ccmtl_core.forecasting)
+    for name in face.__all__
+    if isinstance(getattr(face, name), type) and not name.endswith("Error")
+)
 
-def public_values() -> list[Any]:
+
+@cache
+def public_values() -> dict[str, Any]:
+    """One value of each public class, by the name of the class."""
     rng = np.random.default_rng(0)
     X, y, task = rng.standard_normal((60, 2)), rng.standard_normal(60), np.repeat(np.arange(6), 10)
     data = TaskDataset.from_long(X, y, task)
@@ -62,7 +72,7 @@ def public_values() -> list[Any]:
     forecaster = fit_forecaster(panel, 1, rows=rows)
     shops = pl.DataFrame({"unique_id": ["a", "b", "new"], "shop": ["x", "x", "x"]})
     holidays = pl.DataFrame({"ds": [date(2024, 12, 24)], "holiday": [1.0]})
-    return [
+    values = [
         rows,
         SeriesColumns.from_frame(holidays, "D"),
         SeriesTable(panel, None, shops),
@@ -93,9 +103,9 @@ def public_values() -> list[Any]:
         Progress("solve", 1, 2.0, 0.1, 0.5),
         SelectionProgress(1, 2, (0.1,), (3.0,)),
     ]
+    return {type(value).__name__: value for value in values}
 
 
-VALUES = {type(value).__name__: value for value in public_values()}
 WAYS: dict[str, Callable[[Any], Any]] = {
     "pickle": lambda value: pickle.loads(pickle.dumps(value)),
     "deepcopy": copy.deepcopy,
@@ -129,15 +139,13 @@ def parts(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def test_every_public_value_is_tried() -> None:
-    faces = ccmtl_core, ccmtl_core.forecasting
-    classes = {name for face in faces for name in face.__all__ if isinstance(getattr(face, name), type)}
-    assert {name for name in classes if not name.endswith("Error")} == VALUES.keys()
+    assert sorted(public_values()) == NAMES
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("name", NAMES)
 def test_copies_hold_the_same_and_stay_frozen(name: str, way: str) -> None:
-    value = VALUES[name]
+    value = public_values()[name]
     new = WAYS[way](value)
     assert type(new) is type(value)
     assert new is value if isinstance(value, Enum) else new is not value
@@ -152,7 +160,7 @@ def test_copies_hold_the_same_and_stay_frozen(name: str, way: str) -> None:
 
 
 def test_a_copied_model_predicts_the_same_and_cannot_be_changed() -> None:
-    model = VALUES["CCMTLModel"]
+    model = public_values()["CCMTLModel"]
     new = copy.deepcopy(model)
     assert new.predict([[1.0, 1.0]], "a") == model.predict([[1.0, 1.0]], "a")
     with pytest.raises(ValueError, match="WRITEABLE"):

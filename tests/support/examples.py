@@ -4,8 +4,5 @@ from __future__ import annotations
 
 from hypothesis import settings
 
-FEW = settings(max_examples=settings.default.max_examples // 4)
-"""For properties whose examples take uploads or a process each.
-
-``make test-all`` tries four times as many of all properties.
-"""
+FEW = settings(max_examples=12 if settings.default.max_examples <= 100 else 100)
+"""For properties whose examples take uploads or a process each; ``make test-all`` tries the larger number."""

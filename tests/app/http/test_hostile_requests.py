@@ -9,10 +9,12 @@ import socket
 import threading
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
+import httpx2
 import polars as pl
 import pytest
 import uvicorn
@@ -80,7 +82,7 @@ JSON_BODIES = {
     "a key twice": b'{"name": "x", "name": "y"}',
     "no object": b'"x"',
     "wrong types": b'{"name": [], "kind": {}, "rows": 1, "unique_id": 2, "dataset": true, "version": {}}',
-    "a million keys": b"{" + b",".join(b'"%d":0' % i for i in range(100_000)) + b"}",
+    "very many keys": b"{" + b",".join(b'"%d":0' % i for i in range(20_000)) + b"}",
     "two documents": b"{}{}",
     "script": b"<script>alert(1)</script>",
     "XML that grows": b'<!DOCTYPE x [<!ENTITY a "a"><!ENTITY b "&a;&a;">]><x>&b;</x>',
@@ -203,8 +205,9 @@ def test_every_method_that_is_not_there_is_named_with_those_that_are(client: Tes
     assert client.get("/v1/nothing").json()["code"] == "route_not_found"
 
 
-def bomb(encode: str, size: int) -> bytes:
-    plain = b"unique_id,ds,y\n" + b"a,2025-01-01,1\n" * (size // 15)
+@cache
+def bomb(encode: str) -> bytes:
+    plain = b"unique_id,ds,y\n" + b"a,2025-01-01,1\n" * (60 * MOST // 15)
     return gzip.compress(plain) if encode == "gzip" else zstandard.compress(plain)
 
 
@@ -236,7 +239,8 @@ def parquet(frame: pl.DataFrame) -> bytes:
 
 
 SALES = pl.DataFrame({"unique_id": ["a"], "ds": ["2025-01-01"], "y": [1.0], "yy": [2.0]})
-FILES: dict[str, tuple[bytes, str, str | None]] = {
+File = tuple[bytes | Callable[[], bytes], str, str | None]
+FILES: dict[str, File] = {
     "nothing": (b"", CSV, None),
     "a NUL": (b"\x00", CSV, None),
     "NULs among rows": (GOOD + b"a,2025-01-02,\x001\n", CSV, None),
@@ -249,18 +253,18 @@ FILES: dict[str, tuple[bytes, str, str | None]] = {
     "wrong types": (b"unique_id,ds,y\n" + b"a,b,c\n" * 1000, CSV, None),
     "numbers that are none": (GOOD + b"a,2025-01-02,nan\nb,2025-01-02,-inf\nb,2025-01-03,1e999\n", CSV, None),
     "dates beyond all": (GOOD + b"a,99999-01-01,1\nb,-2025-01-01,1\na,0000-00-00,1\n", CSV, None),
-    "a gzip bomb": (bomb("gzip", 60 * MOST), CSV, "gzip"),
-    "a zstd bomb": (bomb("zstd", 60 * MOST), CSV, "zstd"),
-    "a bomb in a bomb": (gzip.compress(bomb("gzip", 60 * MOST)), CSV, "gzip"),
-    "a bomb in an archive": (archive(("a.csv", b"a,2025-01-01,1\n" * (MOST // 4))), ANY, None),
+    "a gzip bomb": (lambda: bomb("gzip"), CSV, "gzip"),
+    "a zstd bomb": (lambda: bomb("zstd"), CSV, "zstd"),
+    "a bomb in a bomb": (lambda: gzip.compress(bomb("gzip")), CSV, "gzip"),
+    "a bomb in an archive": (lambda: archive(("a.csv", b"a,2025-01-01,1\n" * (MOST // 4))), ANY, None),
     "bombs in archives in archives": (
-        archive(*((f"{n}.zip", archive(("a.csv", b"a" * 2 * MOST))) for n in range(3))),
+        lambda: archive(*((f"{n}.zip", archive(("a.csv", b"a" * 2 * MOST))) for n in range(3))),
         ANY,
         None,
     ),
-    "an archive of very many files": (archive(*((f"{n}.csv", b"") for n in range(1001))), ANY, None),
+    "an archive of very many files": (lambda: archive(*((f"{n}.csv", b"") for n in range(1001))), ANY, None),
     "an archive that is cut off": (archive(("a.csv", GOOD))[:-20], ANY, None),
-    "a workbook that is a bomb": (workbook(b"<row/>" * MOST), ANY, None),
+    "a workbook that is a bomb": (lambda: workbook(b"<row/>" * MOST), ANY, None),
     "a workbook that is cut off": (workbook(b"<row/>" * 100)[:-30], ANY, None),
     "lines of JSON that are deep": (b'{"unique_id": ' + b"[" * DEEP + b"]" * DEEP + b"}\n", LINES, None),
     "lines of JSON that are cut off": (b'{"unique_id": "a", "ds"', LINES, None),
@@ -294,11 +298,16 @@ FILES: dict[str, tuple[bytes, str, str | None]] = {
 }
 
 
-@pytest.mark.parametrize("file", FILES.values(), ids=FILES)
-def test_files_that_do_harm(client: TestClient, file: tuple[bytes, str, str | None]) -> None:
+def upload(client: TestClient, file: File) -> httpx2.Response:
     content, kind, encoding = file
     headers = {"Content-Type": kind, **({} if encoding is None else {"Content-Encoding": encoding})}
-    answer = client.post("/v1/datasets/shop/versions", content=content, headers=headers)
+    made = content if isinstance(content, bytes) else content()
+    return client.post("/v1/datasets/shop/versions", content=made, headers=headers)
+
+
+@pytest.mark.parametrize("file", FILES.values(), ids=FILES)
+def test_files_that_do_harm(client: TestClient, file: File) -> None:
+    answer = upload(client, file)
     assert 400 <= answer.status_code < 500, (answer.status_code, answer.text[:500])
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["code"]
@@ -330,8 +339,7 @@ def test_ids_are_text_and_nothing_else(client: TestClient, trick: str) -> None:
 
 
 def test_two_parquet_columns_of_one_name_are_named(client: TestClient) -> None:
-    content, kind, _ = FILES["Parquet with a column twice"]
-    answer = client.post("/v1/datasets/shop/versions", content=content, headers={"Content-Type": kind})
+    answer = upload(client, FILES["Parquet with a column twice"])
     (fault,) = answer.json()["errors"]
     assert (fault["code"], fault["column"]) == ("repeated_column", "ds")
 

@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.app.datasets.conftest import CSV, PARQUET, Shop
+from tests.support.examples import FEW
 
 ENCODE = {None: bytes, "gzip": gzip.compress, "zstd": zstandard.compress}
 TOKENS = [
@@ -56,6 +57,7 @@ def test_no_bytes_break_the_service(
 odd_text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
 
 
+@FEW
 @given(rows=st.lists(st.tuples(odd_text, st.floats(allow_nan=False, allow_infinity=False)), min_size=1))
 def test_an_upload_is_accepted_exactly_when_its_ids_are_acceptable(
     shop: Shop, rows: list[tuple[str, float]]
