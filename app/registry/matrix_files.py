@@ -1,4 +1,4 @@
-"""Keep large matrices in files that all processes of a machine map, so that their memory holds each once.
+"""Keep large matrices and ids in files that all processes of a machine map, so that memory holds each once.
 
 The database stays what is true: a file is named by the digests of the rows there, compared with them before
 it is used, and made anew if it is missing or was changed.
@@ -40,13 +40,24 @@ class MatrixFiles:
 
         ``parts`` are the bytes and the SHA-256 of each part in the database; ``read`` yields them, checked.
         """
-        path = self._folder / hashlib.sha256("".join(digest for _, digest in parts).encode()).hexdigest()
+        name = hashlib.sha256("".join(digest for _, digest in parts).encode()).hexdigest()
+        data = self.file(name, read, lambda view: _is_of(view, parts))
+        return None if data is None else np.frombuffer(data, dtype="<f8")
+
+    def file(
+        self, name: str, read: Callable[[], Iterable[bytes]], is_sound: Callable[[memoryview], bool]
+    ) -> mmap.mmap | None:
+        """Return a map of the file of this name, made of what ``read`` yields; None if there can be none.
+
+        One of which ``is_sound`` is false is made anew.
+        """
+        path = self._folder / name
         try:
-            found = _checked(path, parts)
+            found = _checked(path, is_sound)
             if found is None:
                 path.unlink(missing_ok=True)
                 self._write(path, read())
-                found = _checked(path, parts)
+                found = _checked(path, is_sound)
             os.utime(path)
         except OSError as error:
             logger.warning("the matrix file %s cannot be used: %s", path, error)
@@ -74,19 +85,24 @@ class MatrixFiles:
             new.unlink(missing_ok=True)
 
 
-def _checked(path: Path, parts: Sequence[tuple[int, str]]) -> NDArray[np.float64] | None:
-    """Map a file; return None if it is missing or is not what the database holds."""
+def _checked(path: Path, is_sound: Callable[[memoryview], bool]) -> mmap.mmap | None:
+    """Map a file; return None if it is missing or was changed."""
     try:
         with path.open("rb") as file:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (FileNotFoundError, ValueError):  # mmap refuses an empty file
         return None
-    if len(data) != sum(n_bytes for n_bytes, _ in parts):
-        return None
     with memoryview(data) as view:
-        first = 0
-        for n_bytes, digest in parts:
-            if hashlib.sha256(view[first : first + n_bytes]).hexdigest() != digest:
-                return None
-            first += n_bytes
-    return np.frombuffer(data, dtype="<f8")
+        return data if is_sound(view) else None
+
+
+def _is_of(view: memoryview, parts: Sequence[tuple[int, str]]) -> bool:
+    """Whether bytes are what the database holds."""
+    if len(view) != sum(n_bytes for n_bytes, _ in parts):
+        return False
+    first = 0
+    for n_bytes, digest in parts:
+        if hashlib.sha256(view[first : first + n_bytes]).hexdigest() != digest:
+            return False
+        first += n_bytes
+    return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,13 @@ from sqlalchemy.orm import Session
 
 from app.http.errors import AppError
 from app.persistence.models import MatrixChunk, MatrixName, TaskRow
+from app.registry import id_files
 from app.registry.matrix_files import MAPPED_FROM, MatrixFiles
 
 ROWS_PER_CHUNK = 256
 STORED_DTYPE = np.dtype("<f8")
 CHUNKS_AT_A_TIME = 64
+IDS_AT_A_TIME = 10_000
 
 
 class CorruptModel(AppError):
@@ -104,17 +106,30 @@ def save_task_ids(session: Session, model_version_id: str, task_ids: Sequence[st
     )
 
 
-def load_task_rows(session: Session, model_version_id: str, n_tasks: int) -> dict[str, int]:
-    """Return ``unique_id → row``, in row order, after checking that no row is missing."""
-    pairs = session.execute(
-        select(TaskRow.unique_id, TaskRow.row)
-        .where(TaskRow.model_version_id == model_version_id)
-        .order_by(TaskRow.row)
-    )
-    rows = {row.unique_id: row.row for row in pairs}
-    if list(rows.values()) != list(range(n_tasks)):
-        raise _corrupt(model_version_id, "task ids", f"they do not number {n_tasks} rows")
-    return rows
+def load_task_rows(
+    session: Session, model_version_id: str, n_tasks: int, files: MatrixFiles | None = None
+) -> Mapping[str, int]:
+    """Return ``unique_id → row``, in row order, after checking that no row is missing.
+
+    Those of many tasks are mapped from one of ``files``, if these are given.
+    """
+    ids = select(TaskRow.unique_id, TaskRow.row).where(TaskRow.model_version_id == model_version_id)
+
+    def read() -> Iterator[str]:
+        found = session.execute(ids.order_by(TaskRow.row), execution_options={"yield_per": IDS_AT_A_TIME})
+        n_rows, is_whole = 0, True
+        for unique_id, row in found:
+            is_whole &= row == n_rows
+            yield unique_id
+            n_rows += 1
+        if n_rows != n_tasks or not is_whole:
+            raise _corrupt(model_version_id, "task ids", f"they do not number {n_tasks} rows")
+
+    if files is not None and n_tasks >= id_files.MAPPED_FROM:
+        rows = id_files.mapped_rows(files, model_version_id, n_tasks, read)
+        if rows is not None:
+            return rows
+    return {unique_id: row for row, unique_id in enumerate(read())}
 
 
 def _corrupt(version_id: str, what: str, problem: str) -> CorruptModel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +18,7 @@ from app.persistence.models import MatrixName, Model
 from app.registry import repository
 from app.registry.forecasters import nothing_known, restored
 from app.registry.groups import Groups
+from app.registry.id_files import MappedRows
 from app.registry.matrix_files import MatrixFiles
 from app.registry.matrix_store import CorruptModel, load_matrix, load_task_rows
 from app.registry.publication import History, has_intercept
@@ -63,7 +64,7 @@ class StoredModel:
     version: int
     weights: NDArray[np.float64]
     intercept: NDArray[np.float64]
-    rows: dict[str, int]
+    rows: Mapping[str, int]
     feature_names: tuple[str, ...]
     history: History | None = None
     frequency: Frequency | None = None
@@ -89,11 +90,15 @@ class StoredModel:
         if self.forecaster is not None:
             n_bytes += self.forecaster.tail.nbytes + self.forecaster.ranges.quantiles.nbytes
             n_bytes += 41 * len(self.rows)  # of each series: unit, constant, last period, group, spread, sign
+        if isinstance(self.rows, MappedRows):
+            return n_bytes + self.rows.n_bytes
         return n_bytes + sys.getsizeof(self.rows) + sum(map(sys.getsizeof, self.rows))
 
     @cached_property
-    def unique_ids(self) -> tuple[str, ...]:
+    def unique_ids(self) -> Sequence[str]:
         """The tasks in the order of their rows."""
+        if isinstance(self.rows, MappedRows):
+            return self.rows.ids
         return tuple(self.rows) if self.forecaster is None else self.forecaster.unique_ids
 
     @cached_property
@@ -101,7 +106,7 @@ class StoredModel:
         """The attributes of all products, with a column ``unique_id``."""
         stored = {} if self.forecaster is None else self.forecaster.model.metadata.get("attributes", {})
         types = dict.fromkeys(("unique_id", *stored), pl.String)
-        table = pl.DataFrame({"unique_id": self.unique_ids, **stored}, schema=types)
+        table = pl.DataFrame({"unique_id": list(self.unique_ids), **stored}, schema=types)
         if self.added is None:
             return table
         new = pl.DataFrame({"unique_id": self.added.unique_ids}, schema={"unique_id": pl.String})
@@ -133,7 +138,8 @@ class StoredModel:
     @cached_property
     def near_matches(self) -> NearMatches:
         """Finds known ids that are like an unknown one; built when first needed."""
-        return NearMatches(self.rows)
+        orders = self.rows.near_orders() if isinstance(self.rows, MappedRows) else None
+        return NearMatches(self.unique_ids, orders)
 
 
 def list_models(session: Session, limit: int, cursor: str | None) -> ModelPage:
@@ -253,9 +259,10 @@ def _read_matrices(session: Session, detail: ModelVersionDetail, files: MatrixFi
     intercept = np.zeros(n_tasks)
     if has_intercept(detail.configuration):
         intercept = load_matrix(session, detail.id, MatrixName.INTERCEPT, n_tasks, 1)[:, 0]
-    rows = load_task_rows(session, detail.id, n_tasks)
+    has_horizon = "horizon" in detail.configuration  # then the forecaster has the ids too
+    rows = load_task_rows(session, detail.id, n_tasks, None if has_horizon else files)
     history = forecaster = past = None
-    if "horizon" in detail.configuration:
+    if has_horizon:
         stored = load_matrix(session, detail.id, MatrixName.SERIES, n_tasks, None, files)
         model = CCMTLModel(weights, tuple(rows), tuple(detail.feature_names), intercept=intercept)
         ranges = load_matrix(session, detail.id, MatrixName.RANGES, None, None)
