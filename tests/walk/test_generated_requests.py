@@ -50,6 +50,10 @@ def test_no_request_that_can_be_made_up_is_answered_5xx_or_as_is_not_documented(
         with_key = {"Authorization": f"Bearer {key}"}
         alias = "/v1/models/sales/aliases/stable"
         assert service.client.put(alias, json={"version": 1}, headers=with_key).status_code == 200
+        webhook = {"url": "https://shop.example/", "events": ["job.failed"]}
+        schedule = {"daily": "02:30", "training": {"dataset": "sales", "model": "sales", "horizon": 2}}
+        for path, form in (("webhooks/planning", webhook), ("schedules/nightly", schedule)):
+            assert service.client.put(f"/v1/{path}", json=form, headers=with_key).status_code == 201
         # What is deleted cannot be asked for any more: deletions come last.
         for chosen in (["--exclude-method", "DELETE"], ["--include-method", "DELETE"]):
             command = [
