@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from ccmtl_core.kernels.compiled import kernel
 
 MAX_IRREGULARITIES = 10_000
+MAX_ROW_BYTES = 1 << 22
+"""No row of a table is longer, and reading one takes thirteen times its bytes of memory."""
 
 _LF, _CR = 10, 13
 _START, _PLAIN, _QUOTED, _CLOSED, _FAULTY = 0, 1, 2, 3, 4  # where in a field the scan stands
@@ -29,6 +31,7 @@ class Irregularity(IntEnum):
     UNCLOSED_QUOTE = 4
     FIELD_COUNT = 5
     BLANK = 6
+    LONG_ROW = 7
 
 
 @dataclass(frozen=True)
@@ -203,7 +206,9 @@ def _scan(
             else:
                 _note_blank(data, found, counts, record, n_blank, blank)
                 n_blank = 0
-                if field + 1 != n_fields:
+                if i - begin > MAX_ROW_BYTES:
+                    _note(found, counts, 7, record, field, 0, begin, i)
+                elif field + 1 != n_fields:
                     _note(found, counts, 5, record, field, field + 1, begin, i)
             record += 1
             field, state, begin = 0, _START, i + 1
@@ -231,6 +236,8 @@ def _scan(
         n_blank = 0
         if state == _QUOTED:
             _note(found, counts, 4, quote_record, quote_field, 0, quoted, len(data))
+        elif len(data) - begin > MAX_ROW_BYTES:
+            _note(found, counts, 7, record, field, 0, begin, len(data))
         elif field + 1 != n_fields:
             _note(found, counts, 5, record, field, field + 1, begin, len(data))
         n_swallowed += _swallowed(swallowing, n_swallowed, record, is_within, marks, n_fields)

@@ -26,7 +26,6 @@ from ccmtl_core.tables.dialects.rewrite import Rewritten, rewritten
 from ccmtl_core.tables.dialects.row_faults import SKIPPED, ScannedText, ends_within_quotes
 from ccmtl_core.tables.faults import MAX_LISTED, FaultList, Parts
 from ccmtl_core.tables.header import (
-    refuse_long_lines,
     refuse_other_formats,
     refuse_too_many,
     refuse_without_line_breaks,
@@ -199,7 +198,6 @@ def open_csv(
         head = head[: head.rfind("\n") + 1]
     if "\0" in head.partition("\n")[0]:
         raise faults.refusal_for("not_csv", "the file is not CSV in UTF-8: its first line contains NUL bytes")
-    refuse_long_lines(data, faults)
     layout, dialect = layout_of(head, options, wanted, dialect, faults)
     refuse_other_formats(head, layout.names, wanted, len(data), faults)
     refuse_too_many(layout.names, faults)

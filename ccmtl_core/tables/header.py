@@ -11,15 +11,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ccmtl_core.base.arguments import check_kind
 from ccmtl_core.base.exceptions import ParameterError
+from ccmtl_core.kernels.csv_scan import MAX_ROW_BYTES
 from ccmtl_core.tables.faults import FaultList
 
 MAX_COLUMNS = 10_000
-MAX_LINE_BYTES = 1 << 22
 MAX_HINTS = 10
 WIDE = 12
 """More columns than this, most with a digit in their names, look like a column for each period."""
@@ -122,27 +119,13 @@ def refuse_other_formats(
     refuse_without_line_breaks(head, n_bytes, faults)
 
 
-def refuse_long_lines(data: NDArray[np.uint8], faults: FaultList) -> None:
-    """Refuse a text with a line of `MAX_LINE_BYTES` or more; those of twice as many are always found.
-
-    No table has such lines, and reading one takes thirteen times its bytes of memory.
-    """
-    n_lines = 0
-    for start in range(0, len(data) - MAX_LINE_BYTES + 1, MAX_LINE_BYTES):
-        block = data[start : start + MAX_LINE_BYTES]
-        n_ends = int(np.count_nonzero(block == ord("\n")))
-        refuse_long_line(0 if n_ends else MAX_LINE_BYTES, n_lines + 1, faults)
-        n_lines += n_ends
-
-
 def refuse_long_line(n_bytes: int, number: int, faults: FaultList) -> None:
-    """Refuse the line of this number if it has `MAX_LINE_BYTES` or more."""
-    if n_bytes >= MAX_LINE_BYTES:
-        raise faults.refusal_for(
-            "line_too_long",
-            f"line {number:,} has {MAX_LINE_BYTES:,} bytes or more, as none of a table has: look whether a "
-            "line break or a quote is missing there",
+    """Refuse the line of this number if no row of a table is so long."""
+    if n_bytes > MAX_ROW_BYTES:
+        message = (
+            f"line {number:,} has {n_bytes:,} bytes, as none of a table has: is a line break missing there?"
         )
+        raise faults.refusal_for("long_row", message)
 
 
 def refuse_without_line_breaks(head: str, n_bytes: int, faults: FaultList) -> None:

@@ -16,6 +16,7 @@ from ccmtl_core.tables.table import Note
 
 SKIPPED = (Irregularity.FIELD_COUNT, Irregularity.BLANK)
 """What ``ragged="skip"`` leaves out."""
+_OF_ROWS = (*SKIPPED, Irregularity.LONG_ROW)
 _MOST_SHOWN, _FARTHEST, _BLOCK = 100, 1 << 12, 1 << 24
 _REMEDY = "If the quote belongs to the text, double it, or state another one, such as `quote='~'`"
 
@@ -77,7 +78,7 @@ class ScannedText:
             line, at = line + self._line_ends(at, begin), begin
             shown = line if self.line_of is None or not row else int(self.line_of[row - 1])
             told = self._told(kind, n_fields, shown, begin, end)
-            column = self.header[field] if field < len(self.header) and kind not in SKIPPED else None
+            column = self.header[field] if field < len(self.header) and kind not in _OF_ROWS else None
             number = row if self.row_of is None or not row else int(self.row_of[row - 1])
             value = None if kind is Irregularity.BLANK else self._text(begin)
             yield Fault(_code(kind), told, number or None, column, value)
@@ -98,6 +99,11 @@ class ScannedText:
             )
         if kind is Irregularity.BLANK:
             return f"the line is blank {where}: take it out, or state `ragged='skip'`, which leaves it out"
+        if kind is Irregularity.LONG_ROW:
+            return (
+                f"the row has {end - begin:,} bytes {where}, as none of a table has: is a line break or a "
+                f"quote missing there? {_REMEDY}"
+            )
         if kind is Irregularity.QUOTE_INSIDE:
             return (
                 "a quote stands inside a field that does not begin with one, but with text or a space "

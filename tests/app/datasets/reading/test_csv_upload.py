@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ccmtl_core.tables import header
+from ccmtl_core.kernels.csv_scan import MAX_ROW_BYTES
 from tests.app.datasets.conftest import CSV, Shop, faults
 
 GOOD = "unique_id,ds,y\n0001,2000-11-01,3\n0001,2000-11-02,4.5\n2,2000-11-01,-1e2\n"
@@ -188,17 +188,21 @@ def test_a_wrong_name_beside_other_marks_is_no_wrong_separator(shop: Shop) -> No
 
 @pytest.mark.parametrize(
     ("row", "content_type"),
-    [("a{},2024-01-01,1\n", CSV), ('{{"unique_id": "{}"}}\n', "application/x-ndjson")],
+    [
+        ("a{},2024-01-01,1\n", CSV),
+        ('"a{}\n",2024-01-01,1\n', CSV),
+        ('{{"unique_id": "{}"}}\n', "application/x-ndjson"),
+    ],
 )
-def test_a_line_longer_than_any_table_has_is_named(
-    shop: Shop, row: str, content_type: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(header, "MAX_LINE_BYTES", 100_000)
+def test_a_row_longer_than_any_of_a_table_is_named(shop: Shop, row: str, content_type: str) -> None:
     rows = ("unique_id,ds,y\n" if content_type == CSV else "") + row.format("x") * 3
-    problem = shop.refused(shop.series(), rows + row.format("x" * 200_000) + rows, content_type)
+    long = row.format("x\n" * (MAX_ROW_BYTES // 2) if '"a' in row else "x" * MAX_ROW_BYTES)
+    problem = shop.refused(shop.series(), rows + long + row.format("x"), content_type)
     (fault,) = problem["errors"]
-    assert fault["code"] == "line_too_long"
-    assert f"line {rows.count(chr(10)) + 1} has 100,000 bytes or more" in fault["message"]
+    assert fault["code"] == ("csv_long_row" if content_type == CSV else "long_row")
+    assert fault["column"] is None
+    assert f"{len(long) - 1:,} bytes" in fault["message"]
+    assert f"line {rows.count(chr(10)) + 1}" in fault["message"]
 
 
 @pytest.mark.parametrize("n_copies", [1, 10_000, 100_000])
