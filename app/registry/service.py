@@ -91,13 +91,14 @@ class StoredModel:
             n_bytes += self.forecaster.tail.nbytes + self.forecaster.ranges.quantiles.nbytes
             n_bytes += 41 * len(self.rows)  # of each series: unit, constant, last period, group, spread, sign
         if isinstance(self.rows, MappedRows):
-            return n_bytes + self.rows.n_bytes
+            n_bytes += self.rows.n_bytes
+            return n_bytes if self.forecaster is None else n_bytes + sum(map(sys.getsizeof, self.unique_ids))
         return n_bytes + sys.getsizeof(self.rows) + sum(map(sys.getsizeof, self.rows))
 
     @cached_property
     def unique_ids(self) -> Sequence[str]:
         """The tasks in the order of their rows."""
-        if isinstance(self.rows, MappedRows):
+        if self.forecaster is None and isinstance(self.rows, MappedRows):
             return self.rows.ids
         return tuple(self.rows) if self.forecaster is None else self.forecaster.unique_ids
 
@@ -259,10 +260,9 @@ def _read_matrices(session: Session, detail: ModelVersionDetail, files: MatrixFi
     intercept = np.zeros(n_tasks)
     if has_intercept(detail.configuration):
         intercept = load_matrix(session, detail.id, MatrixName.INTERCEPT, n_tasks, 1)[:, 0]
-    has_horizon = "horizon" in detail.configuration  # then the forecaster has the ids too
-    rows = load_task_rows(session, detail.id, n_tasks, None if has_horizon else files)
+    rows = load_task_rows(session, detail.id, n_tasks, files)
     history = forecaster = past = None
-    if has_horizon:
+    if "horizon" in detail.configuration:
         stored = load_matrix(session, detail.id, MatrixName.SERIES, n_tasks, None, files)
         model = CCMTLModel(weights, tuple(rows), tuple(detail.feature_names), intercept=intercept)
         ranges = load_matrix(session, detail.id, MatrixName.RANGES, None, None)
