@@ -184,20 +184,9 @@ def open_csv(
     cannot be told, or that is of another format, is a `TableError`.
     """
     path, dialect = in_utf8(path, options.encoding, dialect, folder, faults)
-    data, notes = _bytes(path), []
-    if data[:MAX_HEADER_BYTES].tobytes().count(b"\r") and not _has_line_feed(data):
-        path, n_lines = _with_line_feeds(path, folder)
-        data = _bytes(path)
-        notes.append(Note("carriage_returns", "lines end in carriage returns alone", n_lines, unit="lines"))
-    if not len(data):
-        raise faults.refusal_for("no_header", "the first line is missing; it must name the columns")
-    head = data[:MAX_HEADER_BYTES].tobytes().decode("utf-8", "ignore")
-    if len(head) > csv.field_size_limit():
-        refuse_without_line_breaks(head, len(data), faults)
-    if len(data) > MAX_HEADER_BYTES:
-        head = head[: head.rfind("\n") + 1]
-    if "\0" in head.partition("\n")[0]:
-        raise faults.refusal_for("not_csv", "the file is not CSV in UTF-8: its first line contains NUL bytes")
+    path, notes = _with_line_feeds(path, folder)
+    data = _bytes(path)
+    head = _head(data, faults)
     layout, dialect = layout_of(head, options, wanted, dialect, faults)
     refuse_other_formats(head, layout.names, wanted, len(data), faults)
     refuse_too_many(layout.names, faults)
@@ -230,19 +219,35 @@ def _bytes(path: Path) -> NDArray[np.uint8]:
     return data[len(codecs.BOM_UTF8) :] if data[:3].tobytes() == codecs.BOM_UTF8 else data
 
 
-def _has_line_feed(data: NDArray[np.uint8]) -> bool:
-    blocks = range(0, len(data), MAX_HEADER_BYTES)
-    return any((data[at : at + MAX_HEADER_BYTES] == ord("\n")).any() for at in blocks)
+def _head(data: NDArray[np.uint8], faults: FaultList) -> str:
+    """The lines that a file begins with, in which its header is looked for."""
+    if not len(data):
+        raise faults.refusal_for("no_header", "the first line is missing; it must name the columns")
+    head = data[:MAX_HEADER_BYTES].tobytes().decode("utf-8", "ignore")
+    if len(head) > csv.field_size_limit():
+        refuse_without_line_breaks(head, len(data), faults)
+    if len(data) > MAX_HEADER_BYTES:
+        head = head[: head.rfind("\n") + 1]
+    if "\0" in head.partition("\n")[0]:
+        raise faults.refusal_for("not_csv", "the file is not CSV in UTF-8: its first line contains NUL bytes")
+    return head
 
 
-def _with_line_feeds(path: Path, folder: Path) -> tuple[Path, int]:
-    """Copy a text whose lines end in carriage returns, as of old spreadsheets, with line feeds for them."""
+def _with_line_feeds(path: Path, folder: Path) -> tuple[Path, list[Note]]:
+    """The text itself or, if its lines end in carriage returns alone, a copy with line feeds for them."""
+    data = _bytes(path)
+    starts = range(0, len(data), MAX_HEADER_BYTES)
+    if ord("\r") not in data[:MAX_HEADER_BYTES] or any(
+        ord("\n") in data[at : at + MAX_HEADER_BYTES] for at in starts
+    ):
+        return path, []
     copy, n_lines = folder / "line-feeds", 0
     with path.open("rb") as file, copy.open("wb") as out:
         while block := file.read(MAX_HEADER_BYTES):
             n_lines += block.count(b"\r")
             out.write(block.replace(b"\r", b"\n"))
-    return copy, n_lines
+    message = "lines end in carriage returns alone, as of old spreadsheets, and were read as lines"
+    return copy, [Note("carriage_returns", message, n_lines, unit="lines")]
 
 
 def _below(data: NDArray[np.uint8], n_lines: int) -> NDArray[np.uint8]:
