@@ -9,7 +9,6 @@ messages go to standard error.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,7 +22,8 @@ from rich.progress import Progress as ProgressBar
 
 from app.commands.fit_data import FitData, fitted, read
 from app.commands.options import Source, Strength
-from app.commands.unusable import explaining, print_answer
+from app.commands.printing import messages_console, print_answer, print_json
+from app.commands.unusable import explaining
 from app.reports import described, in_words, rival_notes
 from ccmtl_core import FitResult, ModelChoices, Progress, SolveStatus
 from ccmtl_core.base.file_path import checked_output
@@ -45,7 +45,7 @@ def fit_model(
     output: Path | None,
 ) -> None:
     """Read, fit, write the model, and print the report; the exit code says how it ended."""
-    messages = Console(stderr=True, highlight=False)
+    messages = messages_console()
     with explaining(messages):
         choices = ModelChoices(**chosen)
         if output is not None:
@@ -62,7 +62,7 @@ def fit_model(
     notes += rival_notes(choices, {}, report, of_series=source.lags is not None)
     summary = _summary(data, result, output, notes, report)
     if as_json:
-        print_answer(json.dumps(summary, ensure_ascii=False, allow_nan=False))
+        print_json(summary)
     else:
         print_answer(_table(summary))
     if result.report.status is not SolveStatus.CONVERGED:

@@ -5,7 +5,6 @@ Standard output carries the answer alone; progress and messages go to standard e
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +16,8 @@ from rich.console import Console
 from app.commands.file_options import Stated
 from app.commands.history import read_history
 from app.commands.options import Asked
-from app.commands.unusable import explaining, print_answer
+from app.commands.printing import messages_console, print_answer, print_json
+from app.commands.unusable import explaining
 from app.commands.use_model import write_table
 from ccmtl_core.base.display import counted
 from ccmtl_core.forecasting import (
@@ -33,7 +33,7 @@ from ccmtl_core.forecasting import (
 
 def forecast_file(file: Path, stated: Stated, asked: Asked, output: Path | None) -> None:
     """Fit a forecaster to the file, and print its forecasts or write them to ``output``."""
-    messages = Console(stderr=True, highlight=False)
+    messages = messages_console()
     with explaining(messages), _told(messages) as tell:
         table = _read(file, stated, asked, messages)
         forecaster = fit_forecaster(
@@ -59,7 +59,7 @@ def _shown(forecaster: ForecastModel, table: SeriesTable, asked: Asked) -> pl.Da
 
 def backtest_file(file: Path, stated: Stated, asked: Asked, as_json: bool) -> None:
     """Forecast the last windows of the file from what lay before them, and print who was nearest."""
-    messages = Console(stderr=True, highlight=False)
+    messages = messages_console()
     with explaining(messages), _told(messages) as tell:
         table = _read(file, stated, asked, messages)
         result = backtest(
@@ -67,7 +67,7 @@ def backtest_file(file: Path, stated: Stated, asked: Asked, as_json: bool) -> No
             aim=asked.aim, n_jobs=-1, on_phase=tell,
         )  # fmt: skip
     if as_json:
-        print_answer(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
+        print_json(result.to_dict())
     else:
         print_answer(_in_tables(result))
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
-import sys
 from pathlib import Path
 
 import typer
@@ -16,7 +14,8 @@ from app.commands.file_options import Stated, option
 from app.commands.guard import refuse_undecodable
 from app.commands.history import accounted
 from app.commands.option_names import in_command
-from app.commands.unusable import explaining, print_answer
+from app.commands.printing import Terminal, escaped, is_terminal, messages_console, print_exactly, print_json
+from app.commands.unusable import explaining
 from ccmtl_core.base.display import counted
 from ccmtl_core.inspection import Finding, InspectionReport, Policies, inspect
 from ccmtl_core.tables import ReadOptions
@@ -27,31 +26,29 @@ _WIDTH = 110
 
 def inspect_file(file: Path, stated: Stated, as_json: bool) -> None:
     """Print the report; exit with 1 if the file cannot be used as it is."""
-    with explaining(Console(stderr=True, highlight=False)):
+    with explaining(messages_console()):
         refuse_undecodable(file)
         policies, dialect = Policies(**stated.policies), ReadOptions(**stated.written)
         report = inspect(file, **stated.columns, policies=policies, dialect=dialect).worded(in_command)
     if as_json:
-        print_answer(json.dumps(report.to_dict(), ensure_ascii=False, allow_nan=False))
+        print_json(report.to_dict())
     else:
-        print_answer(_in_words(report))
+        print_exactly(_in_words(report))
     if report.panel is None:
         raise typer.Exit(1)
 
 
 def _in_words(report: InspectionReport) -> str:
     """The report in tables, coloured on a terminal."""
-    is_terminal = sys.stdout is not None and sys.stdout.isatty()
-    written = io.StringIO()
-    console = Console(
-        file=written, force_terminal=is_terminal, width=None if is_terminal else _WIDTH, highlight=False
+    written, is_shown = io.StringIO(), is_terminal()
+    console = Terminal(
+        file=written, force_terminal=is_shown, width=None if is_shown else _WIDTH, highlight=False
     )
     if report.traits:
         known = _plain("understood as", "", "because")
         for name, trait in report.traits.items():
-            known.add_row(
-                name, Text("tab" if trait.value == "\t" else str(trait.value), "bold"), trait.evidence
-            )
+            value = "tab" if trait.value == "\t" else escaped(str(trait.value))
+            known.add_row(name, Text(value, "bold"), trait.evidence)
         console.print(known)
     console.print()
     rows = Text(counted(report.accounts.rows_read, "row"), "bold")
@@ -78,7 +75,7 @@ def _print(console: Console, finding: Finding) -> None:
     count = counted(finding.count, finding.unit.removesuffix("s"))
     count = f"{finding.count:,} {finding.unit}" if finding.unit in ("series", "table") else count
     console.print(head + Text(f"{finding.code} ", "bold") + Text(f"{count}{decided}"))
-    console.print(Text(f"  {finding.message}"), soft_wrap=False)
+    console.print(Text(f"  {escaped(finding.message)}"), soft_wrap=False)
     if any(sample.row or sample.unique_id for sample in finding.samples):
         of_files = any(sample.file for sample in finding.samples)
         samples = _plain("", "row", "unique_id", "ds", "value", *(["file"] if of_files else []))
@@ -90,7 +87,7 @@ def _print(console: Console, finding: Finding) -> None:
                 sample.value,
                 *([sample.file] if of_files else []),
             ]
-            samples.add_row("", *("" if cell is None else Text(str(cell)) for cell in cells))
+            samples.add_row("", *("" if cell is None else Text(escaped(str(cell))) for cell in cells))
         console.print(samples)
 
 

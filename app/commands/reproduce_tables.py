@@ -10,7 +10,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from app.commands.unusable import explaining, print_answer
+from app.commands.printing import messages_console, print_answer, print_exactly
+from app.commands.unusable import explaining
 from ccmtl_core import ParameterError
 from ccmtl_core.base.near_matches import NearMatches
 from ccmtl_core.reproduce import EXPERIMENTS, Cell, Experiment, Report, draw, run_cells, table_experiment
@@ -31,7 +32,7 @@ def run(
     as_json: bool,
 ) -> None:
     """Run what is not kept in ``output`` yet; print all, and write it there as Markdown, JSON and PNG."""
-    messages = Console(stderr=True, highlight=False)
+    messages = messages_console()
     with explaining(messages):
         experiment = _experiment(name, columns)
         offered = experiment.settings
@@ -52,7 +53,7 @@ def run(
         (output / f"{stem}.md").write_text(tables + "\n", encoding="utf-8")
         (output / f"{stem}.json").write_text(numbers + "\n", encoding="utf-8")
         draw(report, output / f"{stem}.png")
-    print_answer(numbers if as_json else tables)
+    print_exactly(numbers) if as_json else print_answer(tables)
     messages.print(f"Kept as {output / stem}.jsonl, .md, .json and .png", style="dim", soft_wrap=True)
 
 

@@ -13,13 +13,13 @@ from datetime import date
 from itertools import pairwise
 
 import sqlglot
-from rich.console import Console
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from app.commands.lists import listed
 from app.commands.options import Dialect
-from app.commands.unusable import explaining, print_answer
+from app.commands.printing import messages_console, print_data
+from app.commands.unusable import explaining
 from ccmtl_core import ParameterError
 from ccmtl_core.tables import statistics_table as layout
 
@@ -38,7 +38,7 @@ def print_sql(
     folds: str,
 ) -> None:
     """Print the query, or say which argument cannot be used."""
-    with explaining(Console(stderr=True, highlight=False)):
+    with explaining(messages_console()):
         query = statistics_sql(
             table=table,
             task=task,
@@ -49,7 +49,7 @@ def print_sql(
             time=time,
             cuts=listed(folds),
         )
-    print_answer(query)
+    print_data(query)
 
 
 def statistics_sql(

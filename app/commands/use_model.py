@@ -16,7 +16,8 @@ from rich.console import Console
 from app.commands.file_options import COLUMNS, Stated
 from app.commands.guard import refuse_undecodable
 from app.commands.history import read_history
-from app.commands.unusable import explaining, print_answer
+from app.commands.printing import messages_console, print_data
+from app.commands.unusable import explaining
 from app.reading.stated import POLICIES
 from ccmtl_core import CCMTLModel, DataError, ParameterError
 from ccmtl_core.base.display import quoted
@@ -36,7 +37,7 @@ def predict(
     model: Path, file: Path, task: str | None, output: Path | None, written: Mapping[str, Any]
 ) -> None:
     """Print a prediction for each row of the file, or write them to ``output``."""
-    messages = Console(stderr=True, highlight=False)
+    messages = messages_console()
     with explaining(messages):
         fitted = CCMTLModel.load(model)
         series = _series(fitted)
@@ -64,7 +65,7 @@ def forecast(model: Path, file: Path, horizon: int, stated: Stated, output: Path
 
     Columns and formats that are ``stated`` are the file's own, in place of those of the fit.
     """
-    messages = Console(stderr=True, highlight=False)
+    messages = messages_console()
     with explaining(messages):
         fitted = CCMTLModel.load(model)
         series = _series(fitted)
@@ -125,7 +126,7 @@ def _left_out(ids: list[str], reason: str) -> str:
 def write_table(table: pl.DataFrame, output: Path | None, messages: Console) -> None:
     """Write CSV; a file all of it or nothing."""
     if output is None:
-        print_answer(table.write_csv())
+        print_data(table.write_csv())
         return
     with explaining(messages), whole_file(output) as file:
         table.write_csv(file)
