@@ -23,7 +23,7 @@ from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.panel import SeriesPanel
 from ccmtl_core.tables.cells import ROW
 from ccmtl_core.tables.dialects.dialect import NOTHING_STATED, ReadOptions
-from ccmtl_core.tables.dialects.shape import long_table
+from ccmtl_core.tables.dialects.shape import long_table, noting_repetitions
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.header import Kind, Role
 from ccmtl_core.tables.table_file import open_table
@@ -193,7 +193,7 @@ def read_series_table(
         table = with_one_id(table, of_id, faults)
         if table.rows is None:
             raise faults.refusal()
-        table = table if beside else long_table(table, stated, faults)
+        table = noting_repetitions(table) if beside else long_table(table, stated, faults)
         read = read_rows(
             table,
             stated,

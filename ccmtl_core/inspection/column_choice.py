@@ -13,6 +13,7 @@ from ccmtl_core.base.display import counted, option
 from ccmtl_core.inspection.report import Trait
 from ccmtl_core.tables.dates.inference import infer_dates, lack_year
 from ccmtl_core.tables.faults import FaultList
+from ccmtl_core.tables.header import one_column
 from ccmtl_core.tables.table import Table, refusing_unreadable
 from ccmtl_core.tables.timestamps import time_format
 
@@ -76,7 +77,7 @@ def choose_columns(
     sample = _sample(table, faults) if unknown else {}
     for role in unknown:
         taken = {*others, *(trait.value for trait in traits.values())}
-        left = [column for column in table.columns if column not in taken]
+        left = [column for column in dict.fromkeys(table.columns) if column not in taken]
         if role in left:
             traits[role] = Trait(role, "guessed", "its name")
             continue
@@ -88,9 +89,13 @@ def choose_columns(
             evidence = "there are no rows below the header"
         if column is None:
             held = {"unique_id": "the series", "ds": "the time", "y": "the value"}[role]
-            shown = ", ".join(map(repr, (fitting or left)[:10]))
-            message = f"which column holds {held}? {evidence}: state {option(role)}; there are {shown}"
-            faults.add("unknown_column", message + _of_header(table.columns))
+            asked = f"which column holds {held}?"
+            if len(table.columns) == 1:
+                faults.add("unknown_column", f"{asked} {one_column(table.columns[0])}")
+                continue
+            shown = ", ".join(map(repr, (fitting or left)[:10])) or "no others"
+            message = f"{asked} {evidence}: state {option(role)}; there are {shown}"
+            faults.add("unknown_column", message + (_of_header(table.columns) or table.hint or ""))
         else:
             traits[role] = Trait(column, "guessed", evidence)
     return ColumnsFound(traits)
@@ -110,13 +115,13 @@ def _is_date(text: str) -> bool:
 
 
 def _sample(table: Table, faults: FaultList) -> dict[str, pl.Series]:
-    """The first cells of each column that is named once."""
+    """The first cells of each column; of several with a name, those of the first."""
     if table.rows is None:
         return {}
     with refusing_unreadable(table.unreadable, faults):
         head = table.rows.head(_SAMPLED).collect()
-    by_name = zip(table.columns, table.names, strict=True)
-    return {column: head[name] for column, name in by_name if table.columns.count(column) == 1}
+    by_name = dict(zip(table.columns[::-1], table.names[::-1], strict=True))
+    return {column: head[name] for column, name in by_name.items()}
 
 
 def _fits(role: str, cells: pl.Series | None, ds_format: str | None) -> bool:
@@ -146,7 +151,7 @@ def _are_dates(texts: pl.Series, ds_format: str | None = None) -> bool:
 
 def _may_count_time(column: str, cells: pl.Series | None) -> bool:
     """Whether a column is called as times are and has whole numbers, also behind a word, that count them."""
-    if cells is None or _rank(column, _WORDS["ds"]) >= 2 * len(_WORDS["ds"]) or cells.dtype.is_float():
+    if cells is None or not is_time(column) or cells.dtype.is_float():
         return False
     texts = cells.cast(pl.String).drop_nulls()
     return bool(len(texts)) and bool(texts.str.contains("^([A-Za-z]+[. _]?)?[0-9]+$").all())
@@ -176,6 +181,11 @@ def _rank(column: str, words: Sequence[str]) -> int:
         return words.index(plain)
     ranks = [len(words) + words.index(part) for part in plain.split("_") if part in words]
     return min(ranks, default=2 * len(words))
+
+
+def is_time(column: str) -> bool:
+    """Return whether a column's name has a word of times, such as a month."""
+    return _rank(column, _WORDS["ds"]) < 2 * len(_WORDS["ds"])
 
 
 def is_other(column: str) -> bool:

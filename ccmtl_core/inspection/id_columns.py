@@ -8,7 +8,7 @@ from dataclasses import replace
 import polars as pl
 from polars.selectors import by_name
 
-from ccmtl_core.inspection.column_choice import is_other
+from ccmtl_core.inspection.column_choice import is_other, is_time
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.header import check_header
 from ccmtl_core.tables.table import Table
@@ -49,7 +49,7 @@ def with_one_id(table: Table, columns: Sequence[str], faults: FaultList) -> Tabl
     name = SIGN.join(columns)
     if len(columns) < 2 or table.rows is None or name in table.columns:
         return table
-    if not check_header(table.columns, columns, faults):
+    if not check_header(table.columns, columns, faults, ""):
         raise faults.refusal()
     parts = [by_name(table.names[table.columns.index(column)]).cast(pl.String) for column in columns]
     is_whole = pl.all_horizontal((part.is_not_null() & (part != "")) for part in parts)
@@ -81,7 +81,7 @@ def columns_apart(table: Table, unique_id: str, ds: str, y: str) -> list[str]:
     keys, apart = [by_name[unique_id], by_name[ds]], []
     for column in (column for column in table.columns if column not in taken and not is_other(column)):
         cells = head[by_name[column]]
-        is_group = not cells.dtype.is_float() and 2 * cells.n_unique() <= head.height
+        is_group = not cells.dtype.is_float() and (is_time(column) or 2 * cells.n_unique() <= head.height)
         if is_group and not head.select(*keys, by_name[column]).is_duplicated().any():
             apart.append(column)
     return apart

@@ -13,6 +13,7 @@ import polars as pl
 from ccmtl_core.base.display import counted, named, option, quoted
 from ccmtl_core.base.file_path import checked_path
 from ccmtl_core.data.frames import as_polars
+from ccmtl_core.inspection.column_choice import is_time
 from ccmtl_core.inspection.id_columns import SIGN, columns_apart, id_columns, with_one_id
 from ccmtl_core.inspection.period_checks import period_findings
 from ccmtl_core.inspection.policies import Policies
@@ -338,9 +339,11 @@ def _with_parting(finding: Finding, read: SeriesRows) -> Finding:
     if not parting:
         return finding
     both = option("unique_id", [taken["unique_id"], parting[0]])
+    of_time = [column for column in parting if is_time(column)]
+    as_here = f", as its name says: {quoted(taken['ds'])} and {quoted(of_time[0])}" if of_time else ""
     told = (
         f" These rows differ in {named(parting, 'column')}: if that is part of the series, state {both}; "
-        "if it is part of the time, write both in one column."
+        f"if it is part of the time, write both in one column{as_here}."
     )
     return replace(finding, message=finding.message + told)
 

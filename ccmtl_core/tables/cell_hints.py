@@ -41,6 +41,8 @@ def number_hint(text: str) -> str:
     ''
     """
     bare = text.strip()
+    if bare.startswith("="):
+        return "; it is a formula without its value: open the file in a spreadsheet program, and save it"
     if bare.casefold() in _NO_VALUE:
         return f"; if it says that there is no value, state {option('empty', bare)}"
     if beside := _BESIDE_NUMBER.fullmatch(bare):
@@ -59,6 +61,11 @@ def number_hint(text: str) -> str:
     if _THOUSANDS.fullmatch(bare):
         return f"; leave the commas between thousands out: {bare.replace(',', '')}; or state `thousands=','`"
     return _space_hint(text)
+
+
+def says_no_value(text: str) -> bool:
+    """Return whether a cell has a word for no value, such as NA."""
+    return text.strip().casefold() in _NO_VALUE
 
 
 def _space_hint(text: str) -> str:

@@ -135,7 +135,7 @@ class _Reader:
     """The rows of a table with what their cells mean, and whether they are faulty; not collected yet."""
 
     def __init__(self, table: Table, roles: Sequence[Role], faults: FaultList, formats: TimeFormat) -> None:
-        has_columns = check_header(table.columns, [role.column for role in roles], faults)
+        has_columns = check_header(table.columns, [role.column for role in roles], faults, table.hint)
         if not (faults or table.n_rows):
             faults.add("no_rows", "the file names its columns and has no rows")
         if not (has_columns and table.n_rows) or table.rows is None:

@@ -6,12 +6,14 @@ A first line of another format is one fault of the whole table: faults of the ro
 from __future__ import annotations
 
 import difflib
+import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
 from ccmtl_core.base.arguments import check_kind
+from ccmtl_core.base.display import quoted
 from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.kernels.csv_scan import MAX_ROW_BYTES
 from ccmtl_core.tables.faults import FaultList
@@ -20,6 +22,10 @@ MAX_COLUMNS = 10_000
 MAX_HINTS = 10
 WIDE = 12
 """More columns than this, most with a digit in their names, look like a column for each period."""
+
+
+_CELL = re.compile(r"\s*[-+(]?[0-9]")
+"""What names of columns do not begin with, and numbers and dates do."""
 
 
 class Kind(Enum):
@@ -60,18 +66,24 @@ def sample_roles(task: str, target: str, features: Sequence[str]) -> list[Role]:
     return [Role("unique_id", task, Kind.ID), Role("y", target, Kind.NUMBER), *numbers]
 
 
-def check_header(columns: Sequence[str], wanted: Sequence[str], faults: FaultList) -> bool:
-    """Note missing and repeated columns; return whether there are none."""
+def check_header(
+    columns: Sequence[str], wanted: Sequence[str], faults: FaultList, if_wide: str | None = None
+) -> bool:
+    """Note missing and repeated columns; return whether there are none.
+
+    Of a table of series, those that are not read may repeat, and ``if_wide`` says how it would be read if it
+    were wide; None of any other table.
+    """
     counts = Counter(columns)
-    repeated = sorted(name for name, count in counts.items() if count > 1)
+    repeated = sorted(name for name in (counts if if_wide is None else set(wanted)) if counts[name] > 1)
     for name in repeated:
         faults.add("repeated_column", f"the header names {name!r} {counts[name]} times", column=name)
     missing = sorted(name for name in wanted if name not in counts)
     listed = ""
     for i, name in enumerate(missing):
-        hint = _near(name, columns) if i < MAX_HINTS else ""
+        hint = _near(name, columns) if i < MAX_HINTS and len(columns) > 1 else ""
         if not hint:
-            hint = "see the columns above" if listed else (listed := _all(columns))
+            hint = "see the columns above" if listed else (listed := _all(columns, if_wide))
         faults.add("missing_column", f"the column {name!r} is missing; {hint}", column=name)
     return not (repeated or missing)
 
@@ -82,18 +94,25 @@ def _near(column: str, columns: Sequence[str]) -> str:
     return f"did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
-def _all(columns: Sequence[str]) -> str:
+def _all(columns: Sequence[str], if_wide: str | None) -> str:
     if not columns:
         return "the file has no columns"
+    if len(columns) == 1:
+        return one_column(columns[0])
     shown = ", ".join(repr(name[:50]) for name in columns[:20])
-    n_numbered = sum(any(map(str.isdigit, name)) for name in columns)
-    is_wide = len(columns) > WIDE and 2 * n_numbered > len(columns)
-    wide = (
-        "; a table with a column for each period must be given one row for each value first"
-        if is_wide
-        else ""
+    if if_wide is None:
+        n_numbered = sum(any(map(str.isdigit, name)) for name in columns)
+        is_wide = len(columns) > WIDE and 2 * n_numbered > len(columns)
+        told = "; a table with a column for each period must be given one row for each value first"
+        if_wide = told if is_wide else ""
+    return f"there are {shown}" + (" and more" if len(columns) > 20 else "") + if_wide
+
+
+def one_column(name: str) -> str:
+    """Say of a table with one column what may part it into more."""
+    return (
+        f"there is one column, {quoted(name)}: if a mark in it parts the fields, state it as the `delimiter`"
     )
-    return f"there are {shown}" + (" and more" if len(columns) > 20 else "") + wide
 
 
 def refuse_too_many(columns: Sequence[str], faults: FaultList) -> None:
@@ -116,7 +135,8 @@ def refuse_other_formats(
                 "JSON, of which lines are read that hold an object each: `jq -c '.[]' FILE` writes such lines"
             )
         raise faults.refusal_for("not_csv", f"the file looks like {what}")
-    refuse_without_line_breaks(head, n_bytes, faults)
+    if len(names) < 2 or any(map(_CELL.match, names)):
+        refuse_without_line_breaks(head, n_bytes, faults)
 
 
 def refuse_long_line(n_bytes: int, number: int, faults: FaultList) -> None:

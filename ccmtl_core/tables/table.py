@@ -64,6 +64,9 @@ class Table:
     styles: Mapping[str, NumberStyle] = field(default_factory=dict)
     """How the numbers of columns are written, where not as programs write them."""
     notes: tuple[Note, ...] = ()
+    hint: str | None = None
+    """Of a long table of series, how it would be read if it were stated to be wide, if it may be; None of any
+    other table."""
     parts: Parts = ()
     """The files that were read one after another, with the first row of each."""
 

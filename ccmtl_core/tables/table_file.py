@@ -69,11 +69,11 @@ def open_unscanned(
         elif kind is Format.JSON_LINES:
             table = open_json_lines(path, faults)
         else:
-            path, dialect = sheet_as_csv(path, folder, wanted, options, dialect, faults, max_bytes)
+            path, dialect, notes = sheet_as_csv(path, folder, wanted, options, dialect, faults, max_bytes)
             as_text = replace(options, delimiter=",", encoding="utf-8", quote=None)
             text = open_csv(path, wanted, faults, as_text, dialect, folder)
             table = _as_workbook(text.scanned(faults), options)
-            dialect = table.dialect
+            table, dialect = replace(table, notes=(*notes, *table.notes)), table.dialect
         yield replace(table, dialect=dialect, options=options)
 
 

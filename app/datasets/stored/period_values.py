@@ -30,7 +30,8 @@ class PeriodValues:
     y: NDArray[np.float64]  # (n,), not finite where a sum overflows
     count: NDArray[np.int64]  # (n,), rows behind the value
     row: NDArray[np.int64]  # (n,), the first of them
-    repeated: NDArray[np.int64]  # (m, 2), without aggregation: a row whose pair an earlier row had, and that
+    repeated: NDArray[np.int64]  # (m, 3), without aggregation: a row whose pair an earlier row had, that one,
+    # and the place of the row in the table
     frequency: Frequency
     beside: NDArray[np.float64]  # (n, C), columns of numbers, the mean of the rows; NaN where not known
     attributes: pl.DataFrame  # (T, A), the newest that is known of each series
@@ -94,10 +95,10 @@ def by_period(frame: pl.DataFrame, frequency: Frequency, aggregation: Aggregatio
     attributes = pl.DataFrame({"unique_id": ids})
     if texts:
         attributes = frame.group_by("unique_id").agg(pl.col(texts).drop_nulls().last()).sort("unique_id")
-    repeated = np.empty((0, 2), dtype=np.int64)
+    repeated = np.empty((0, 3), dtype=np.int64)
     if aggregation is None:
         earlier = np.repeat(first_row, np.diff(starts, append=len(order)))
-        repeated = np.stack([rows[order], earlier], axis=1)[~is_first]
+        repeated = np.stack([rows[order], earlier, order], axis=1)[~is_first]
     return PeriodValues(
         unique_ids=ids,
         series=code[order[starts]],

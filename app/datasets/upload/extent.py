@@ -133,7 +133,7 @@ def _check_repetitions(upload: PeriodValues, frame: pl.DataFrame, faults: FaultL
     if not len(upload.repeated):
         return
     first = upload.repeated[np.argsort(upload.repeated[:, 0], kind="stable")[:MAX_LISTED]].tolist()
-    listed = frame.filter(pl.col(ROW).is_in([row for row, _ in first])).sort(ROW)
+    listed = frame[[place for _, _, place in first]]
     periods = upload.frequency.to_period(listed["ds"].to_numpy()).tolist()
     samples = (
         Fault(
@@ -142,7 +142,7 @@ def _check_repetitions(upload: PeriodValues, frame: pl.DataFrame, faults: FaultL
             row=row,
             value=unique_id,
         )
-        for (row, earlier), unique_id, period in zip(first, listed["unique_id"], periods, strict=True)
+        for (row, earlier, _), unique_id, period in zip(first, listed["unique_id"], periods, strict=True)
     )
     faults.add_all("duplicate_period", len(upload.repeated), samples)
 

@@ -26,7 +26,7 @@ from ccmtl_core.tables import ReadOptions
 from ccmtl_core.tables.cell_hints import spreadsheet_ids, spreadsheet_warning
 from ccmtl_core.tables.cells import Cells, read_cells
 from ccmtl_core.tables.containers.unpack import TOO_LARGE
-from ccmtl_core.tables.dialects.shape import long_table
+from ccmtl_core.tables.dialects.shape import long_table, noting_repetitions
 from ccmtl_core.tables.faults import FaultList, TableError
 from ccmtl_core.tables.header import Kind, Role, sample_roles
 from ccmtl_core.tables.table import Table
@@ -91,8 +91,9 @@ def ingest(
                 n_rows = table.n_rows
                 table = with_one_id(table, definition.columns.of_id, faults)
                 of_role = {role.name: role.column for role in roles}
-                if of_role.keys() == {"unique_id", "ds", "y"}:  # a wide table has no more columns
-                    table = long_table(table, of_role, faults)
+                has_more = of_role.keys() != {"unique_id", "ds", "y"}  # as a wide table has not
+                table = noting_repetitions(table) if has_more else long_table(table, of_role, faults)
+                n_rows = table.n_rows
                 rows = inspect_rows(table, definition, roles, base.summary if base else None, faults)
                 cells, inspection = rows.cells, rows.report
                 extent = series_extent(cells, definition, base, faults, compared, refuse_repeated)

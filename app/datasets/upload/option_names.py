@@ -12,6 +12,7 @@ from ccmtl_core.base.display import with_options
 _PLAIN = ",;.:'/|~*"
 """What an address may have as it is, beside letters and digits."""
 _MORE = {
+    "missing_column": ". If the file calls it otherwise, say so in the `columns` of the dataset",
     "no_line_breaks": ". `curl -d @FILE` takes them out: send the file with `--data-binary @FILE`",
 }
 """What a sender can do about a fault, by its code."""

@@ -7,12 +7,14 @@ import subprocess
 import sys
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 from ccmtl_core.base.display import counted
 from ccmtl_core.tables.containers import sheet_child
 from ccmtl_core.tables.dialects.dialect import Dialect, ReadOptions
 from ccmtl_core.tables.dialects.layout import has_names
 from ccmtl_core.tables.faults import FaultList
+from ccmtl_core.tables.table import Note
 
 USUAL_BYTES, SPARE_BYTES = 1 << 31, 1 << 29
 _HEAD_BYTES = 1 << 16
@@ -26,27 +28,29 @@ def sheet_as_csv(
     dialect: Dialect,
     faults: FaultList,
     max_bytes: int | None = None,
-) -> tuple[Path, Dialect]:
+) -> tuple[Path, Dialect, tuple[Note, ...]]:
     """Return a CSV file of the sheet that is stated or, of several, the only one with the columns ``wanted``.
 
-    Text stays text, whole numbers have no point, and times are ISO 8601. A workbook that cannot be read in
-    memory for ``max_bytes``, or leaves open which sheet is meant, is a `TableError`.
+    Text stays text, whole numbers have no point, and times are ISO 8601. Notes count formulas without a
+    value, which come through as they are written. A workbook that cannot be read in memory for ``max_bytes``,
+    or leaves open which sheet is meant, is a `TableError`.
     """
     sheets = folder / "sheets"
     sheets.mkdir()
-    names = _written(path, sheets, options.sheet, 2 * (max_bytes or USUAL_BYTES) + SPARE_BYTES, faults)
-    if not names:
+    found = _written(path, sheets, options.sheet, 2 * (max_bytes or USUAL_BYTES) + SPARE_BYTES, faults)
+    if not found:
         raise faults.refusal_for("no_rows", "the workbook has no visible sheet with cells")
-    files = [sheets / f"{i}.csv" for i in range(len(names))]
+    files, names = [sheets / f"{i}.csv" for i in range(len(found))], [one["name"] for one in found]
     if options.sheet is not None:
-        return files[0], dialect.stated("sheet", options.sheet)
+        return files[0], dialect.stated("sheet", options.sheet), _notes(found[0])
     if len(names) == 1:
-        return files[0], dialect.guessed("sheet", names[0], "the only visible sheet with cells")
+        known = dialect.guessed("sheet", names[0], "the only visible sheet with cells")
+        return files[0], known, _notes(found[0])
     fitting = [i for i, file in enumerate(files) if wanted and _has_names(file, wanted)]
     if len(fitting) == 1:
-        found = fitting[0]
+        at = fitting[0]
         evidence = "the only sheet with the columns asked for"
-        return files[found], dialect.guessed("sheet", names[found], evidence)
+        return files[at], dialect.guessed("sheet", names[at], evidence), _notes(found[at])
     listed = ", ".join(map(repr, names[:12]))
     message = (
         f"the workbook has {counted(len(names), 'sheet')} with cells: state the `sheet`, one of {listed}"
@@ -54,12 +58,25 @@ def sheet_as_csv(
     raise faults.refusal_for("ambiguous_sheet", message)
 
 
+def _notes(sheet: dict[str, Any]) -> tuple[Note, ...]:
+    if not sheet["formulas"]:
+        return ()
+    more = ", …" if sheet["formulas"] > len(sheet["first"]) else ""
+    message = (
+        f"cells of the sheet hold a formula and no value ({', '.join(sheet['first'])}{more}), as "
+        "programs write them that compute nothing: open the workbook in a spreadsheet program, and save it"
+    )
+    return (Note("formulas_without_value", message, sheet["formulas"], unit="cells", severity="warning"),)
+
+
 def _has_names(file: Path, wanted: Collection[str]) -> bool:
     with file.open("rb") as sheet:
         return has_names(sheet.read(_HEAD_BYTES), wanted)
 
 
-def _written(path: Path, folder: Path, sheet: str | None, max_bytes: int, faults: FaultList) -> list[str]:
+def _written(
+    path: Path, folder: Path, sheet: str | None, max_bytes: int, faults: FaultList
+) -> list[dict[str, Any]]:
     command = [sys.executable, "-I", str(sheet_child.__file__), str(path), str(folder), str(max_bytes)]
     try:
         done = subprocess.run(

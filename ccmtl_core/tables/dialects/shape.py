@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
@@ -16,25 +17,19 @@ import numpy as np
 import polars as pl
 from polars.selectors import by_name
 
-from ccmtl_core.base.display import counted, named
+from ccmtl_core.base.display import counted, named, option, quoted
 from ccmtl_core.base.types import BoolArray, IntArray
-from ccmtl_core.tables.dates.inference import infer_dates, lack_year
-from ccmtl_core.tables.dates.months import OTHER_WORDS
-from ccmtl_core.tables.faults import MAX_LISTED, FaultList
+from ccmtl_core.tables.cell_hints import says_no_value
+from ccmtl_core.tables.dates.inference import infer_dates
+from ccmtl_core.tables.dialects.period_names import form_of, refuse_months_in_other_words, with_years
+from ccmtl_core.tables.faults import MAX_LISTED, FaultList, TableError
 from ccmtl_core.tables.header import WIDE
 from ccmtl_core.tables.table import Note, Table, refusing_unreadable
-from ccmtl_core.tables.timestamps import time_format
 
+BY_PERIODS, BY_SERIES = "a column for each period", "a column for each series"
 FEWEST_PERIODS = 3
 _SAMPLED = 200
-_MONTH = (
-    r"(?i)\b(?:(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
-    rf"|(?:{OTHER_WORDS})(?![^\W\d_]))\.?"
-)
 _INTEGER = "integer"
-_WEEK = re.compile(r"(?i)(?:kw|cw|wk|w|week|woche|sem|semaine|semana)[. ]?[0-9]{1,2}")
-_SUMS = ("total", "sum", "gesamt", "ytd")
-"""How names begin of columns that add up the periods before them."""
 
 
 @dataclass(frozen=True)
@@ -75,32 +70,62 @@ def long_table(table: Table, stated: Mapping[str, str | None], faults: FaultList
         The options say that the table is wide, and it cannot be told how.
     """
     shape = table.options.shape or "auto"
-    if shape == "long" or table.rows is None or table.n_rows == 0:
+    if table.rows is None or table.n_rows == 0:
         return table
     names = {role: column or role for role, column in stated.items()}
-    if shape == "auto" and table.options.periods is None and {names["ds"], names["y"]} <= set(table.columns):
-        return table
+    is_stated = shape == "wide" or table.options.periods is not None
+    if shape == "long" or (not is_stated and {names["ds"], names["y"]} <= set(table.columns)):
+        return noting_repetitions(table)
     with refusing_unreadable(table.unreadable, faults):
         head = table.rows.select(by_name(list(table.names))).head(_SAMPLED).collect()
-        found = _by_periods(table, stated, head, faults) or _by_series(table, stated, head)
-        if found is None:
-            if shape == "wide" or table.options.periods is not None:
-                message = (
-                    "the table was stated to be wide, and neither its header nor a column holds periods: "
-                    "state the columns that do, as `periods='W*'`, or `unique_id` and `ds`, those of ids and "
-                    "times"
-                )
-                raise faults.refusal_for("unknown_shape", message)
-            return table
-        return _melted(table, found, names)
+        found = _by_periods(table, names, head, faults) or _by_series(table, names, stated["ds"], head)
+        if found is not None:
+            return _melted(table, found, names)
+        if is_stated:
+            raise faults.refusal_for("unknown_shape", _not_wide(table.columns, names))
+        return replace(noting_repetitions(table), hint=_if_wide(table, names, head))
+
+
+def _not_wide(columns: Sequence[str], names: Mapping[str, str]) -> str:
+    """Say of a table that was stated to be wide why it is not read so."""
+    told = "the table was stated to be wide, and "
+    if long := [names[role] for role in ("y", "ds", "unique_id") if names[role] in columns]:
+        told += f"has the {named(long, 'column')} of a long one: leave `shape` out, or "
+    else:
+        told += (
+            "neither columns called by periods nor a column of times have mostly numbers beside them in the "
+            "others: "
+        )
+    return told + (
+        "state the columns that hold periods, as `periods='W*'`, or `unique_id` and `ds`, those of ids and "
+        "times"
+    )
+
+
+def _if_wide(table: Table, names: Mapping[str, str], head: pl.DataFrame) -> str:
+    """Say how the table would be read if it were stated to be wide; nothing where it would not."""
+    as_wide = replace(table, options=replace(table.options, shape="wide"))
+    found = None
+    with suppress(TableError):
+        found = _by_periods(as_wide, names, head, FaultList()) or _by_series(as_wide, names, None, head)
+    if found is None or len(found.values) < 2:
+        return ""
+    called = [table.columns[i] for i in found.values]
+    state = f"state {option('shape', 'wide')}"
+    if found.kind == BY_PERIODS:
+        return f"; if the {named(called, 'column')} are periods, {state}"
+    labels, notes = distinct(called)
+    beside = "" if found.key is None else f" beside {quoted(table.columns[found.key])}"
+    apart = f"; those of one name become {', '.join(map(repr, labels[:5]))}" if notes else ""
+    return f"; if each column{beside} is a series, {state}{apart}"
 
 
 def _by_periods(
-    table: Table, stated: Mapping[str, str | None], head: pl.DataFrame, faults: FaultList
+    table: Table, names: Mapping[str, str], head: pl.DataFrame, faults: FaultList
 ) -> _Wide | None:
     """A row for each series: of all columns whose names count or are dates, the first group of the most."""
     columns = table.columns
-    if stated["y"] in columns or stated["ds"] in columns:
+    if names["y"] in columns or names["ds"] in columns:
         return None
     pattern = table.options.periods
     if pattern is not None:
@@ -109,26 +134,28 @@ def _by_periods(
     else:
         groups: dict[str, list[int]] = {}
         for i, name in enumerate(columns):
-            groups.setdefault(_form(name), []).append(i)
+            groups.setdefault(form_of(name), []).append(i)
         places = max(groups.values(), key=len)
         evidence = f"{len(places)} columns are called as periods are, from {columns[places[0]]!r} on"
-    names = [columns[i] for i in places]
+    called = [columns[i] for i in places]
     others = [i for i in range(len(columns)) if i not in set(places)]
     fewest = 1 if pattern is not None or table.options.shape == "wide" else FEWEST_PERIODS
-    if len(places) < fewest or not others or len(set(names)) < len(names):
+    if len(places) < fewest or not others or not _hold_numbers([head.to_series(i) for i in places]):
         return None
-    if not _are_numbers(head, places):
+    labels = with_years(called, table.options.year, faults)
+    if labels is None and not all(any(map(str.isdigit, name)) for name in called):
         return None
-    labels = _with_years(names, table.options.year, faults)
-    if labels is None and not all(any(map(str.isdigit, name)) for name in names):
-        return None
-    dates = infer_dates(pl.Series(labels or names))
+    dates = infer_dates(pl.Series(labels or called))
     are_dated = (dates.is_known and dates.format != _INTEGER) or bool(dates.readings)
+    if len(set(called)) < len(called) and not are_dated and pattern is None:
+        return None
     is_sure = are_dated or pattern is not None or table.options.shape == "wide"
-    key = next((i for i in others if columns[i] == stated["unique_id"]), None)
+    key = next((i for i in others if columns[i] == names["unique_id"]), None)
     if key is None:
         before = [i for i in others if i < places[0]] or others
-        texts = [i for i in before if not _are_numbers(head, [i])] if len(before) > 1 else before
+        texts = (
+            [i for i in before if not _hold_numbers([head.to_series(i)], 1.0)] if len(before) > 1 else before
+        )
         if len(texts) == 1 and (not is_sure or len(before) == 1 or _differ(head, texts[0])):
             key = texts[0]
         elif not is_sure or any(_are_dates(head.to_series(i)) for i in texts):
@@ -137,39 +164,15 @@ def _by_periods(
             key = _key_of_series(table, head, before, evidence, faults)
     if pattern is None and _are_dates(head.to_series(key)):
         return None
-    form = _form(names[0])
+    form = form_of(called[0])
     if pattern is None and are_dated:
-        _refuse_months_in_other_words(columns, places, faults)
+        refuse_months_in_other_words(columns, places, faults)
     is_counted = form.count("#") == 1 and form != "#" and not are_dated
-    if is_counted and len({re.sub("[^0-9]", "", text) for text in names}) < len(names):
+    if is_counted and len({re.sub("[^0-9]", "", text) for text in called}) < len(set(called)):
         return None
-    if columns[key] != stated["unique_id"]:
+    if columns[key] != names["unique_id"]:
         evidence += f"; {columns[key]!r} names the series"
-    return _Wide("a column for each period", key, tuple(places), evidence, is_counted, labels)
-
-
-def _with_years(names: Sequence[str], year: int | None, faults: FaultList) -> tuple[str, ...] | None:
-    """Names of periods that lack one with a year, which goes on where they go back; None of any others.
-
-    Months and days that lack the year, and weeks that go back, are refused where it is not stated.
-    """
-    texts = pl.Series("text", names)
-    numbers = texts.str.extract("([0-9]+)").cast(pl.Int64, strict=False)
-    goes_back = bool((numbers.diff() < 0).any())
-    are_weeks = all(map(_WEEK.fullmatch, names)) and (goes_back or year is not None)
-    if not (are_weeks or lack_year(texts)):
-        return None
-    if year is None:
-        message = (
-            f"the columns {names[0]!r} to {names[-1]!r} are called by periods without a year: state the "
-            "`year` of the first, such as 2024; or write it in the names, as 2024-03 or 2024-W09"
-        )
-        raise faults.refusal_for("unknown_periods", message)
-    dated = texts + f" {year}"
-    found = infer_dates(dated)
-    times = dated.to_frame().select(time_format(found.format).parse(pl.col("text"))).to_series()
-    years = year + (times.diff().dt.total_days() < 0).fill_null(False).cast(pl.Int64).cum_sum()
-    return tuple(f"{name} {of}" for name, of in zip(names, years, strict=True))
+    return _Wide(BY_PERIODS, key, tuple(places), evidence, is_counted, labels)
 
 
 def _differ(head: pl.DataFrame, place: int) -> bool:
@@ -192,63 +195,42 @@ def _key_of_series(
     raise faults.refusal_for("unknown_column", message)
 
 
-def _refuse_months_in_other_words(columns: Sequence[str], places: Sequence[int], faults: FaultList) -> None:
-    """Refuse a header with unread months between others, such as "Mai 24" after "Apr 24"."""
-    form, of_periods = _any_word(columns[places[0]]), set(places)
-    left = [columns[i] for i in range(places[0], places[-1]) if i not in of_periods]
-    left = [name for name in left if _any_word(name) == form and not name.casefold().startswith(_SUMS)]
-    if "@" in form and left:
-        message = (
-            f"the columns {', '.join(map(repr, left[:5]))} stand between periods such as "
-            f"{columns[places[0]]!r} and are not read as one: name the months in English or as 2024-05"
-        )
-        raise faults.refusal_for("unknown_periods", message)
-
-
-def _any_word(name: str) -> str:
-    """The name with ``#`` for each number and ``@`` for each word."""
-    return re.sub("[0-9]+", "#", re.sub(r"[^\W\d_]+", "@", name.strip()))
-
-
-def _by_series(table: Table, stated: Mapping[str, str | None], head: pl.DataFrame) -> _Wide | None:
+def _by_series(
+    table: Table, names: Mapping[str, str], stated_ds: str | None, head: pl.DataFrame
+) -> _Wide | None:
     """A column for each series: times in one column, or rows that count, and numbers in all others."""
     columns = table.columns
-    if stated["y"] in columns or stated["unique_id"] in columns or table.options.periods is not None:
+    if names["y"] in columns or names["unique_id"] in columns or table.options.periods is not None:
         return None
-    key = next((i for i, name in enumerate(columns) if name == stated["ds"]), None)
+    key = next((i for i, name in enumerate(columns) if name == names["ds"]), None)
     evidence = "it has the column of times, and numbers in all others"
     if key is None:
         key = next((i for i in range(min(3, len(columns))) if _are_dates(head.to_series(i))), None)
         evidence = "one column holds dates, and all others numbers"
     values = tuple(i for i in range(len(columns)) if i != key)
-    is_wide = table.options.shape == "wide" or stated["ds"] in columns
-    if len(values) < (1 if is_wide else WIDE) or not _are_numbers(head, values):
+    is_wide = table.options.shape == "wide" or stated_ds in columns
+    if len(values) < (1 if is_wide else WIDE) or not all(_hold_numbers([head.to_series(i)]) for i in values):
         return None
     if key is None:
-        evidence = (
-            f"all {len(values)} columns hold numbers alone: each is a series, and rows count the periods"
-        )
-    return _Wide("a column for each series", key, values, evidence)
+        evidence = f"all {len(values)} columns hold numbers: each is a series, and rows count the periods"
+    return _Wide(BY_SERIES, key, values, evidence)
 
 
-def _form(name: str) -> str:
-    """The name with ``#`` for each number and ``@`` for the name of a month."""
-    return re.sub("[0-9]+", "#", re.sub(_MONTH, "@", name.strip()))
-
-
-def _are_numbers(head: pl.DataFrame, places: Sequence[int]) -> bool:
-    """Whether the cells of the columns are numbers in any style, or empty."""
-    for i in places:
-        cells = head.to_series(i)
+def _hold_numbers(columns: Sequence[pl.Series], share: float = 0.5) -> bool:
+    """Whether at least this share of all cells are numbers, without those that are empty or say so."""
+    n_numbers = n_filled = 0
+    for cells in columns:
         if cells.dtype == pl.String:
             filled = cells.filter(cells != "")
-            if not filled.str.contains(r"^[^A-Za-z:/]*[0-9][^A-Za-z:/]*$").all():
-                return False
-            if filled.str.contains(r"^\d{4}-\d{2}").any():
-                return False
-        elif not (cells.dtype.is_numeric() or cells.dtype == pl.Null):
-            return False
-    return True
+            is_number = filled.str.contains(r"^[^A-Za-z:/]*[0-9][^A-Za-z:/]*$")
+            is_number &= ~filled.str.contains(r"^\d{4}-\d{2}")
+            others = filled.filter(~is_number)
+            n_numbers += len(filled) - len(others)
+            n_filled += len(filled) - sum(map(says_no_value, others))
+        else:
+            n_filled += len(cells) - cells.null_count()
+            n_numbers += len(cells) - cells.null_count() if cells.dtype.is_numeric() else 0
+    return n_numbers >= share * n_filled
 
 
 def _are_dates(cells: pl.Series) -> bool:
@@ -270,7 +252,9 @@ def _melted(table: Table, found: _Wide, names: Mapping[str, str]) -> Table:
     values = [frame.to_series(i) for i in found.values]
     if len({series.dtype for series in values}) > 1:
         values = [series.cast(pl.String) for series in values]
-    labels, notes = distinct([table.columns[i] for i in found.values])
+    labels = [table.columns[i] for i in found.values]
+    by_periods = found.kind == BY_PERIODS
+    labels, notes = (labels, _repeated_periods(labels)) if by_periods else distinct(labels)
     n_rows, n_columns = frame.height, len(values)
     heads = pl.Series(found.labels or labels, dtype=pl.String)
     if found.is_counted:
@@ -280,7 +264,6 @@ def _melted(table: Table, found: _Wide, names: Mapping[str, str]) -> Table:
     across = np.repeat(np.arange(n_columns), n_rows)
     down = np.tile(np.arange(n_rows), n_columns)
     keys, of_column = key.gather(down), heads.gather(across)
-    by_periods = found.kind == "a column for each period"
     y = pl.concat([series.alias("y") for series in values])
     melted = pl.DataFrame(
         {
@@ -303,8 +286,13 @@ def _melted(table: Table, found: _Wide, names: Mapping[str, str]) -> Table:
     ds_format = _INTEGER if found.is_counted or found.key is None else None
     if by_periods and ds_format is None and not (dates := infer_dates(heads)).is_ambiguous:
         ds_format = dates.format
+    made, left_out = Table.of_frame(melted.filter(~empty)), len(set(table.malformed_rows))
     return replace(
-        Table.of_frame(melted.filter(~empty)),
+        made,
+        n_rows=made.n_rows + left_out,
+        malformed_rows=tuple(range(made.n_rows + 1, made.n_rows + left_out + 1)),
+        n_skipped=table.n_skipped,
+        parts=table.parts,
         unreadable=table.unreadable,
         row_of=rows[~empty],
         dialect=dialect,
@@ -319,13 +307,37 @@ def _notes(table: Table, found: _Wide, empty: BoolArray, rows: IntArray) -> list
     if n_empty := int(empty.sum()):
         message = f"cells of the wide table are empty, of {len(empty):,}: they are no values"
         first = tuple(dict.fromkeys(rows[empty][:MAX_LISTED].tolist()))
-        notes.append(Note("missing_cells", message, n_empty, first))
+        notes.append(Note("missing_cells", message, n_empty, first, unit="cells"))
     used = {*found.values, found.key}
     left = [name for i, name in enumerate(table.columns) if i not in used]
     if left:
         message = f"{named(left, 'column')} beside the wide table's own were not read"
-        notes.append(Note("ignored_columns", message, len(left)))
+        notes.append(Note("ignored_columns", message, len(left), unit="columns"))
     return notes
+
+
+def _repeated_periods(called: Sequence[str]) -> list[Note]:
+    repeated = [name for i, name in enumerate(called) if name in called[:i]]
+    message = (
+        f"columns have the name of a period that another one has before them ({_some(repeated)}): the cells "
+        "of both are values of that period, and `duplicates` says what becomes of them"
+    )
+    return [Note("repeated_columns", message, len(repeated), unit="columns")] if repeated else []
+
+
+def noting_repetitions(table: Table) -> Table:
+    """Return a long table of series with a note on columns of one name; one that is read is refused later."""
+    repeated = [name for name, n in Counter(table.columns).items() if n > 1]
+    n_later = len(table.columns) - len(set(table.columns))
+    message = (
+        f"columns have a name that another one has before them, and none of these is read ({_some(repeated)})"
+    )
+    note = Note("repeated_columns", message, n_later, unit="columns")
+    return replace(table, notes=(*table.notes, note) if repeated else table.notes, hint="")
+
+
+def _some(names: Sequence[str]) -> str:
+    return named(list(dict.fromkeys(names)), "name")
 
 
 def distinct(columns: Sequence[str]) -> tuple[list[str], list[Note]]:
@@ -354,4 +366,4 @@ def distinct(columns: Sequence[str]) -> tuple[list[str], list[Note]]:
         f"columns have a name that another one has before them ({counted(n_names, 'name')}), and were taken "
         f"for series of their own: the second {name!r} for {label!r}"
     )
-    return labels, [Note("repeated_columns", message, len(repeated))]
+    return labels, [Note("repeated_columns", message, len(repeated), unit="columns")]

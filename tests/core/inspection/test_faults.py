@@ -393,6 +393,12 @@ def test_rows_of_one_period_name_the_column_that_tells_them_apart(other: str) ->
     assert f"state `unique_id=['item', '{other}']`" in finding.message
 
 
+def test_rows_of_one_year_name_the_column_that_has_the_month() -> None:
+    rows = pl.DataFrame({"item": ["a"] * 3, "year": [2024] * 3, "month": [1, 2, 3], "sold": [5, 6, 7]})
+    finding = next(one for one in inspect(rows, today=TODAY).findings if one.code == "duplicate_period")
+    assert finding.message.endswith("write both in one column, as its name says: 'year' and 'month'.")
+
+
 def test_the_columns_of_a_packed_file_are_compared_too(tmp_path: Path) -> None:
     path = tmp_path / "file.csv.gz"
     text = "".join(f"{store},a,{day},1\n" for store in ("01", "02") for day in DAYS)

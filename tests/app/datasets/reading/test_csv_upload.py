@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from ccmtl_core.inspection import inspect
 from ccmtl_core.kernels.csv_scan import MAX_ROW_BYTES
 from tests.app.datasets.conftest import CSV, Shop, faults
 
+CALLED = "If the file calls it otherwise, say so in the `columns` of the dataset"
 GOOD = "unique_id,ds,y\n0001,2000-11-01,3\n0001,2000-11-02,4.5\n2,2000-11-01,-1e2\n"
 
 
@@ -130,12 +134,14 @@ def test_a_missing_column_is_named_with_near_matches(shop: Shop) -> None:
 
 
 def test_repeated_header_names_are_refused(shop: Shop) -> None:
-    problem = shop.refused(shop.series(), "unique_id,ds,y,y,z,z,z\na,2000-01-01,1,2,3,4,5\n")
-    assert [(e["code"], e["column"]) for e in problem["errors"]] == [
-        ("repeated_column", "y"),
-        ("repeated_column", "z"),
-    ]
-    assert "3 times" in problem["errors"][1]["message"]
+    rows = "unique_id,ds,{},y,z,z,z\na,2000-01-01,1,2,3,4,5\n"
+    problem = shop.refused(shop.series(), rows.format("y"))
+    assert [(e["code"], e["column"]) for e in problem["errors"]] == [("repeated_column", "y")]
+    assert "2 times" in problem["errors"][0]["message"]
+    report = shop.accepted(shop.series(), rows.format("x"))
+    assert [(w["code"], w["count"]) for w in report["warnings"]] == [("repeated_columns", 2)]
+    problem = shop.refused(shop.regression(["x"]), "unique_id,x,y,z,z,z\na,1,2,3,4,5\n")
+    assert "the header names 'z' 3 times" in problem["errors"][0]["message"]
 
 
 def test_a_header_of_very_many_columns_is_answered_at_once(shop: Shop) -> None:
@@ -159,9 +165,47 @@ def test_a_wide_table_of_rows_is_recognised_and_its_columns_are_listed_once(shop
     first, *others = [fault["message"] for fault in refusal["errors"]]
     assert first.startswith("the column 'ds' is missing; there are 'part', '1998-01'")
     assert first.endswith(
-        "; a table with a column for each period must be given one row for each value first"
+        "; a table with a column for each period must be given one row for each value first. " + CALLED
     )
-    assert [other.partition("; ")[2] for other in others] == ["see the columns above"] * 2
+    assert [other.partition("; ")[2] for other in others] == [f"see the columns above. {CALLED}"] * 2
+
+
+def test_a_wide_table_that_does_not_look_like_one_is_told_how_to_be_read(shop: Shop) -> None:
+    text = "day,A,B,A\n2024-01-01,1,2,3\n2024-01-02,4,5,6\n"
+    refusal = shop.refused(shop.series(), text)
+    assert "if each column beside 'day' is a series, state `shape=wide`" in refusal["errors"][0]["message"]
+    assert shop.accepted(shop.series(), text, shape="wide")["series"] == 3
+
+
+def test_the_repeated_period_of_a_wide_table_is_decided_by_duplicates(shop: Shop) -> None:
+    text = "product,Jan 24,Feb 24,Feb 24,Mar 24\nA,1,2,9,3\n"
+    refusal = shop.refused(shop.series(frequency="MS"), text)
+    assert [(e["code"], e["row"]) for e in refusal["errors"]] == [("duplicate_period", 1)]
+    assert shop.accepted(shop.series(frequency="MS", duplicates="sum"), text)["version"]["values"] == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("sku,01/02/2024,02/02/2024,03/02/2024\n1,1,2,3\n2,4,5,6\n", ("ambiguous_dates", 6)),
+        ("sku,01/02/2024,02/02/2024,03/02/2024\n1,1,x,3\n2,4,5,6\n", ("ambiguous_dates", 6)),
+        ("unique_id,ds,y", ("no_rows", 0)),
+        ("unique_id~ds~y\na~2024-01-01~1\n", None),
+    ],
+)
+def test_a_refusal_counts_the_rows_that_the_library_counts(
+    shop: Shop, tmp_path: Path, text: str, told: tuple[str, int] | None
+) -> None:
+    (tmp_path / "file.csv").write_text(text)
+    ours = inspect(tmp_path / "file.csv")
+    problem = shop.refused(shop.series(), text)
+    assert problem["report"]["rows_read"] == ours.accounts.rows_read
+    if told is None:
+        for message in (problem["errors"][0]["message"], ours.errors[0].message):
+            assert "if a mark in it parts the fields, state it as the `delimiter`" in message
+    else:
+        assert (problem["errors"][0]["code"], problem["report"]["rows_read"]) == told
+        assert ours.errors[0].code == told[0]
 
 
 def test_very_many_missing_columns_are_all_named(shop: Shop) -> None:

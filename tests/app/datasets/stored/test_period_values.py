@@ -57,7 +57,7 @@ def test_groups_agree_with_a_dictionary(
     if aggregation is None:
         assert values.y.tolist() == [group[0][1] for group in groups.values()]
         later = [(row, group[0][0]) for group in groups.values() for row, _ in group[1:]]
-        assert sorted(map(tuple, values.repeated.tolist())) == sorted(later)
+        assert sorted(map(tuple, values.repeated[:, :2].tolist())) == sorted(later)
     else:
         reduces = {Aggregation.SUM: np.sum, Aggregation.MEAN: np.mean, Aggregation.LAST: lambda y: y[-1]}
         reduce: Callable[[list[float]], float] = reduces[aggregation]

@@ -110,6 +110,37 @@ def test_the_same_table_is_read_from_every_container(tmp_path: Path, name: str) 
     assert table.row_of.tolist() == [1, 2]
 
 
+ODD_CELLS = {
+    "an error": (b't="e"><v>#DIV/0!</v>', "#DIV/0!", {"unparseable_number": 1}),
+    "a formula with its value": (b"><f>1+1</f><v>2</v>", "2", {}),
+    "a formula with an error": (b't="e"><f>1/0</f><v>#DIV/0!</v>', "#DIV/0!", {"unparseable_number": 1}),
+    "a formula without a value": (
+        b"><f>1+1</f>", "=1+1", {"formulas_without_value": 1, "unparseable_number": 1},
+    ),
+    "a formula with an empty value": (
+        b"><f>1+1</f><v></v>", "=1+1", {"formulas_without_value": 1, "unparseable_number": 1},
+    ),
+    "a shared formula": (
+        b'><f t="shared" si="0"/></c><c>', "=", {"formulas_without_value": 1, "unparseable_number": 1},
+    ),
+    "a formula of empty text": (b't="str"><f>""</f><v></v>', "", {}),
+    "2**53 + 1": (b"><v>9007199254740993</v>", "9007199254740993", {}),
+    "2**53 + 2": (b"><v>9007199254740994</v>", "9007199254740994.0", {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ODD_CELLS)
+def test_what_a_workbook_does_not_hold_as_a_number_is_told(tmp_path: Path, name: str) -> None:
+    cell, text, notes = ODD_CELLS[name]
+    path = written(tmp_path, xlsx({"S": [[None, None, None], [None, "id", "y"], [None, "007", cell]]}))
+    assert read_table(path).frame.rows() == [("007", text)]
+    found = read_table(path, numbers=["y"]).notes
+    assert {note.code: note.count for note in found} == notes
+    if "formulas_without_value" in notes:
+        assert "no value (C3), as" in found[0].message
+        assert "open the file in a spreadsheet program, and save it" in found[1].message
+
+
 def test_cells_of_a_workbook_become_the_text_that_they_mean(tmp_path: Path) -> None:
     rows = [["a", "b", "c"], [4006381333931.0, True, 0.1], ["007", "x,y", 1e22], [None, '"', -0.5]]
     table = read_table(written(tmp_path, xlsx({"S": rows})))

@@ -14,13 +14,16 @@ DAYS_FROM_1900 = {"2024-01-01": 45292, "2024-01-02": 45293}
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _LINKS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
-Cell = str | float | bool | None
+Cell = str | float | bool | bytes | None
+"""Bytes are XML: what stands in a cell, with its attributes before it."""
 Sheets = Mapping[str, Sequence[Sequence[Cell]]]
 
 
 def _cell(value: Cell, place: str) -> str:
     if value is None:
         return ""
+    if isinstance(value, bytes):
+        return f'<c r="{place}" {value.decode()}</c>'
     if isinstance(value, bool):
         return f'<c r="{place}" t="b"><v>{int(value)}</v></c>'
     if isinstance(value, str) and value in DAYS_FROM_1900:

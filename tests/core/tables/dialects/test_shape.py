@@ -9,7 +9,7 @@ import pytest
 
 from ccmtl_core import DataError
 from ccmtl_core.forecasting import read_series
-from ccmtl_core.inspection import InspectionReport, inspect
+from ccmtl_core.inspection import InspectionReport, Policies, inspect
 from ccmtl_core.tables import ReadOptions
 
 ROOT = Path(__file__).parents[4]
@@ -74,6 +74,105 @@ def test_names_that_repeat_are_series_of_their_own_and_told(tmp_path: Path) -> N
     assert codes(report)["repeated_columns"] == 2
     assert len(report.require_panel().unique_ids) == 13
     assert {"p0", "p0 (2)", "p9", "p9 (2)"} <= set(report.require_panel().unique_ids)
+
+
+ONE_BAD_CELL = {
+    "months": ("sku;2024-01;2024-02;2024-03\nA;1;2;3\nB;4;{};3\n", 2, "B", "2024-02"),
+    "counted periods": ("sku,W1,W2,W3\nA,1,2,{}\nB,4,5,6\n", 1, "A", "3"),
+    "a column for each series": (
+        "date," + ",".join(f"S{i}" for i in range(12)) + "\n2024-01-01" + ",1" * 11 + ",{}\n2024-01-02"
+        + ",1" * 12 + "\n", 1, "S11", "2024-01-01",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("cell", ["NA", "x", "#DIV/0!"])
+@pytest.mark.parametrize("name", ONE_BAD_CELL)
+@pytest.mark.parametrize("shape", ["auto", "wide"])
+def test_a_cell_of_a_wide_table_that_is_no_number_is_told(
+    tmp_path: Path, name: str, shape: str, cell: str
+) -> None:
+    text, row, unique_id, ds = ONE_BAD_CELL[name]
+    report = inspect(written(tmp_path, text.format(cell)), dialect=ReadOptions(shape=shape))
+    (finding,) = report.errors
+    assert finding.code == "unparseable_number"
+    (sample,) = finding.samples
+    assert (sample.row, sample.unique_id, sample.ds, sample.value) == (row, unique_id, ds, cell)
+    assert report.accounts.rows_read == report.accounts.rows_used + 1
+
+
+def test_a_series_that_has_no_value_yet_hides_no_wide_table(tmp_path: Path) -> None:
+    names = ",".join(f"S{i}" for i in range(12))
+    path = written(tmp_path, f"date,{names}\n2024-01-01,NA{',1' * 11}\n2024-01-02,NA{',1' * 11}\n")
+    assert inspect(path).counts["unparseable_number"] == 2
+
+
+def test_a_table_of_words_called_as_periods_are_stays_long(tmp_path: Path) -> None:
+    text = "sku,2024-01,2024-02,2024-03\na,low,low,1\nb,high,low,2\n"
+    assert "shape" not in inspect(written(tmp_path, text)).traits
+
+
+REPEATED = "product,Jan 24,Feb 24,Feb 24,Mar 24\nA,1,2,9,3\nB,1,2,8,3\n"
+
+
+@pytest.mark.parametrize("shape", ["auto", "wide"])
+def test_a_period_that_stands_over_two_columns_is_two_rows_of_it(tmp_path: Path, shape: str) -> None:
+    path, dialect = written(tmp_path, REPEATED), ReadOptions(shape=shape)
+    report = inspect(path, dialect=dialect)
+    assert {"duplicate_period": 2, "repeated_columns": 1}.items() <= codes(report).items()
+    assert "1 name [Feb 24]" in next(f.message for f in report.findings if f.code == "repeated_columns")
+    added = inspect(path, dialect=dialect, policies=Policies(duplicates="sum"))
+    assert added.require_panel().values.tolist() == [1, 11, 3, 1, 10, 3]
+    assert (added.accounts.rows_read, added.accounts.rows_merged) == (8, 2)
+
+
+UNSEEN = {
+    "few series": (
+        "date,A,B\n2024-01-01,1,2\n2024-01-02,4,5\n", "if each column beside 'date' is a series", "",
+    ),
+    "series of one name": (
+        "date,A,B,A\n2024-01-01,1,2,3\n2024-01-02,4,5,6\n", "if each column beside 'date' is a series",
+        "; those of one name become 'A', 'B', 'A (2)'",
+    ),
+    "two periods": (
+        "sku,2024-01,2024-02\nA,1,2\nB,5,6\n", "if the 2 columns [2024-01, 2024-02] are periods", "",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_a_table_that_may_be_wide_is_refused_with_the_option_that_reads_it(tmp_path: Path, name: str) -> None:
+    text, told, more = UNSEEN[name]
+    path = written(tmp_path, text)
+    finding = inspect(path).errors[0]
+    assert finding.code == "unknown_column"
+    assert finding.message.endswith(f"; {told}, state `shape='wide'`{more}")
+    assert inspect(path, dialect=ReadOptions(shape="wide")).panel is not None
+
+
+@pytest.mark.parametrize(("ragged", "code"), [("pad", "faulty_rows"), ("skip", "skipped_rows")])
+def test_a_row_of_a_wide_table_that_is_not_read_is_accounted_for(
+    tmp_path: Path, ragged: str, code: str
+) -> None:
+    path = written(tmp_path, "sku,W1,W2,W3\nA,1,2,5\nB,1,2,3,4\nC,1,2,3\n")
+    accounts = inspect(path, dialect=ReadOptions(ragged=ragged)).accounts
+    assert (accounts.rows_read, accounts.rows_used, accounts.rows_dropped) == (7, 6, {code: 1})
+
+
+def test_columns_of_one_name_that_nothing_needs_are_told_and_not_read(tmp_path: Path) -> None:
+    text = "unique_id,ds,y,x,x\nA,2024-01-01,1,5,1\nA,2024-01-02,2,6,1\n"
+    report = inspect(written(tmp_path, text))
+    assert (report.require_panel().values.tolist(), codes(report)["repeated_columns"]) == ([1, 2], 1)
+    assert read_series(written(tmp_path, text), "D").values.tolist() == [1, 2]
+    twice = inspect(written(tmp_path, text.replace("x,x", "y,x")))
+    assert [finding.code for finding in twice.errors] == ["repeated_column"]
+
+
+def test_a_long_table_that_is_stated_to_be_wide_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "unique_id,ds,y\n1,2024-01-01,1\n1,2024-01-02,2\n")
+    (finding,) = inspect(path, dialect=ReadOptions(shape="wide")).findings
+    assert finding.code == "unknown_shape"
+    assert "has the 3 columns [y, ds, unique_id] of a long one: leave `shape` out" in finding.message
 
 
 def test_months_that_are_not_known_are_not_left_out(tmp_path: Path) -> None:

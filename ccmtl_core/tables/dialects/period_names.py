@@ -1,0 +1,68 @@
+"""Names of columns that are periods: days, weeks, months and years in words and digits, or counted ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import polars as pl
+
+from ccmtl_core.tables.dates.inference import infer_dates, lack_year
+from ccmtl_core.tables.dates.months import OTHER_WORDS
+from ccmtl_core.tables.faults import FaultList
+from ccmtl_core.tables.timestamps import time_format
+
+_MONTH = (
+    r"(?i)\b(?:(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+    rf"|(?:{OTHER_WORDS})(?![^\W\d_]))\.?"
+)
+_WEEK = re.compile(r"(?i)(?:kw|cw|wk|w|week|woche|sem|semaine|semana)[. ]?[0-9]{1,2}")
+_SUMS = ("total", "sum", "gesamt", "ytd")
+"""How names begin of columns that add up the periods before them."""
+
+
+def form_of(name: str) -> str:
+    """Return the name with ``#`` for each number and ``@`` for the name of a month."""
+    return re.sub("[0-9]+", "#", re.sub(_MONTH, "@", name.strip()))
+
+
+def with_years(names: Sequence[str], year: int | None, faults: FaultList) -> tuple[str, ...] | None:
+    """Return names of periods without a year with one, which goes on where they go back; None of any others.
+
+    Months and days that lack the year, and weeks that go back, are refused where it is not stated.
+    """
+    texts = pl.Series("text", names)
+    numbers = texts.str.extract("([0-9]+)").cast(pl.Int64, strict=False)
+    goes_back = bool((numbers.diff() < 0).any())
+    are_weeks = all(map(_WEEK.fullmatch, names)) and (goes_back or year is not None)
+    if not (are_weeks or lack_year(texts)):
+        return None
+    if year is None:
+        message = (
+            f"the columns {names[0]!r} to {names[-1]!r} are called by periods without a year: state the "
+            "`year` of the first, such as 2024; or write it in the names, as 2024-03 or 2024-W09"
+        )
+        raise faults.refusal_for("unknown_periods", message)
+    dated = texts + f" {year}"
+    found = infer_dates(dated)
+    times = dated.to_frame().select(time_format(found.format).parse(pl.col("text"))).to_series()
+    years = year + (times.diff().dt.total_days() < 0).fill_null(False).cast(pl.Int64).cum_sum()
+    return tuple(f"{name} {of}" for name, of in zip(names, years, strict=True))
+
+
+def refuse_months_in_other_words(columns: Sequence[str], places: Sequence[int], faults: FaultList) -> None:
+    """Refuse a header with unread months between others, such as "Mai 24" after "Apr 24"."""
+    form, of_periods = _any_word(columns[places[0]]), set(places)
+    left = [columns[i] for i in range(places[0], places[-1]) if i not in of_periods]
+    left = [name for name in left if _any_word(name) == form and not name.casefold().startswith(_SUMS)]
+    if "@" in form and left:
+        message = (
+            f"the columns {', '.join(map(repr, left[:5]))} stand between periods such as "
+            f"{columns[places[0]]!r} and are not read as one: name the months in English or as 2024-05"
+        )
+        raise faults.refusal_for("unknown_periods", message)
+
+
+def _any_word(name: str) -> str:
+    """The name with ``#`` for each number and ``@`` for each word."""
+    return re.sub("[0-9]+", "#", re.sub(r"[^\W\d_]+", "@", name.strip()))
