@@ -20,7 +20,7 @@ from ccmtl_core.base.display import counted
 from ccmtl_core.tables.containers.formats import DAMAGED_ZIP, Format, format_of, is_workbook
 from ccmtl_core.tables.decompression import CompressedDataError, GzipDecoder, ZstdDecoder
 from ccmtl_core.tables.dialects.dialect import NOTHING_KNOWN, Dialect, ReadOptions
-from ccmtl_core.tables.dialects.layout import has_names
+from ccmtl_core.tables.dialects.layout import has_names, is_parted
 from ccmtl_core.tables.faults import FaultList, Parts, TableError
 
 MAX_DEPTH = 4
@@ -205,6 +205,13 @@ def _are_parts(leaves: list[_Leaf], options: ReadOptions) -> bool:
     return are_alike and b"" not in headers and len(contents) == len(leaves)
 
 
+def _may_be_table(leaf: _Leaf) -> bool:
+    """Whether a file is of a format of tables, or a text of which a mark parts the lines."""
+    if any(leaf.head.startswith(known.magic) for known in Format if known.magic):
+        return True
+    return leaf.head.lstrip()[:1] in (b"{", b"[") or is_parted(leaf.head)
+
+
 def _in_order(leaf: _Leaf) -> list[tuple[int, str]]:
     """What files are put in order by: their names, with numbers by their size."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split("([0-9]+)", leaf.name)]
@@ -275,5 +282,8 @@ def _chosen(
         together = sorted(together, key=_in_order)
         listed = ", ".join(leaf.name for leaf in together[:_LISTED]) + (", …" if together[_LISTED:] else "")
         return together, f"{len(together):,} files with the same columns, one after another: {listed}"
+    tables = [leaf for leaf in leaves if _may_be_table(leaf)]
+    if not fitting and len(tables) == 1:
+        return tables, "the only one of the files in the archive that is a table"
     message = f"the archive holds {counted(len(leaves), 'file')}: state the `member`, one of {names}"
     raise faults.refusal_for("ambiguous_member", message)

@@ -121,6 +121,17 @@ def has_names(head: bytes, wanted: Collection[str]) -> bool:
     return False
 
 
+def is_parted(head: bytes) -> bool:
+    """Whether a mark parts nearly all of the first lines of a text into as many fields, as of a table."""
+    for encoding in ("utf-8-sig", "utf-16"):
+        text = head.decode(encoding, "ignore")
+        for mark in DELIMITERS:
+            found = _parted(text, mark, '"', ReadOptions(), ())
+            if found.n_fields > 1 and found.share > 0.9 and len(found.records) > found.header + 1:
+                return True
+    return False
+
+
 def _delimiter(
     head: str,
     options: ReadOptions,

@@ -141,6 +141,14 @@ def test_what_a_workbook_does_not_hold_as_a_number_is_told(tmp_path: Path, name:
         assert "open the file in a spreadsheet program, and save it" in found[1].message
 
 
+@pytest.mark.parametrize("beside", [b"Sales, of 2024.\nAsk Ann.\n", b"", b"%PDF-1.4, 2\n", b"id,ds,y"])
+def test_a_file_in_an_archive_that_is_no_table_leaves_no_question(tmp_path: Path, beside: bytes) -> None:
+    table = read_table(written(tmp_path, zipped(a_csv=PLAIN, readme_txt=beside)))
+    assert (table.frame.height, table.dialect.get("member")) == (2, "a.csv")
+    known = table.dialect.to_dict()["member"]["evidence"]
+    assert known == "the only one of the files in the archive that is a table"
+
+
 def test_cells_of_a_workbook_become_the_text_that_they_mean(tmp_path: Path) -> None:
     rows = [["a", "b", "c"], [4006381333931.0, True, 0.1], ["007", "x,y", 1e22], [None, '"', -0.5]]
     table = read_table(written(tmp_path, xlsx({"S": rows})))
