@@ -42,6 +42,8 @@ CORE_DOORS = {
     "ccmtl_core.inspection.period_checks",
     "ccmtl_core.inspection.reading",
     "ccmtl_core.inspection.report",
+    "ccmtl_core.inspection.row_checks",
+    "ccmtl_core.inspection.series_checks",
     "ccmtl_core.series.runs",
     "ccmtl_core.model.ccmtl_model",
     "ccmtl_core.reproduce",

@@ -134,6 +134,11 @@ def _beyond_today(rows: Rows, today: date, ds_format: str | None) -> Iterator[Fi
     yield Finding("future_dates", "warning", len(at), "rows", message, samples)
 
 
+def plain_ids(unique_ids: pl.Series) -> pl.Series:
+    """Return the ids without what similar ones differ by: capitals, spaces and leading zeros."""
+    return unique_ids.str.replace_all(r"\s+", "").str.to_lowercase().str.replace("^0+(.)", "$1")
+
+
 def id_findings(unique_ids: pl.Series) -> Iterator[Finding]:
     """Yield what ids tell that differ hardly, or that a spreadsheet shortened.
 
@@ -146,8 +151,11 @@ def id_findings(unique_ids: pl.Series) -> Iterator[Finding]:
     ------
     Finding
     """
-    plain = unique_ids.str.replace_all(r"\s+", "").str.to_lowercase().str.replace("^0+(.)", "$1")
-    alike = pl.DataFrame({"id": unique_ids, "plain": plain}).group_by("plain", maintain_order=True).agg("id")
+    alike = (
+        pl.DataFrame({"id": unique_ids, "plain": plain_ids(unique_ids)})
+        .group_by("plain", maintain_order=True)
+        .agg("id")
+    )
     alike = alike.filter(pl.col("id").list.len() > 1)
     groups = alike["id"].to_list()
     first = ", ".join(" and ".join(map(repr, sorted(group)[:3])) for group in groups[:2])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import polars as pl
 
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
 from ccmtl_core.inspection.report import MAX_SAMPLES, Finding, Sample
+from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.panel import SeriesPanel
 
 FEWEST_FOR_OUTLIERS = 8
@@ -43,13 +44,45 @@ def series_findings(panel: SeriesPanel, first_row: IntArray) -> Iterator[Finding
     yield _of_series(
         panel, is_constant, "constant_series", "never change their value, which is what they are forecast"
     )
-    needed = min(panel.frequency.season, _LONGEST_SHORT - 1) + 1
-    needed = max(needed, FEWEST_VALUES)
-    short = sizes < needed
-    words = f"have fewer than {needed} values: forecasts of them rest on what the others have in common"
-    yield _of_series(panel, short, "short_series", words)
+    yield short_series(panel.unique_ids, sizes, panel.frequency, panel.values[begins])
     yield _mixed(panel)
     yield _outliers(panel, first_row)
+
+
+def short_series(
+    unique_ids: Sequence[str],
+    sizes: IntArray,
+    frequency: Frequency | str,
+    first: FloatArray | None = None,
+) -> Finding:
+    """Return the finding on series with few values.
+
+    Parameters
+    ----------
+    unique_ids : sequence of str
+        All series.
+    sizes : (T,) int64
+        How many values each has.
+    frequency : Frequency or str
+        What a period is.
+    first : (T,) float64, optional
+        The first value of each.
+
+    Returns
+    -------
+    Finding
+    """
+    needed = max(min(Frequency(frequency).season, _LONGEST_SHORT - 1) + 1, FEWEST_VALUES)
+    at = np.flatnonzero(sizes < needed).tolist()
+    samples = tuple(
+        Sample(unique_id=unique_ids[s], value=None if first is None else f"{first[s]:g}")
+        for s in at[:MAX_SAMPLES]
+    )
+    message = (
+        f"{len(at):,} of {len(unique_ids):,} series have fewer than {needed} values: forecasts of them rest "
+        "on what the others have in common."
+    )
+    return Finding("short_series", "warning", len(at), "series", message, samples)
 
 
 def _of_series(panel: SeriesPanel, found: BoolArray, code: str, words: str) -> Finding:

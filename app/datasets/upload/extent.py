@@ -10,12 +10,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from app.datasets.definition import SeriesDefinition
-from app.datasets.schemas import Totals, Warned
+from app.datasets.schemas import Totals
 from app.datasets.stored.coverage import Summary
 from app.datasets.stored.period_values import PeriodValues, by_period, period_text
 from app.datasets.stored.row_samples import sampled
 from app.datasets.upload.overlap import Overlap, overlap_of_rows, overlap_of_series
 from ccmtl_core.forecasting import MAX_DENSE_ROWS, Frequency
+from ccmtl_core.inspection import Finding
 from ccmtl_core.inspection.period_checks import period_findings
 from ccmtl_core.series.runs import has_period, merged_runs, n_missing
 from ccmtl_core.tables.cells import ROW, Cells
@@ -48,7 +49,7 @@ class Extent:
     upload: Totals  # of the upload alone
     version: Totals
     filled_periods: int = 0  # values that the fill policy adds to the version
-    warnings: tuple[Warned, ...] = ()
+    findings: tuple[Finding, ...] = ()  # on the periods of the version
     overlap: Overlap | None = None
 
 
@@ -108,7 +109,7 @@ def series_extent(
     _check_size(whole, n_filled, upload, definition, faults)
     if faults:
         raise faults.refusal()
-    warnings = period_findings(
+    found = period_findings(
         cells.frame,
         upload.row,
         upload.period,
@@ -124,7 +125,7 @@ def series_extent(
         _period_totals(sent, definition.frequency),
         _period_totals(whole, definition.frequency),
         n_filled,
-        tuple(Warned(code=w.code, message=w.message, count=w.count) for w in warnings),
+        tuple(found),
         overlap,
     )
 

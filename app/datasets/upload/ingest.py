@@ -13,6 +13,7 @@ from app.datasets.definition import Definition, SeriesDefinition
 from app.datasets.receive import Bounds, too_large
 from app.datasets.schemas import OverlapPolicy, TraitFound, UploadMode, UploadReport, Warned
 from app.datasets.stored.period_values import PeriodValues
+from app.datasets.upload.appended import with_version
 from app.datasets.upload.extent import Base, Extent, regression_extent, series_extent
 from app.datasets.upload.inspected import inspect_rows, with_history
 from app.datasets.upload.option_names import in_request
@@ -97,6 +98,9 @@ def ingest(
                 rows = inspect_rows(table, definition, roles, base.summary if base else None, faults)
                 cells, inspection = rows.cells, rows.report
                 extent = series_extent(cells, definition, base, faults, compared, refuse_repeated)
+                if base is not None:
+                    sent = cells.frame["unique_id"].unique().to_list()
+                    inspection = with_version(inspection, extent.findings, extent.summary.series, sent)
             else:
                 cells = read_cells(table, roles, faults)
                 extent = regression_extent(cells, base, faults)
@@ -118,7 +122,8 @@ def _report(
     inspection: InspectionReport | None,
 ) -> UploadReport:
     overlap = extent.overlap
-    warnings = [*extent.warnings, *([] if overlap is None else [overlap.warning()])]
+    warnings = [Warned(code=one.code, message=one.message, count=one.count) for one in extent.findings]
+    warnings += [] if overlap is None else [overlap.warning()]
     for note in table.notes:
         message = f"{note.message[0].upper()}{note.message[1:]}."
         warnings.append(Warned(code=note.code, message=message, count=note.count))

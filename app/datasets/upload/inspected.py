@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import polars as pl
 
 from app.datasets.definition import SeriesDefinition
 from app.datasets.stored.coverage import Summary
 from app.datasets.stored.period_values import PeriodValues
+from app.datasets.upload.appended import without_whole_series
 from ccmtl_core.inspection import Finding, InspectionReport, Sample
 from ccmtl_core.inspection.inspecting import (
     Examined,
@@ -73,6 +75,9 @@ def inspect_rows(
         begun=begun,
         found=found,
     )
+    if summary is not None:
+        of_rows = without_whole_series(examined.findings, examined.made.panel, summary.series)
+        examined = replace(examined, findings=of_rows)
     known = {finding.code for finding in found}
     for finding in examined.findings:
         if finding.severity == "error" and finding.code not in known | TOLD_BY_EXTENT:
@@ -97,7 +102,7 @@ def _fault(finding: Finding) -> Callable[[Sample], Fault]:
 def with_history(
     report: InspectionReport, upload: PeriodValues, stored: PeriodValues, *, is_replaced: bool
 ) -> InspectionReport:
-    """Return the report with what becomes of the values that are stored.
+    """Return the report with what becomes of the values that are stored, as the policies make them.
 
     Parameters
     ----------
@@ -113,7 +118,8 @@ def with_history(
     InspectionReport
     """
     frequency = upload.frequency
-    new, old = _frame(upload), _frame(stored)
+    is_clipped = report.policies["negatives"] == "clip"
+    new, old = _frame(upload, is_clipped), _frame(stored, is_clipped)
     both = new.join(old, on=["unique_id", "period"], how="inner", maintain_order="left")
     changed = both.filter(pl.col("y") != pl.col("y_right"))
     samples = tuple(
@@ -151,6 +157,7 @@ def with_history(
     return replace(report, findings=ordered([*report.findings, *found]))
 
 
-def _frame(values: PeriodValues) -> pl.DataFrame:
+def _frame(values: PeriodValues, is_clipped: bool) -> pl.DataFrame:
     ids = values.unique_ids.gather(values.series).alias("unique_id")
-    return pl.DataFrame([ids, pl.Series("period", values.period), pl.Series("y", values.y)])
+    y = np.maximum(values.y, 0.0) if is_clipped else values.y
+    return pl.DataFrame([ids, pl.Series("period", values.period), pl.Series("y", y)])

@@ -138,3 +138,34 @@ def test_zeros_of_a_series_that_has_begun_are_not_leading_ones(shop: Shop) -> No
 def test_the_older_name_of_a_policy_is_taken(shop: Shop) -> None:
     name = shop.series(aggregation="mean")
     assert shop.client.get(f"/v1/datasets/{name}").json()["duplicates"] == "mean"
+
+
+def test_an_append_counts_whole_series_and_not_the_file_alone(shop: Shop) -> None:
+    name = shop.series()
+    shop.accepted(name, history("b,2024-03-01,7\n"))
+    rows = "unique_id,ds,y\na,2024-04-02,8\nb,2024-03-04,7\nc,2024-04-02,1\nc,2024-04-03,1\nA,2024-04-03,2\n"
+    report = shop.accepted(name, rows, mode="append")
+    told = {finding["code"]: finding for finding in report["inspection"]["findings"]}
+    of_version = {warning["code"]: warning for warning in report["warnings"]}
+    for code in ("absent_periods", "series_ended"):
+        assert (told[code]["count"], told[code]["message"]) == (
+            of_version[code]["count"],
+            of_version[code]["message"],
+        )
+    assert told["absent_periods"]["count"] == 4
+    assert [sample["unique_id"] for sample in told["short_series"]["samples"]] == ["A", "b", "c"]
+    assert told["constant_series"]["message"].startswith("1 of 2 series never change")
+    assert told["similar_ids"]["message"].startswith("2 ids differ only by capitals, spaces or leading zeros")
+
+
+def test_what_an_append_changes_is_told_as_the_policies_make_it(shop: Shop) -> None:
+    name = shop.series(duplicates="last", negatives="clip")
+    shop.accepted(name, history("b,2024-03-01,1\nb,2024-03-02,-4\n"))
+    sent = "unique_id,ds,y\nb,2024-03-01,-1\nb,2024-03-02,-9\n"
+    report = shop.accepted(name, sent, mode="append", overlap="accept")["inspection"]
+    told = {finding["code"]: finding for finding in report["findings"]}
+    assert [sample["value"] for sample in told["history_changed"]["samples"]] == ["1 → 0"]
+    assert told["history_repeated"]["count"] == 1
+    removed = shop.accepted(name, history())["inspection"]["findings"]
+    gone = next(finding for finding in removed if finding["code"] == "history_removed")
+    assert {sample["value"] for sample in gone["samples"]} == {"0"}
