@@ -23,7 +23,7 @@ from ccmtl_core.tables.dialects.number_choice import styled
 from ccmtl_core.tables.dialects.numbers import NumberStyle
 from ccmtl_core.tables.faults import MAX_LISTED, MAX_VALUE_CHARACTERS, Fault, FaultList
 from ccmtl_core.tables.header import Kind, Role, check_header
-from ccmtl_core.tables.table import Table, refusing_unreadable
+from ccmtl_core.tables.table import UNCOMPUTED, Table, refusing_unreadable
 from ccmtl_core.tables.timestamps import FIRST_YEAR, LAST_YEAR, TimeFormat, time_format
 
 MAX_ID_BYTES = 512
@@ -167,6 +167,8 @@ class _Reader:
             raise faults.refusal()
         parsed = raw.with_columns(_parse(role, types[_raw(role)], formats, table) for role in roles)
         self._checks = [check for role in roles for check in _checks(role, types[_raw(role)], formats)]
+        if any(note.code == UNCOMPUTED for note in table.notes):
+            self._checks += map(_uncomputed_id, (role for role in roles if role.kind is Kind.ID))
         self._with_raw = parsed.with_columns(
             pl.any_horizontal(check.is_bad for check in self._checks).alias(_FAULTY),
             _names_zone(roles, types, formats).alias(_ZONE),
@@ -325,6 +327,11 @@ def _checks(role: Role, dtype: pl.DataType, formats: TimeFormat) -> Iterator[_Ch
         message = "a whole number beyond 2**53 that float64 cannot hold: round it, or subtract from all"
         changed = pl.map_batches([raw, parsed], _is_inexact, pl.Boolean, is_elementwise=True)
         yield _Check("inexact_number", role, changed, message)
+
+
+def _uncomputed_id(role: Role) -> _Check:
+    is_formula = pl.col(role.name).str.starts_with("=")
+    return _Check("empty_id", role, is_formula, "the id is empty" + number_hint("="))
 
 
 def _is_inexact(columns: Sequence[pl.Series]) -> pl.Series:

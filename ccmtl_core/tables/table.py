@@ -17,6 +17,9 @@ from ccmtl_core.tables.dialects.dialect import NOTHING_KNOWN, NOTHING_STATED, Di
 from ccmtl_core.tables.dialects.numbers import NumberStyle
 from ccmtl_core.tables.faults import FaultList, Parts
 
+UNCOMPUTED = "formulas_without_value"
+"""The code of the note on cells of a workbook that are read as their formulas."""
+
 
 @dataclass(frozen=True)
 class Note:

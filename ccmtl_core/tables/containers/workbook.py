@@ -14,7 +14,7 @@ from ccmtl_core.tables.containers import sheet_child
 from ccmtl_core.tables.dialects.dialect import Dialect, ReadOptions
 from ccmtl_core.tables.dialects.layout import has_names
 from ccmtl_core.tables.faults import FaultList
-from ccmtl_core.tables.table import Note
+from ccmtl_core.tables.table import UNCOMPUTED, Note
 
 USUAL_BYTES, SPARE_BYTES = 1 << 31, 1 << 29
 _HEAD_BYTES = 1 << 16
@@ -66,7 +66,7 @@ def _notes(sheet: dict[str, Any]) -> tuple[Note, ...]:
         f"cells of the sheet hold a formula and no value ({', '.join(sheet['first'])}{more}), as "
         "programs write them that compute nothing: open the workbook in a spreadsheet program, and save it"
     )
-    return (Note("formulas_without_value", message, sheet["formulas"], unit="cells", severity="warning"),)
+    return (Note(UNCOMPUTED, message, sheet["formulas"], unit="cells", severity="warning"),)
 
 
 def _has_names(file: Path, wanted: Collection[str]) -> bool:

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 import zstandard
 
+from ccmtl_core.inspection import inspect
 from ccmtl_core.tables import ReadOptions, read_table
 from ccmtl_core.tables.containers import unpack
 from ccmtl_core.tables.faults import TableError
@@ -147,6 +148,15 @@ def test_a_file_in_an_archive_that_is_no_table_leaves_no_question(tmp_path: Path
     assert (table.frame.height, table.dialect.get("member")) == (2, "a.csv")
     known = table.dialect.to_dict()["member"]["evidence"]
     assert known == "the only one of the files in the archive that is a table"
+
+
+def test_a_formula_without_a_value_is_no_id(tmp_path: Path) -> None:
+    rows = [["unique_id", "ds", "y"], [b'><f>"A"</f>', "2024-01-01", 1.0], ["=B", "2024-01-02", 2.0]]
+    report = inspect(written(tmp_path, xlsx({"S": rows})))
+    assert report.counts["empty_id"] == 2
+    assert report.accounts.rows_dropped["faulty_rows"] == 2
+    rows[1][0] = "=A"
+    assert inspect(written(tmp_path, xlsx({"S": rows}))).require_panel().unique_ids == ("=A", "=B")
 
 
 def test_cells_of_a_workbook_become_the_text_that_they_mean(tmp_path: Path) -> None:
