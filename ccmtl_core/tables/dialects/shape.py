@@ -147,8 +147,6 @@ def _by_periods(
         return None
     dates = infer_dates(pl.Series(labels or called))
     are_dated = (dates.is_known and dates.format != _INTEGER) or bool(dates.readings)
-    if len(set(called)) < len(called) and not are_dated and pattern is None:
-        return None
     is_sure = are_dated or pattern is not None or table.options.shape == "wide"
     key = next((i for i in others if columns[i] == names["unique_id"]), None)
     if key is None:
@@ -164,6 +162,9 @@ def _by_periods(
             key = _key_of_series(table, head, before, evidence, faults)
     if pattern is None and _are_dates(head.to_series(key)):
         return None
+    is_named = columns[key] == names["unique_id"] or not _hold_numbers([head.to_series(key)], 1.0)
+    if len(set(called)) < len(called) and not (are_dated or is_named or pattern is not None):
+        return None  # of columns of numbers alone, those of one name are series
     form = form_of(called[0])
     if pattern is None and are_dated:
         refuse_months_in_other_words(columns, places, faults)

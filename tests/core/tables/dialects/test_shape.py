@@ -126,6 +126,14 @@ def test_a_period_that_stands_over_two_columns_is_two_rows_of_it(tmp_path: Path,
     assert (added.accounts.rows_read, added.accounts.rows_merged) == (8, 2)
 
 
+@pytest.mark.parametrize("names", ["W1,W1,W2,W3", "KW 9,KW 9,KW 10,KW 11"])
+def test_a_counted_period_may_stand_over_two_columns_too(tmp_path: Path, names: str) -> None:
+    path = written(tmp_path, f"sku,{names}\na,1,2,3,4\nb,5,6,7,8\n")
+    assert {"duplicate_period": 2, "repeated_columns": 1}.items() <= codes(inspect(path)).items()
+    added = inspect(path, policies=Policies(duplicates="sum")).require_panel()
+    assert added.values.tolist() == [3, 3, 4, 11, 7, 8]
+
+
 UNSEEN = {
     "few series": (
         "date,A,B\n2024-01-01,1,2\n2024-01-02,4,5\n", "if each column beside 'date' is a series", "",
