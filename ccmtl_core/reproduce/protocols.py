@@ -15,6 +15,8 @@ from ccmtl_core.methods import CCMTL
 from ccmtl_core.reproduce.readers import N_LAGS, Split, in_folds, n_training, random_ranks
 from ccmtl_core.reproduce.rivals import POWERS, RIVALS, Rival
 
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class Protocol:
@@ -63,7 +65,7 @@ class Protocol:
             mean, spread = X[trains].mean(axis=0), X[trains].std(axis=0)
             X = np.where(spread > 0.0, (X - mean) / np.where(spread > 0.0, spread, 1.0), X)
         if self.centred:
-            X, y = (A - _means(A, data, trains)[index] for A in (X, y))
+            X, y = (_centred(A, _means(A, data, trains)[index]) for A in (X, y))
         names = data.feature_names
         if self.constant:
             X, names = np.column_stack([X, np.ones(len(X))]), (*names, "constant")
@@ -87,6 +89,11 @@ class Protocol:
             centred = data.y - _means(data.y, data, trains)[data.task_index]
             unit = np.sqrt(_means(centred**2, data, trains))
         return np.where(unit > 0.0, unit, 1.0)
+
+
+def _centred(A: FloatArray, means: FloatArray) -> FloatArray:
+    """A less its means. What rounding leaves of a constant becomes zero: its weights would be enormous."""
+    return np.where(np.abs(A - means) > _ROUNDING * np.abs(A), A - means, 0.0)
 
 
 def _means(A: FloatArray, data: TaskDataset, trains: BoolArray) -> FloatArray:

@@ -60,10 +60,10 @@ RIVALS: dict[str, Rival] = {
     "Trace": Rival(Trace(tol=_TOL, max_iter=_STEPS), _PENALTY, starts_warm=True),
     "RMTL": Rival(RMTL(tol=_TOL, max_iter=_STEPS), ("rank_strength", "outlier_strength")),
     "CMTL": Rival(CMTL(tol=_TOL, max_iter=_STEPS), ("cluster_strength", "ridge"), starts_warm=True),
-    "FuseMTL": Rival(FuseMTL(tol=_TOL, max_iter=2000), _FUSION, starts_warm=True),
+    "FuseMTL": Rival(FuseMTL(tol=_TOL, max_iter=_STEPS), _FUSION, starts_warm=True),
     "SRMTL": Rival(SRMTL(tol=1e-5, max_iter=200), _FUSION),
-    "BiFactor": Rival(BiFactor(tol=1e-4, max_iter=300), _FACTORS),
-    "TriFactor": Rival(TriFactor(tol=1e-4, max_iter=300), _FACTORS),
+    "BiFactor": Rival(BiFactor(tol=1e-4, max_iter=100), _FACTORS),
+    "TriFactor": Rival(TriFactor(tol=1e-4, max_iter=100), _FACTORS),
     "CCMTL": Rival(CCMTL(tol=1e-4), _FUSION),
     "CCMTL+": Rival(
         CCMTL(fit_intercept=True, loss_scaling="spread", metric="mahalanobis", tol=1e-4), _FUSION

@@ -76,6 +76,15 @@ def test_centred_tasks_have_the_slopes_of_a_constant() -> None:
     np.testing.assert_allclose(centred, constant[:, :5], atol=1e-8)
 
 
+def test_a_feature_that_is_constant_in_each_task_is_zero_once_it_is_centred() -> None:
+    data = series()
+    constant = np.array([0.1, 0.7, 1.3])[data.task_index]
+    longer = replace(data, X=np.column_stack([data.X, constant]), feature_names=tuple("abcdef"))
+    found = split(Protocol(standardised=True, centred=True), longer)
+    for statistics in (found.training, found.held_out):
+        assert not statistics.gram[:, 5].any()
+
+
 def test_standardised_features_have_no_mean_and_spread_one_where_they_vary() -> None:
     data = series()
     with_ones = replace(
