@@ -178,7 +178,8 @@ def fit_forecaster(
             simple = rival_features(panel, first)
             rivals = RowMaker(panel, simple, horizon, origins, scale, constant)
             held_out, sums = held_out_errors(rivals, panel, scale, residuals, first)
-            report["held_out"] = _plain(held_out)
+            if held_out["n_series"]:
+                report["held_out"] = _plain(held_out)
             level = level_of(sums)
             corrected = level.corrected(residuals, dense_values(panel, first, residuals.shape[1]), scale)
             report["level"] = _plain(level.report(sums, residuals, corrected))

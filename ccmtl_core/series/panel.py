@@ -169,6 +169,30 @@ class SeriesPanel(FrozenValue):
         ids = tuple(self.unique_ids[s] for s in np.flatnonzero(wanted))
         return SeriesPanel(ids, offsets, self.period[kept], self.values[kept], self.frequency)
 
+    def until(self, last: int) -> SeriesPanel:
+        """Return all series with their values up to a period, that one included.
+
+        Parameters
+        ----------
+        last : int
+            Number of the period.
+
+        Returns
+        -------
+        SeriesPanel
+            Series that begin later are there, without values.
+
+        Examples
+        --------
+        >>> panel = SeriesPanel(("a", "b"), [0, 1, 3], [4, 3, 4], [1.0, 2.0, 5.0], Frequency.DAY)
+        >>> panel.until(3).values
+        array([2.])
+        """
+        kept = self.period <= last
+        counts = np.bincount(self.series_index[kept], minlength=self.n_series)
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        return SeriesPanel(self.unique_ids, offsets, self.period[kept], self.values[kept], self.frequency)
+
     def filled(
         self, method: str, start: str = "dataset", *, max_rows: int = MAX_DENSE_ROWS
     ) -> tuple[SeriesPanel, int]:

@@ -16,7 +16,7 @@ from ccmtl_core.base.display import counted, shown
 from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.choices.model_choices import ModelChoices
 from ccmtl_core.forecasting.backtesting.scores import Scores, verdict_on
-from ccmtl_core.forecasting.backtesting.windows import OURS, RIVALS, Window, until
+from ccmtl_core.forecasting.backtesting.windows import OURS, RIVALS, Window
 from ccmtl_core.forecasting.calibration.level import Aim
 from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.forecasting.fitted.forecast_request import range_columns
@@ -152,7 +152,7 @@ def backtest(
     windows, report = [], []
     for w in range(n_origins):
         origin = last - (n_origins - w) * horizon
-        before = until(panel, origin)
+        before = panel.until(origin)
         tell = on_phase or (lambda phase: None)
 
         def of_window(phase: str, w: int = w, tell: Callable[[str], None] = tell) -> None:

@@ -35,14 +35,6 @@ PIT_QUANTILES = tuple(i / 200 for i in range(1, 200))
 _NUMBERS = 2**22
 
 
-def until(panel: SeriesPanel, origin: int) -> SeriesPanel:
-    """Return the panel up to a period; all series stay."""
-    kept = panel.period <= origin
-    counts = np.bincount(panel.series_index[kept], minlength=panel.n_series)
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    return SeriesPanel(panel.unique_ids, offsets, panel.period[kept], panel.values[kept], panel.frequency)
-
-
 class Window:
     """Values of one window (T, h), forecasts and ranges of each method, and the units of each series."""
 

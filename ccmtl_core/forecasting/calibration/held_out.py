@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.forecasting.features import RowFeatures
-from ccmtl_core.forecasting.row_maker import RowMaker
+from ccmtl_core.forecasting.row_maker import RowMaker, constant_values, series_scale
 from ccmtl_core.series.panel import SeriesPanel
 
 WINDOW = 8
@@ -29,8 +29,10 @@ def held_out_errors(
 ) -> tuple[dict[str, Any], Sums]:
     """Return what the report says of errors on rolling origins, of the model and of simple rivals.
 
-    Each error is the mean over series of the root mean squared error in units of the series; the bias is what
-    all forecasts together are too large, as a share of what the values are together.
+    Each error is the mean over series of the root mean squared error in units of what the series changed by
+    before the first of these periods, so that no value which is forecast is in its own unit. Series that had
+    not changed by then have no such unit, and no error. The bias is what all forecasts together are too
+    large, as a share of what the values are together.
 
     Parameters
     ----------
@@ -46,6 +48,7 @@ def held_out_errors(
     Returns
     -------
     report : dict
+        ``errors`` and ``errors_by_step`` are NaN where no series has such a unit.
     sums : dict of str to (N + h - 1,) float64
         Sum of all forecasts from each origin, in order of time, by method; ``"y"``: of the values.
     """
@@ -70,6 +73,10 @@ def held_out_errors(
             squares[r, part] += np.bincount(cell, error**2, n_cells).reshape(-1, h)
             sums[r] += np.bincount(origin, (y - error) * unit, sums.shape[1])
     names = names[: 2 + made.rows.X.shape[1]]
+    before = panel.until(first - 1)
+    changed = np.isnan(constant_values(before)) & (np.diff(before.offsets) > 0)
+    squares *= np.where(changed, scale / series_scale(before), 0.0)[:, None] ** 2
+    n[~changed] = 0.0
     excess = (sums[:-1] - sums[-1]).sum(axis=1)
     overall = mean_of_roots(squares.sum(axis=2), n.sum(axis=1))
     by_step = [mean_of_roots(squares[:, :, k], n[:, k]) for k in range(h)]

@@ -99,9 +99,9 @@ def test_ranges_are_of_forecasts_by_fits_to_the_blocks_before(monkeypatch: pytes
 def test_held_out_errors_by_step_are_those_of_the_residuals_and_of_forecasts_by_hand() -> None:
     panel = noisy()
     report = fit_forecaster(panel, 2, rows=ROWS, fusion_strength=1.0).report["held_out"]
-    values = panel.values.reshape(6, 40) / series_scale(panel)[:, None]
     first = int(panel.frequency.to_period([report["first"]])[0])
     assert (first, report["n_series"]) == (22, 6)
+    values = panel.values.reshape(6, 40) / series_scale(panel.until(first - 1))[:, None]
     assert report["n_rows"] == 6 * (2 * (40 - first) - 1)  # no fit was made before the first origin
     for k in (1, 2):
         targets = range(first + k - 1, 40)
@@ -119,6 +119,22 @@ def test_held_out_errors_by_step_are_those_of_the_residuals_and_of_forecasts_by_
     assert report["errors"]["ccmtl"] < report["errors"]["window_average"]
     assert report["bias"]["zero"] == -1.0
     assert abs(report["bias"]["ccmtl"]) < 0.1
+
+
+def test_no_held_out_value_is_in_the_unit_that_its_error_is_told_in() -> None:
+    values = noisy().values.reshape(6, 40).copy()
+    values[1, :22] = 3.0  # has no unit before the values that are held out
+    told = []
+    for size in (1.0, 10.0):
+        values[0, 22:] = size * (1.0 + np.arange(18) % 2)
+        panel = SeriesPanel(tuple("abcdef"), np.arange(7) * 40, [*range(40)] * 6, values.ravel(), "D")
+        held_out = fit_forecaster(panel, 2, rows=ROWS, fusion_strength=1.0).report["held_out"]
+        assert held_out["n_series"] == 5
+        told.append(5.0 * held_out["errors"]["zero"])
+    unit = series_scale(panel.until(21))[0]
+    both = np.concatenate([values[0, 22:], values[0, 23:]]) / 10.0
+    grown = (10.0 - 1.0) * np.sqrt((both**2).mean()) / unit
+    assert told[1] - told[0] == pytest.approx(grown)
 
 
 def test_a_rival_that_the_history_cannot_tell_is_left_out() -> None:
