@@ -80,6 +80,7 @@ def _dealt(
         for name in chance.sample(list(known), len(known)):
             if n_dealt >= len(known) and time.monotonic() >= until:
                 return
+            health.rest(_PATIENCE)
             known[name](cluster, chance)
             seconds = health.seconds(_PATIENCE)
             n_dealt += 1

@@ -202,6 +202,7 @@ class Health:
         self._clients = [Client([node.url], self.record, f"{seed}-{node.name}") for node in nodes]
         self._nodes = nodes
         self._day = self._number = 0
+        self._last_job: str | None = None
         self._never = threading.Event()
 
     def prepare(self) -> None:
@@ -229,6 +230,11 @@ class Health:
             else:
                 time.sleep(0.1)
         return None if todo else time.monotonic() - begun
+
+    def rest(self, most: float) -> None:
+        """Wait for the end of the last job that was asked for: two of one model do not run at a time."""
+        if (job := self._last_job) is not None:
+            wait_for(lambda: _is(self._clients[0], job, {"succeeded", "failed"}), most)
 
     def _is_ready(self) -> bool:
         answers = [client.ask("GET", "/readyz") for client in self._clients]
@@ -260,7 +266,9 @@ class Health:
 
     def _train(self, client: Client) -> str | None:
         self._number += 1
-        return train(client, f"probe-{self._number}", PROBED, PROBED, self._never, priority="high")
+        key = f"probe-{self._number}"
+        self._last_job = train(client, key, PROBED, PROBED, self._never, priority="high")
+        return self._last_job
 
 
 def _is(client: Client, job: str, states: set[str]) -> bool:
