@@ -260,7 +260,7 @@ def test_a_terminal_gets_a_bar_and_a_pipe_none(csv: Path) -> None:
     )
     os.close(theirs)
     drawn = b""
-    while select.select([ours], [], [], 60)[0]:
+    while select.select([ours], [], [], PATIENCE)[0]:
         try:
             drawn += os.read(ours, 4096)
         except OSError:  # the terminal closed with its process

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.persistence.storage import SegmentDamaged, Storage, file_sha256
+from tests.support.processes import PATIENCE
 
 STUCK = """
 import sys, time
@@ -136,6 +137,6 @@ def test_a_sweep_waits_for_a_segment_that_is_being_published(storage: Storage, t
     assert sweeper.is_alive()
     assert files(tmp_path) == [b"half an upload"]
     end(process)
-    sweeper.join(10)
+    sweeper.join(PATIENCE)
     assert not sweeper.is_alive()
     assert files(tmp_path) == []

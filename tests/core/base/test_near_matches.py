@@ -45,14 +45,14 @@ def test_the_text_itself_is_no_match_and_the_number_is_bounded() -> None:
 
 def test_a_search_among_many_ids_takes_milliseconds() -> None:
     matches = NearMatches(PRODUCTS)
-    start = time.perf_counter()
+    start = time.process_time()
     for i in range(20):
         matches.find(f"4710000{i:06d}")
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_a_very_long_text_is_not_compared() -> None:
     near = NearMatches([f"{number:06d}" for number in range(1000)])
-    began = time.perf_counter()
+    began = time.process_time()
     assert near.find("7" * 10_000_000) == []
-    assert time.perf_counter() - began < 5.0
+    assert time.process_time() - began < 5.0

@@ -18,6 +18,7 @@ import pytest
 import ccmtl_core
 from ccmtl_core import SufficientStatistics, TaskDataset
 from ccmtl_core.kernels.compiled import OLD_SECONDS, _KernelFiles, kernel
+from tests.support.processes import PATIENCE
 
 PROGRAM = """
 import numpy as np
@@ -38,7 +39,7 @@ def test_kernels_run_with_and_without_a_folder_for_compiled_code(
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "6.0\n"
@@ -69,7 +70,7 @@ def test_compiled_code_is_kept_outside_the_source_until_any_source_of_it_changes
             env={**os.environ, "PYTHONPATH": str(tmp_path / checkout), "XDG_CACHE_HOME": str(tmp_path)},
             capture_output=True,
             text=True,
-            timeout=200,
+            timeout=PATIENCE,
         )
         assert done.stdout.startswith("6.0\n"), done.stderr
         return done.stdout.split()[1]
