@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from typing import Any
-
-import polars as pl
 
 from ccmtl_core.base.display import counted, named, option, quoted
 from ccmtl_core.base.file_path import checked_path
 from ccmtl_core.data.frames import as_polars
 from ccmtl_core.inspection.column_choice import is_time
 from ccmtl_core.inspection.id_columns import SIGN, columns_apart, id_columns, with_one_id
-from ccmtl_core.inspection.period_checks import period_findings
+from ccmtl_core.inspection.parts.examined import examine
 from ccmtl_core.inspection.policies import Policies
 from ccmtl_core.inspection.reading import SeriesRows, read_rows
-from ccmtl_core.inspection.repairs import NONE_UNREAD, Repaired, Rows, panel_runs, repaired
-from ccmtl_core.inspection.report import (
-    Accounts,
-    Finding,
-    InspectionReport,
-    Sample,
-    Trait,
-    ordered,
-    rows_as_samples,
-)
-from ccmtl_core.inspection.row_checks import id_findings, row_findings
-from ccmtl_core.inspection.series_checks import series_findings
+from ccmtl_core.inspection.report import Accounts, Finding, InspectionReport, Sample, ordered
 from ccmtl_core.series.calendar import Frequency
-from ccmtl_core.series.panel import MAX_DENSE_ROWS
-from ccmtl_core.tables.cell_hints import spreadsheet_ids, spreadsheet_warning
 from ccmtl_core.tables.dialects.dialect import NOTHING_STATED, ReadOptions
 from ccmtl_core.tables.dialects.shape import long_table
 from ccmtl_core.tables.faults import FaultList, Parts, TableError, part_of
@@ -93,6 +78,7 @@ def inspect(
 
     Examples
     --------
+    >>> import polars as pl
     >>> sales = pl.DataFrame(
     ...     {
     ...         "product": ["007", "007", "12"],
@@ -199,135 +185,6 @@ def _in_files(finding: Finding, parts: Parts) -> Finding:
         for sample, place in zip(finding.samples, places, strict=True)
     ]
     return replace(finding, samples=tuple(samples))
-
-
-@dataclass(frozen=True, eq=False)
-class Examined:
-    """Rows that were read, what the policies make of them, and what was found."""
-
-    rows: Rows
-    made: Repaired
-    findings: tuple[Finding, ...]
-    policies: Policies
-
-    def report(
-        self, traits: dict[str, Trait], time_zone: str | None, *, with_data: bool = True
-    ) -> InspectionReport:
-        """Return the report of a table.
-
-        Parameters
-        ----------
-        traits : dict of Trait
-            How it was understood.
-        time_zone : str or None
-            What its times with a zone are now.
-        with_data : bool
-            Whether the report has the panel, filled, which may be large.
-
-        Returns
-        -------
-        InspectionReport
-        """
-        panel, frequency = self.made.panel, self.rows.frequency
-        ends = [int(panel.period.min()), int(panel.period.max())] if len(panel.period) else []
-        is_usable = bool(ends) and all(finding.severity != "error" for finding in self.findings)
-        data = None
-        if is_usable and with_data:
-            fill, start = self.policies.fill, self.policies.fill_start
-            data = panel if fill == "none" else panel.filled(fill, start)[0]
-        return InspectionReport(
-            traits=traits,
-            accounts=self.made.accounts,
-            findings=self.findings,
-            policies=self.policies.to_dict(),
-            series=panel.n_series,
-            values=len(panel.values) + self.made.accounts.values_added.get("fill", 0),
-            periods=ends[1] - ends[0] + 1 if ends else 0,
-            first=frequency.text(ends[0]) if ends else None,
-            last=frequency.text(ends[1]) if ends else None,
-            time_zone=time_zone,
-            panel=data,
-        )
-
-
-def examine(
-    frame: pl.DataFrame,
-    frequency: Frequency,
-    policies: Policies,
-    *,
-    unread: Mapping[str, int] = NONE_UNREAD,
-    ds_format: str | None = None,
-    today: date | None = None,
-    begun: Collection[str] = (),
-    found: Sequence[Finding] = (),
-) -> Examined:
-    """Apply the policies to rows, and say what was found in them.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        ``row``, ``unique_id``, ``ds`` (Datetime) and ``y``, null or NaN where there is no value.
-    frequency : Frequency
-        What a period is.
-    policies : Policies
-        The repairs.
-    unread : mapping of int
-        Rows that were not read, by the code that accounts for them.
-    ds_format : str, optional
-        How the times were written.
-    today : date, optional
-        Times after it are told.
-    begun : collection of str
-        Series whose first values are known already: their zeros are not leading ones.
-    found : sequence of Finding
-        What was found before.
-
-    Returns
-    -------
-    Examined
-    """
-    rows = Rows.from_frame(frame, frequency)
-    made = repaired(rows, policies, unread, begun)
-    all_found = [
-        *found,
-        *row_findings(rows, made, policies, today=today or date.today(), ds_format=ds_format),
-    ]
-    ids = pl.Series(rows.unique_ids, dtype=pl.String)
-    all_found += id_findings(ids)
-    if damaged := spreadsheet_ids(rows.unique_ids):
-        samples = tuple(Sample(unique_id=one) for one in damaged[:5])
-        message = spreadsheet_warning(damaged)
-        all_found.append(Finding("spreadsheet_ids", "warning", len(damaged), "ids", message, samples))
-    if len(made.beyond):
-        message = f"the values of {counted(len(made.beyond), 'period')} add up beyond what a float64 holds."
-        samples = rows_as_samples(rows.samples(made.beyond))
-        all_found.append(Finding("overflow", "error", len(made.beyond), "periods", message, samples))
-    panel = made.panel
-    n_dense = len(panel.values) + made.accounts.values_added.get("fill", 0)
-    if n_dense > MAX_DENSE_ROWS:
-        message = (
-            f"filling makes {n_dense:,} values, more than {MAX_DENSE_ROWS:,}: is one of the times mistyped?"
-        )
-        all_found.append(Finding("too_many_filled_periods", "error", n_dense, "values", message, (), "fill"))
-    if len(panel.values):
-        all_found += _of_periods(frame, panel_runs(panel), made, policies)
-        all_found += series_findings(panel, made.first_row)
-    return Examined(rows, made, ordered(all_found), policies)
-
-
-def _of_periods(
-    frame: pl.DataFrame, runs: pl.DataFrame, made: Repaired, policies: Policies
-) -> Iterator[Finding]:
-    return period_findings(
-        frame,
-        made.first_row,
-        made.panel.period,
-        runs,
-        made.panel.frequency,
-        n_filled=made.accounts.values_added.get("fill", 0),
-        is_filled=policies.fill != "none",
-        is_merged=policies.duplicates != "error",
-    )
 
 
 def _with_parting(finding: Finding, read: SeriesRows) -> Finding:

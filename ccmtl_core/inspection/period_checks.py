@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from ccmtl_core.base.display import option
+from ccmtl_core.base.id_codes import codes_of
 from ccmtl_core.base.types import IntArray
 from ccmtl_core.inspection.report import MAX_SAMPLES, Finding, Sample
 from ccmtl_core.series.calendar import Frequency
@@ -31,10 +33,38 @@ _FEWEST_CYCLES = 2
 _MAX_SEARCHED = 1_000_000
 
 
+@dataclass(frozen=True, eq=False)
+class RowsAt:
+    """The rows in which the distinct times of a table stand."""
+
+    times: pl.Series
+    """Of Datetime, (D,)."""
+    count: IntArray
+    """How many rows have each time, (D,)."""
+    first: IntArray
+    """The first of them, (D,); any number where there are none."""
+
+    @classmethod
+    def of(cls, times: pl.Series, time: IntArray, row: IntArray) -> RowsAt:
+        """Return those of rows of these numbers, whose times are told by their places in ``times``."""
+        first = np.full(len(times), np.iinfo(np.int64).max)
+        np.minimum.at(first, time, row)
+        return cls(times, np.bincount(time, minlength=len(times)), first)
+
+    @classmethod
+    def of_frame(cls, frame: pl.DataFrame) -> RowsAt:
+        """Return those of a table with the columns ``row`` and ``ds``."""
+        times, time = codes_of(frame["ds"])
+        return cls.of(times, time, frame["row"].to_numpy().astype(np.int64))
+
+    def joined(self, other: RowsAt) -> RowsAt:
+        """Return those of the rows of both, which have the same times."""
+        return RowsAt(self.times, self.count + other.count, np.minimum(self.first, other.first))
+
+
 def period_findings(
-    frame: pl.DataFrame,
-    row: IntArray,
-    period: IntArray,
+    read: RowsAt,
+    used: RowsAt,
     runs: pl.DataFrame,
     frequency: Frequency,
     *,
@@ -46,10 +76,8 @@ def period_findings(
 
     Parameters
     ----------
-    frame : DataFrame
-        The rows, with their numbers ``row`` and times ``ds``.
-    row, period : (m,) int64
-        Of each value that they make, its row and its period.
+    read, used : RowsAt
+        All rows, and those that make values.
     runs : DataFrame
         In which periods the series have values, those that were there before the rows included.
     frequency : Frequency
@@ -64,8 +92,8 @@ def period_findings(
     Finding
     """
     if not is_merged and frequency is not Frequency.INTEGER:
-        yield from _moved(frame, frequency)
-    yield from _isolated(runs, row, period, n_filled, frequency)
+        yield from _moved(read, frequency)
+    yield from _isolated(runs, used, n_filled, frequency)
     if not is_filled:
         yield from _absent(runs, frequency)
         yield from _ended(runs, frequency)
@@ -82,22 +110,20 @@ def _warning(
     return Finding(code, "warning", count, unit, message, samples, policy)
 
 
-def _moved(frame: pl.DataFrame, frequency: Frequency) -> Iterator[Finding]:
+def _moved(read: RowsAt, frequency: Frequency) -> Iterator[Finding]:
     """Say which times are not where their periods begin, and that forecasts carry the beginnings."""
-    distinct = frame["ds"].unique()
-    begins = pl.Series(frequency.to_datetime(frequency.to_period(distinct.to_numpy())))
-    begin_of = dict(pl.DataFrame([distinct, begins.alias("begin")]).filter(distinct != begins).iter_rows())
-    if begin_of:
-        moved = frame.filter(pl.col("ds").is_in(list(begin_of)))
-        row, ds = moved.select("row", "ds").row(0)
-        begin = begin_of[ds]
+    begins = pl.Series(frequency.to_datetime(frequency.to_period(read.times.to_numpy())))
+    moved = np.flatnonzero((read.times != begins).to_numpy() & (read.count > 0))
+    if len(moved):
+        at = int(moved[np.argmin(read.first[moved])])
+        ds, begin, row = read.times[at], begins[at], int(read.first[at])
         verb, nouns = ("begins", "beginnings") if frequency is frequency.kin else ("ends", "last days")
         given, start_text = (f"{moment}".removesuffix(" 00:00:00") for moment in (ds, begin))
         yield _warning(
             code="moved_to_period_start",
             message=f"Times inside a period count for the whole period: {given} (row {row:,}) for the one "
             f"that {verb} on {begin:%A}, {start_text}. Forecasts carry the {nouns} of periods.",
-            count=moved.height,
+            count=int(read.count[moved].sum()),
             unit="rows",
         )
 
@@ -126,9 +152,7 @@ def _ended(runs: pl.DataFrame, frequency: Frequency) -> Iterator[Finding]:
         )
 
 
-def _isolated(
-    runs: pl.DataFrame, row: IntArray, period: IntArray, n_filled: int, frequency: Frequency
-) -> Iterator[Finding]:
+def _isolated(runs: pl.DataFrame, used: RowsAt, n_filled: int, frequency: Frequency) -> Iterator[Finding]:
     """Warn of the first and of the last gap such as a mistyped year makes.
 
     No series has a value in it, it is longer than all periods that have one taken together, and more than ten
@@ -143,15 +167,14 @@ def _isolated(
     usual = 1 if middle < n_single else np.sort(steps)[middle - n_single]
     gaps = np.flatnonzero((steps - 1 > max(FEWEST, n_occupied)) & (steps > USUAL_STEPS * usual))
     for i in sorted({*gaps[:1].tolist(), *gaps[-1:].tolist()}):
-        yield _far_away(int(ends[i]) - 1, int(starts[i + 1]), runs, row, period, n_filled, frequency)
+        yield _far_away(int(ends[i]) - 1, int(starts[i + 1]), runs, used, n_filled, frequency)
 
 
 def _far_away(
     before: int,
     after: int,
     runs: pl.DataFrame,
-    row: IntArray,
-    period: IntArray,
+    used: RowsAt,
     n_filled: int,
     frequency: Frequency,
 ) -> Finding:
@@ -159,7 +182,8 @@ def _far_away(
     n_after = int(runs.filter(pl.col("first") >= after)["length"].sum())
     n_before = n_values - n_after
     is_late = n_after <= n_before
-    rows = row[period >= after if is_late else period <= before]
+    period = frequency.to_period(used.times.to_numpy())
+    rows = used.first[(period >= after if is_late else period <= before) & (used.count > 0)]
     first, last = (frequency.text(one) for one in (before, after))
     count, place = (n_after, f"from {last} on") if is_late else (n_before, f"up to {first}")
     known = f" (the first in row {rows.min()})" if len(rows) else ""

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ccmtl_core.base.id_codes import id_codes
+from ccmtl_core.base.arrays import all_finite
+from ccmtl_core.base.id_codes import codes_of, id_codes
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
 from ccmtl_core.inspection.policies import Policies
-from ccmtl_core.inspection.report import Accounts
+from ccmtl_core.inspection.report import MAX_SAMPLES, Sample, Seen
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.panel import SeriesPanel
-from ccmtl_core.series.runs import n_missing, runs_of, series_order
+from ccmtl_core.series.runs import is_ordered, series_order
 
-NONE_UNREAD: Mapping[str, int] = MappingProxyType({})
 _PERIODS_BEFORE = 8
 """Periods that the last one is compared with, to see whether it is whole."""
 
@@ -30,10 +29,13 @@ class Rows:
 
     row: IntArray
     """Number of each in the file, (n,)."""
-    unique_ids: tuple[str, ...]
+    unique_ids: Sequence[str]
     series: IntArray
     """Place of each row's series in ``unique_ids``, (n,)."""
-    ds: pl.Series
+    times: pl.Series
+    """The distinct times of the table, (D,)."""
+    time: IntArray
+    """Place of each row's time in ``times``, (n,)."""
     period: IntArray
     y: FloatArray
     """NaN where there is no value, (n,)."""
@@ -43,12 +45,14 @@ class Rows:
     def from_frame(cls, frame: pl.DataFrame, frequency: Frequency) -> Rows:
         """Return the rows of a table of ``row``, ``unique_id``, ``ds`` (Datetime), ``y`` (null: no value)."""
         ids, series = id_codes(frame["unique_id"], ordered=True)
+        times, time = codes_of(frame["ds"])
         return cls(
             frame["row"].to_numpy().astype(np.int64),
-            tuple(ids),
-            series.astype(np.int64),
-            frame["ds"],
-            frequency.to_period(frame["ds"].to_numpy()),
+            ids,
+            series,
+            times,
+            time,
+            frequency.to_period(times.to_numpy())[time],
             frame["y"].fill_null(float("nan")).to_numpy(),
             frequency,
         )
@@ -58,53 +62,95 @@ class Rows:
         """Which rows have no value, (n,)."""
         return np.isnan(self.y)
 
-    def samples(self, at: IntArray) -> list[dict[str, object]]:
-        """Return the first rows of ``at`` for a report."""
-        return [
-            {
-                "row": int(self.row[i]),
-                "unique_id": self.unique_ids[self.series[i]],
-                "ds": str(self.period[i]) if self.frequency is Frequency.INTEGER else str(self.ds[int(i)]),
-                "y": None if np.isnan(self.y[i]) else float(self.y[i]),
-            }
-            for i in at[:5].tolist()
-        ]
+    def seen(self, at: IntArray) -> Seen:
+        """Return how many places ``at`` names, with the first rows of them."""
+        first = at[np.argsort(self.row[at], kind="stable")[:MAX_SAMPLES]]
+        return Seen(len(at), tuple(map(self._sample, first.tolist())))
+
+    def _sample(self, i: int) -> Sample:
+        is_number = self.frequency is Frequency.INTEGER
+        ds = str(self.period[i]) if is_number else str(self.times[int(self.time[i])])
+        value = None if np.isnan(self.y[i]) else f"{self.y[i]:g}"
+        unique_id = self.unique_ids[int(self.series[i])]
+        return Sample(int(self.row[i]), unique_id, ds.removesuffix(" 00:00:00"), value)
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """One value a series and period, m of them, sorted so; of T series."""
+
+    unique_ids: Sequence[str]
+    """Of the series that have values, (T,)."""
+    place: IntArray
+    """Place of each of these series among those of the rows, (T,)."""
+    offsets: IntArray
+    """Where each series begins, and the end, (T + 1,)."""
+    period: IntArray
+    value: FloatArray
+    """In place of a sum beyond a float64 stands 0."""
+    frequency: Frequency
+
+    @cached_property
+    def series(self) -> IntArray:
+        """The series of each value, (m,)."""
+        return np.repeat(np.arange(len(self.unique_ids)), np.diff(self.offsets))
+
+    def take(self, series: IntArray) -> Values:
+        """Return those of some of the series, of which the places rise."""
+        sizes = np.diff(self.offsets)
+        wanted = np.zeros(len(sizes), dtype=np.bool_)
+        wanted[series] = True
+        kept = np.repeat(wanted, sizes)
+        offsets = np.concatenate([[0], np.cumsum(sizes[wanted])])
+        ids = [self.unique_ids[s] for s in np.flatnonzero(wanted).tolist()]
+        return Values(ids, self.place[wanted], offsets, self.period[kept], self.value[kept], self.frequency)
+
+    def panel(self) -> SeriesPanel:
+        """Return them as a panel."""
+        return SeriesPanel(tuple(self.unique_ids), self.offsets, self.period, self.value, self.frequency)
 
 
 @dataclass(frozen=True, eq=False)
 class Repaired:
     """What the policies make of rows."""
 
-    panel: SeriesPanel
-    """One value a series and period, without filling; of several rows, where they are refused, the first."""
+    values: Values
+    """Without filling; of several rows in a period, where they are refused, the first."""
+    merged: FloatArray
+    """The values before those below zero are clipped, and as sums beyond a float64 are, (m,)."""
     kept: BoolArray
     """Which rows make the values, (n,); of several in a period all."""
-    first_row: IntArray
-    """The row in the file that each value begins with, (m,)."""
-    accounts: Accounts
+    first: IntArray
+    """The row (place) that each value begins with, (m,)."""
+    n_rows: IntArray
+    """How many rows make each value, (m,)."""
+    n_clipped: int
     duplicate: IntArray
     """Rows (places) in a period in which their series has a row before, of those that are kept."""
     leading: IntArray
     """Rows (places) with zeros before the first other value of their series."""
     partial: IntArray
     """Rows (places) in the last period, which ends after the file; none where it is whole."""
-    beyond: IntArray
-    """Rows (places) that begin a value beyond a float64; the panel has 0 for it."""
+
+    @property
+    def beyond(self) -> IntArray:
+        """Rows (places) that begin a value beyond a float64."""
+        return self.first[~np.isfinite(self.merged)]
 
 
 def repaired(
-    rows: Rows, policies: Policies, unread: Mapping[str, int] = NONE_UNREAD, begun: Collection[str] = ()
+    rows: Rows, policies: Policies, partial_period: int | None = None, begun: Collection[str] = ()
 ) -> Repaired:
     """Apply the policies.
 
     Parameters
     ----------
     rows : Rows
-        The rows that can be read.
+        The rows that can be read, of all series or of some.
     policies : Policies
         The repairs.
-    unread : mapping of int
-        Rows of the file that were not read, by the code that accounts for them.
+    partial_period : int, optional
+        The last period of the table, where it ends after the file.
     begun : collection of str
         Series that have no leading zeros, as their first values are known already.
 
@@ -112,49 +158,51 @@ def repaired(
     -------
     Repaired
     """
-    dropped: Counter[str] = Counter()
     kept = ~rows.is_missing
-    dropped["empty_number"] = int((~kept).sum())
-    partial = _partial_rows(rows, kept)
+    partial = np.empty(0, dtype=np.int64)
+    if partial_period is not None:
+        partial = np.flatnonzero(kept & (rows.period == partial_period))
     if policies.partial_last == "drop":
         kept[partial] = False
-        dropped["partial_last"] = len(partial)
     leading = _leading_rows(rows, kept, begun)
     if policies.leading_zeros == "drop":
         kept[leading] = False
-        dropped["leading_zeros"] = len(leading)
-    at = np.flatnonzero(kept)
-    order = at[series_order(rows.series[at], rows.period[at])]
+    order, series, period, y = _ordered(rows, kept)
     is_first = np.ones(len(order), dtype=np.bool_)
-    is_first[1:] = (np.diff(rows.series[order]) != 0) | (np.diff(rows.period[order]) != 0)
-    starts = np.flatnonzero(is_first)
-    values = _merged(rows.y[order], starts, policies.duplicates)
-    changed = 0
+    is_first[1:] = (series[1:] != series[:-1]) | (period[1:] != period[:-1])
+    first, merged, n_rows = order, y, np.ones(len(order), dtype=np.int64)
+    if not is_first.all():
+        starts = np.flatnonzero(is_first)
+        first, merged = order[starts], _merged(y, starts, policies.duplicates)
+        series, period, n_rows = series[starts], period[starts], np.diff(starts, append=len(order))
+    value, n_clipped = merged, 0
     if policies.negatives == "clip":
-        changed = int((values < 0).sum())
-        values = np.maximum(values, 0.0)
-    duplicate = np.sort(order[~is_first])
-    if policies.duplicates == "error":
-        dropped["duplicate_period"] = len(duplicate)
-    panel = _panel(rows, order[starts], values)
-    n_added = (
-        n_missing(panel_runs(panel), policies.fill_start) if policies.fill != "none" and len(starts) else 0
+        n_clipped = int((merged < 0).sum())
+        value = np.maximum(merged, 0.0)
+    return Repaired(
+        values=_values(rows, series, period, value),
+        merged=merged,
+        kept=kept,
+        first=first,
+        n_rows=n_rows,
+        n_clipped=n_clipped,
+        duplicate=np.sort(order[~is_first]),
+        leading=leading,
+        partial=partial,
     )
-    accounts = Accounts(
-        rows_read=len(rows.row) + sum(unread.values()),
-        rows_used=len(starts),
-        rows_merged=0 if policies.duplicates == "error" else len(duplicate),
-        rows_dropped={code: n for code, n in {**unread, **dropped}.items() if n},
-        values_changed={"negatives": changed} if changed else {},
-        values_added={"fill": n_added} if n_added else {},
-    )
-    first = order[starts]
-    beyond = first[~np.isfinite(values)]
-    return Repaired(panel, kept, rows.row[first], accounts, duplicate, leading, partial, beyond)
+
+
+def _ordered(rows: Rows, kept: BoolArray) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+    """The places of the rows that are kept, by series and period, and what stands in these rows."""
+    at = np.flatnonzero(kept)
+    if len(at) == len(kept) and is_ordered(rows.series, rows.period):
+        return at, rows.series, rows.period, rows.y
+    order = at[series_order(rows.series[at], rows.period[at])]
+    return order, rows.series[order], rows.period[order], rows.y[order]
 
 
 def _merged(y: FloatArray, starts: IntArray, how: str) -> FloatArray:
-    if how == "error" or not len(starts):
+    if how == "error":
         return y[starts]
     ends: IntArray = np.append(starts[1:], len(y))
     if how == "last":
@@ -165,19 +213,13 @@ def _merged(y: FloatArray, starts: IntArray, how: str) -> FloatArray:
     return sums if how == "sum" else means
 
 
-def _panel(rows: Rows, at: IntArray, values: FloatArray) -> SeriesPanel:
-    """The values by series; in place of a sum beyond a float64, which a finding tells, stands 0."""
-    series = rows.series[at]
+def _values(rows: Rows, series: IntArray, period: IntArray, value: FloatArray) -> Values:
     begins = np.flatnonzero(np.diff(series, prepend=-1))
-    present, offsets = series[begins], np.append(begins, len(series)).astype(np.int64)
+    offsets = np.append(begins, len(series)).astype(np.int64)
+    present = series[begins]
     ids = tuple(rows.unique_ids[s] for s in present.tolist())
-    bounded = np.where(np.isfinite(values), values, 0.0)
-    return SeriesPanel(ids, offsets, rows.period[at], bounded, rows.frequency)
-
-
-def panel_runs(panel: SeriesPanel) -> pl.DataFrame:
-    """Return in which periods the series of a panel have values."""
-    return runs_of(pl.Series(panel.unique_ids, dtype=pl.String), panel.series_index, panel.period)
+    bounded = value if all_finite(value) else np.where(np.isfinite(value), value, 0.0)
+    return Values(ids, present, offsets, period, bounded, rows.frequency)
 
 
 def _leading_rows(rows: Rows, kept: BoolArray, begun: Collection[str]) -> IntArray:
@@ -186,29 +228,38 @@ def _leading_rows(rows: Rows, kept: BoolArray, begun: Collection[str]) -> IntArr
     first = np.full(len(rows.unique_ids), far)
     sold = np.flatnonzero(kept & (rows.y != 0))
     np.minimum.at(first, rows.series[sold], rows.period[sold])
-    has_begun = set(begun)
-    first[[one in has_begun for one in rows.unique_ids]] = far
+    if begun:
+        has_begun = set(begun)
+        first[[one in has_begun for one in rows.unique_ids]] = far
     begins = first[rows.series]
     return np.flatnonzero(kept & (begins != far) & (rows.period < begins))
 
 
-def _partial_rows(rows: Rows, kept: BoolArray) -> IntArray:
-    """Rows of the last period, if it ends longer after its last date than the periods before it did."""
-    none = np.empty(0, dtype=np.int64)
-    if rows.frequency in (Frequency.INTEGER, Frequency.DAY) or not kept.any():
-        return none
-    dates = pl.DataFrame({"period": rows.period, "date": rows.ds.dt.date()}).filter(pl.Series(kept))
+def partial_period(times: pl.Series, frequency: Frequency) -> int | None:
+    """Return the last period, if it ends longer after its last date than the periods before it did.
+
+    Parameters
+    ----------
+    times : polars Series of Datetime
+        The distinct times of rows with a value.
+    frequency : Frequency
+        What a period is.
+
+    Returns
+    -------
+    int or None
+        None where the last period is whole, or that cannot be told.
+    """
+    if frequency in (Frequency.INTEGER, Frequency.DAY) or not len(times):
+        return None
+    dates = pl.DataFrame({"period": frequency.to_period(times.to_numpy()), "date": times.dt.date()})
     last = pl.col("date").max().alias("last")
     by_period = dates.group_by("period").agg(last, pl.col("date").n_unique().alias("n")).sort("period")
     by_period = by_period.tail(_PERIODS_BEFORE + 1)
     if by_period.height < 2 or int(by_period["n"].head(by_period.height - 1).max() or 1) < 2:  # type: ignore[arg-type]
-        return none  # one date names the whole of a period
-    spare = (_ends(rows.frequency, by_period["period"].to_numpy()) - by_period["last"].to_numpy()).astype(
-        np.int64
-    )
-    if spare[-1] <= spare[:-1].max():
-        return none
-    return np.flatnonzero(kept & (rows.period == by_period["period"][-1]))
+        return None  # one date names the whole of a period
+    spare = (_ends(frequency, by_period["period"].to_numpy()) - by_period["last"].to_numpy()).astype(np.int64)
+    return None if spare[-1] <= spare[:-1].max() else int(by_period["period"][-1])
 
 
 def _ends(frequency: Frequency, period: IntArray) -> NDArray[np.datetime64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -26,6 +26,31 @@ class Sample:
     value: str | None = None
     file: str | None = None
     """Of several files that were read together, the one that the row is of."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """How many places there are of one kind, and the first of them."""
+
+    count: int = 0
+    samples: tuple[Sample, ...] = ()
+
+    @classmethod
+    def joined(cls, parts: Iterable[Seen]) -> Seen:
+        """Return what parts of a table have together; samples that name a row come in the order of rows.
+
+        Parameters
+        ----------
+        parts : iterable of Seen
+            In the order of their series.
+
+        Returns
+        -------
+        Seen
+        """
+        all_of = list(parts)
+        samples = sorted((one for part in all_of for one in part.samples), key=lambda one: one.row or 0)
+        return cls(sum(part.count for part in all_of), tuple(samples[:MAX_SAMPLES]))
 
 
 @dataclass(frozen=True)
@@ -194,16 +219,3 @@ def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return the findings that count something, errors first."""
     counted_ones = [finding for finding in findings if finding.count]
     return tuple(sorted(counted_ones, key=lambda finding: _ORDER[finding.severity]))
-
-
-def rows_as_samples(rows: Sequence[Mapping[str, Any]]) -> tuple[Sample, ...]:
-    """Return samples of rows with ``row``, ``unique_id``, ``ds`` and ``y``, those of them that there are."""
-    return tuple(
-        Sample(
-            row=row.get("row"),
-            unique_id=row.get("unique_id"),
-            ds=None if row.get("ds") is None else str(row["ds"]).removesuffix(" 00:00:00"),
-            value=None if row.get("y") is None else f"{row['y']:g}",
-        )
-        for row in rows[:MAX_SAMPLES]
-    )

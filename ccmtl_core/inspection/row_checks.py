@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date
 
 import numpy as np
@@ -12,7 +12,7 @@ from ccmtl_core.base.display import counted
 from ccmtl_core.base.types import BoolArray, IntArray
 from ccmtl_core.inspection.policies import Policies
 from ccmtl_core.inspection.repairs import Repaired, Rows
-from ccmtl_core.inspection.report import Finding, Sample, Severity, rows_as_samples
+from ccmtl_core.inspection.report import Finding, Sample, Seen, Severity
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.tables.dates.inference import CENTURY_RULE
 
@@ -33,105 +33,173 @@ _VERBS = (
     {"have": "has", "were": "was", "are": "is", "fall": "falls", "hold": "holds"},
 )
 """Of several rows, and of one."""
+_POLICIES = (
+    ("empty_number", "missing",
+     {"error": "{have} no value: write one, or choose `missing='absent'`, by which the period counts as "
+               "one without a row",
+      "absent": "without a value {were} left out: their periods count as absent"}),
+    ("duplicate_period", "duplicates",
+     {"error": "{fall} into a period that has a row of their series already: choose `duplicates='sum'`, "
+               "`duplicates='mean'` or `duplicates='last'`",
+      "sum": "{were} added to an earlier row of their series and period",
+      "mean": "{were} averaged with an earlier row of their series and period",
+      "last": "took the place of an earlier row of their series and period"}),
+    ("negative_values", "negatives",
+     {"keep": "{have} a value below zero, as returns have, and {are} kept; choose `negatives='clip'` to "
+              "take periods below zero as 0, or `negatives='error'`",
+      "clip": "{have} a value below zero; periods that stay below zero once their rows are put together "
+              "became 0",
+      "error": "{have} a value below zero, which `negatives='error'` refuses"}),
+    ("leading_zeros", "leading_zeros",
+     {"keep": "{hold} zeros before the first other value of their series, as of products that were not "
+              "sold yet: choose `leading_zeros='drop'` to let each series begin when it is first sold",
+      "drop": "with zeros before the first other value of their series {were} dropped"}),
+    ("partial_last", "partial_last",
+     {"keep": "{are} in the last period, LAST, which ends after the file: it counts as a whole one; "
+              "choose `partial_last='drop'` to leave it out",
+      "drop": "of the last period, LAST, which ends after the file, {were} dropped"}),
+)  # fmt: skip
+"""Findings that a policy decides, with what each choice makes of the rows."""
+
+
+def rows_seen(rows: Rows, made: Repaired, *, today: date) -> dict[str, Seen]:
+    """Return the rows of each kind that is told, all of them or those of some series.
+
+    Parameters
+    ----------
+    rows : Rows
+        What was read.
+    made : Repaired
+        What the policies make of it.
+    today : date
+        Times after it are told.
+
+    Returns
+    -------
+    dict of Seen
+        By the code of the finding.
+    """
+    with np.errstate(invalid="ignore"):
+        negative = np.flatnonzero(rows.y < 0)
+    is_closed, is_future = _is_closed(rows.times, rows.frequency), _is_future(rows, today)
+    at = {
+        "empty_number": np.flatnonzero(rows.is_missing),
+        "duplicate_period": made.duplicate,
+        "negative_values": negative,
+        "leading_zeros": made.leading,
+        "partial_last": made.partial,
+        "unsorted_rows": _unsorted(rows),
+        "closed_day_rows": _at_times(rows, is_closed),
+        "future_dates": _at_times(rows, is_future),
+        "overflow": made.beyond,
+    }
+    return {code: rows.seen(places) for code, places in at.items()}
+
+
+def _at_times(rows: Rows, of_times: BoolArray) -> IntArray:
+    return np.flatnonzero(of_times[rows.time]) if of_times.any() else np.empty(0, dtype=np.int64)
+
+
+def _unsorted(rows: Rows) -> IntArray:
+    """Rows after a later one of their series."""
+    if not len(rows.row):
+        return np.empty(0, dtype=np.int64)
+    low = rows.period.min()
+    key = rows.series * (rows.period.max() - low + 1) + (rows.period - low)
+    is_grouped = bool((rows.series[1:] >= rows.series[:-1]).all())
+    order = np.arange(len(key)) if is_grouped else np.argsort(rows.series, kind="stable")
+    key = key[order]
+    return np.sort(order[key < np.maximum.accumulate(key)])
+
+
+def _is_closed(times: pl.Series, frequency: Frequency) -> BoolArray:
+    """Whether times are on days that the frequency says are closed, which count for the open day before."""
+    if frequency.value[0] not in "BD" or frequency is Frequency.DAY:
+        return np.zeros(len(times), dtype=np.bool_)
+    days = times.dt.date().to_numpy().astype("datetime64[D]")
+    is_closed: BoolArray = days != frequency.to_datetime(frequency.to_period(days)).astype("datetime64[D]")
+    return is_closed
+
+
+def _is_future(rows: Rows, today: date) -> BoolArray:
+    if rows.frequency is Frequency.INTEGER:
+        return np.zeros(len(rows.times), dtype=np.bool_)
+    is_future: BoolArray = (rows.times.dt.date() > today).to_numpy()
+    return is_future
 
 
 def row_findings(
-    rows: Rows, made: Repaired, policies: Policies, *, today: date, ds_format: str | None
+    seen: Mapping[str, Seen],
+    n_rows: int,
+    times: pl.Series,
+    frequency: Frequency,
+    policies: Policies,
+    *,
+    today: date,
+    ds_format: str | None,
 ) -> Iterator[Finding]:
-    """Yield what was found in the rows and what the policies made of it."""
-    yield _of_policy(
-        rows, np.flatnonzero(rows.is_missing), "empty_number", "missing", policies.missing,
-        {"error": "{have} no value: write one, or choose `missing='absent'`, by which the period counts as "
-                  "one without a row",
-         "absent": "without a value {were} left out: their periods count as absent"},
-    )  # fmt: skip
-    yield _of_policy(
-        rows, made.duplicate, "duplicate_period", "duplicates", policies.duplicates,
-        {"error": "{fall} into a period that has a row of their series already: choose `duplicates='sum'`, "
-                  "`duplicates='mean'` or `duplicates='last'`",
-         "sum": "{were} added to an earlier row of their series and period",
-         "mean": "{were} averaged with an earlier row of their series and period",
-         "last": "took the place of an earlier row of their series and period"},
-    )  # fmt: skip
-    with np.errstate(invalid="ignore"):
-        negative = np.flatnonzero(rows.y < 0)
-    yield _of_policy(
-        rows, negative, "negative_values", "negatives", policies.negatives,
-        {"keep": "{have} a value below zero, as returns have, and {are} kept; choose `negatives='clip'` to "
-                 "take periods below zero as 0, or `negatives='error'`",
-         "clip": "{have} a value below zero; periods that stay below zero once their rows are put together "
-                 "became 0",
-         "error": "{have} a value below zero, which `negatives='error'` refuses"},
-    )  # fmt: skip
-    yield _of_policy(
-        rows, made.leading, "leading_zeros", "leading_zeros", policies.leading_zeros,
-        {"keep": "{hold} zeros before the first other value of their series, as of products that were not "
-                 "sold yet: choose `leading_zeros='drop'` to let each series begin when it is first sold",
-         "drop": "with zeros before the first other value of their series {were} dropped"},
-    )  # fmt: skip
-    ends = rows.frequency.text(int(rows.period.max())) if len(rows.period) else ""
-    yield _of_policy(
-        rows, made.partial, "partial_last", "partial_last", policies.partial_last,
-        {"keep": f"{{are}} in the last period, {ends}, which ends after the file: it counts as a whole one; "
-                 "choose `partial_last='drop'` to leave it out",
-         "drop": f"of the last period, {ends}, which ends after the file, {{were}} dropped"},
-    )  # fmt: skip
-    yield _unsorted(rows)
-    yield _closed_days(rows)
-    yield from _beyond_today(rows, today, ds_format)
+    """Yield what was found in the rows and what the policies made of it.
+
+    Parameters
+    ----------
+    seen : mapping of Seen
+        See :func:`rows_seen`, of all rows.
+    n_rows : int
+        How many there are.
+    times : polars Series of Datetime
+        The distinct times.
+    frequency : Frequency
+        What a period is.
+    policies : Policies
+        The repairs.
+    today : date
+        Times after it are told.
+    ds_format : str or None
+        How the times were written.
+
+    Yields
+    ------
+    Finding
+    """
+    last = frequency.text(int(frequency.to_period(times.to_numpy()).max())) if len(times) else ""
+    for code, policy, sentences in _POLICIES:
+        told = {choice: sentence.replace("LAST", last) for choice, sentence in sentences.items()}
+        yield _of_policy(seen[code], n_rows, code, policy, getattr(policies, policy), told)
+    back, closed = seen["unsorted_rows"], seen["closed_day_rows"]
+    message = f"{counted(back.count, 'row')} after a later one of the series: all are put in order of time."
+    yield Finding("unsorted_rows", "note", back.count, "rows", message, back.samples)
+    message = (
+        f"{counted(closed.count, 'row')} on days that the frequency {frequency.value} has not: they count "
+        "for the open day before. If these days are open, state `frequency='D'`."
+    )
+    yield Finding("closed_day_rows", "warning", closed.count, "rows", message, closed.samples, "frequency")
+    if frequency is not Frequency.INTEGER:
+        yield from _beyond_today(seen["future_dates"], n_rows, today, ds_format)
 
 
 def _of_policy(
-    rows: Rows, at: IntArray, code: str, policy: str, chosen: str, sentences: dict[str, str]
+    seen: Seen, n_rows: int, code: str, policy: str, chosen: str, sentences: dict[str, str]
 ) -> Finding:
     severity: Severity = "error" if chosen == "error" else "warning" if chosen == "keep" else "note"
-    n, of = len(at), counted(len(rows.row), "row")
+    n, of = seen.count, counted(n_rows, "row")
     message = f"{n:,} of {of} {sentences[chosen].format_map(_VERBS[n == 1])}."
-    return Finding(code, severity, len(at), "rows", message, rows_as_samples(rows.samples(at)), policy)
+    return Finding(code, severity, n, "rows", message, seen.samples, policy)
 
 
-def _unsorted(rows: Rows) -> Finding:
-    latest = pl.DataFrame({"series": rows.series, "period": rows.period}).select(
-        pl.col("period").cum_max().over("series")
-    )
-    back = np.flatnonzero(rows.period < latest.to_series().to_numpy())
-    message = f"{counted(len(back), 'row')} after a later one of the series: all are put in order of time."
-    return Finding("unsorted_rows", "note", len(back), "rows", message, rows_as_samples(rows.samples(back)))
-
-
-def _closed_days(rows: Rows) -> Finding:
-    """Rows on days that the frequency says are closed, which count for the open day before."""
-    at = np.empty(0, dtype=np.int64)
-    if rows.frequency.value[0] in "BD" and rows.frequency is not Frequency.DAY:
-        days = rows.ds.dt.date().to_numpy().astype("datetime64[D]")
-        at = np.flatnonzero(days != rows.frequency.to_datetime(rows.period).astype("datetime64[D]"))
-    message = (
-        f"{counted(len(at), 'row')} on days that the frequency {rows.frequency.value} has not: they count "
-        "for the open day before. If these days are open, state `frequency='D'`."
-    )
-    return Finding(
-        "closed_day_rows", "warning", len(at), "rows", message, rows_as_samples(rows.samples(at)), "frequency"
-    )
-
-
-def _beyond_today(rows: Rows, today: date, ds_format: str | None) -> Iterator[Finding]:
-    if rows.frequency is Frequency.INTEGER:
-        return
-    is_future: BoolArray = (rows.ds.dt.date() > today).to_numpy()
-    at = np.flatnonzero(is_future)
-    samples = rows_as_samples(rows.samples(at))
+def _beyond_today(seen: Seen, n_rows: int, today: date, ds_format: str | None) -> Iterator[Finding]:
+    n = seen.count
     if ds_format and "%y" in ds_format:
         yield Finding(
-            "two_digit_years", "note", len(rows.row), "rows", f"Of dates, {CENTURY_RULE}.", (), "ds_format"
+            "two_digit_years", "note", n_rows, "rows", f"Of dates, {CENTURY_RULE}.", (), "ds_format"
         )
         message = (
-            f"{counted(len(at), 'row')} with a two-digit year that reads as one after today, {today}, as "
+            f"{counted(n, 'row')} with a two-digit year that reads as one after today, {today}, as "
             f"{CENTURY_RULE}: write years with four digits."
         )
-        yield Finding("future_century", "error", len(at), "rows", message, samples, "ds_format")
+        yield Finding("future_century", "error", n, "rows", message, seen.samples, "ds_format")
         return
-    message = f"{counted(len(at), 'row')} dated after today, {today}: are these plans, or mistyped?"
-    yield Finding("future_dates", "warning", len(at), "rows", message, samples)
+    message = f"{counted(n, 'row')} dated after today, {today}: are these plans, or mistyped?"
+    yield Finding("future_dates", "warning", n, "rows", message, seen.samples)
 
 
 def plain_ids(unique_ids: pl.Series) -> pl.Series:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
-from ccmtl_core.inspection.report import MAX_SAMPLES, Finding, Sample
+from ccmtl_core.inspection.repairs import Values
+from ccmtl_core.inspection.report import MAX_SAMPLES, Finding, Sample, Seen
 from ccmtl_core.series.calendar import Frequency
-from ccmtl_core.series.panel import SeriesPanel
 
 FEWEST_FOR_OUTLIERS = 8
 OUTLIER_SPREADS = 10.0
@@ -20,41 +20,133 @@ FEWEST_VALUES, FEWEST_REGULAR = 3, 5
 _LONGEST_SHORT = 13
 
 
-def series_findings(panel: SeriesPanel, first_row: IntArray) -> Iterator[Finding]:
-    """Yield what was found in the series of a panel; each of its values begins with a row of the file.
+def series_seen(values: Values, row: IntArray) -> dict[str, Seen]:
+    """Return the series and values of each kind that is told, of all series or of some.
 
     Parameters
     ----------
-    panel : SeriesPanel
-        Before it is filled.
-    first_row : (m,) int64
-        The row that each value begins with.
+    values : Values
+        Before they are filled.
+    row : (m,) int64
+        The row of the file that each value begins with.
+
+    Returns
+    -------
+    dict of Seen
+        By the code of the finding; ``every_period`` are series with a value in each period.
+    """
+    if not len(values.value):
+        return {}
+    begins, sizes = values.offsets[:-1], np.diff(values.offsets)
+    low, high = (reduce.reduceat(values.value, begins) for reduce in (np.minimum, np.maximum))
+    is_zero = (low == 0) & (high == 0)
+    least, most = _steps(values)
+    is_regular = (sizes > FEWEST_REGULAR) & (least == most)
+    return {
+        "all_zero": _series(values, is_zero),
+        "constant_series": _series(values, (low == high) & ~is_zero & (sizes > 1)),
+        "short_series": _series(values, sizes < _needed(values.frequency)),
+        "every_period": Seen(int((is_regular & (least == 1)).sum())),
+        "mixed_frequencies": _series(values, is_regular & (least > 1), least),
+        "outliers": _outliers(values, row),
+    }
+
+
+def _needed(frequency: Frequency) -> int:
+    """Values that a series should have at least."""
+    return max(min(frequency.season, _LONGEST_SHORT - 1) + 1, FEWEST_VALUES)
+
+
+def _steps(values: Values) -> tuple[IntArray, IntArray]:
+    """The shortest and the longest step from a period with a value to the next, of each series."""
+    steps = np.diff(values.period, prepend=0)
+    begins, sizes = values.offsets[:-1], np.diff(values.offsets)
+    steps[begins] = np.iinfo(np.int64).max
+    least = np.minimum.reduceat(steps, begins)
+    steps[begins] = 0
+    return np.where(sizes > 1, least, 0), np.maximum.reduceat(steps, begins)
+
+
+def _series(values: Values, found: BoolArray, steps: IntArray | None = None) -> Seen:
+    """The series that were found, each shown with its step or its first value."""
+    at = np.flatnonzero(found)
+    samples = (
+        Sample(
+            unique_id=values.unique_ids[s],
+            value=f"{values.value[values.offsets[s]]:g}" if steps is None else f"every {steps[s]} periods",
+        )
+        for s in at[:MAX_SAMPLES].tolist()
+    )
+    return Seen(len(at), tuple(samples))
+
+
+def _outliers(values: Values, row: IntArray) -> Seen:
+    """Values far from the median of the values of their series that are not zero."""
+    used = np.flatnonzero(values.value != 0)
+    series, value, n_series = values.series[used], values.value[used], len(values.unique_ids)
+    many = np.bincount(series, minlength=n_series) >= FEWEST_FOR_OUTLIERS
+    with np.errstate(over="ignore", invalid="ignore"):  # of values at the end of what a float64 holds
+        middle = _medians(value, series, n_series)
+        away = np.abs(value - middle[series])
+        spread = 1.4826 * _medians(away, series, n_series)
+        is_far = many[series] & (spread[series] > 0) & (away > OUTLIER_SPREADS * spread[series])
+        is_far &= away > np.abs(middle[series])
+    at = used[is_far]
+    samples = tuple(
+        Sample(
+            int(row[i]),
+            values.unique_ids[values.series[i]],
+            values.frequency.text(int(values.period[i])),
+            f"{values.value[i]:g}",
+        )
+        for i in at[np.argsort(row[at], kind="stable")][:MAX_SAMPLES].tolist()
+    )
+    return Seen(len(at), samples)
+
+
+def series_findings(
+    seen: Mapping[str, Seen], n_series: int, n_values: int, frequency: Frequency
+) -> Iterator[Finding]:
+    """Yield what was found in series.
+
+    Parameters
+    ----------
+    seen : mapping of Seen
+        See :func:`series_seen`, of all series.
+    n_series, n_values : int
+        How many there are.
+    frequency : Frequency
+        What a period is.
 
     Yields
     ------
     Finding
     """
-    if not len(panel.values):
+    if not seen:
         return
-    begins, sizes = panel.offsets[:-1], np.diff(panel.offsets)
-    low, high = (reduce.reduceat(panel.values, begins) for reduce in (np.minimum, np.maximum))
-    is_zero = (low == 0) & (high == 0)
-    yield _of_series(panel, is_zero, "all_zero", "hold zeros alone: nothing can be learned of them")
-    is_constant = (low == high) & ~is_zero & (sizes > 1)
-    yield _of_series(
-        panel, is_constant, "constant_series", "never change their value, which is what they are forecast"
+    single, mixed = seen["every_period"].count, seen["mixed_frequencies"]
+    words = {
+        "all_zero": "hold zeros alone: nothing can be learned of them",
+        "constant_series": "never change their value, which is what they are forecast",
+        "short_series": _few(frequency),
+    }
+    for code, told in words.items():
+        yield _of_series(code, seen[code], n_series, f"{told}.")
+    told = (
+        f"have a value every second, third, … period, where {single:,} have one in each: are they of another "
+        "frequency?"
     )
-    yield short_series(panel.unique_ids, sizes, panel.frequency, panel.values[begins])
-    yield _mixed(panel)
-    yield _outliers(panel, first_row)
+    found = Seen() if mixed.count > single else mixed
+    yield _of_series("mixed_frequencies", found, n_series, told, "frequency")
+    outliers = seen["outliers"]
+    message = (
+        f"{outliers.count:,} of {n_values:,} values are more than {OUTLIER_SPREADS:g} spreads away from "
+        "the median of their series: are they mistyped, or of another unit?"
+    )
+    yield Finding("outliers", "warning", outliers.count, "values", message, outliers.samples)
 
 
-def short_series(
-    unique_ids: Sequence[str],
-    sizes: IntArray,
-    frequency: Frequency | str,
-    first: FloatArray | None = None,
-) -> Finding:
+def short_series(unique_ids: Sequence[str], sizes: IntArray, frequency: Frequency | str) -> Finding:
     """Return the finding on series with few values.
 
     Parameters
@@ -65,99 +157,27 @@ def short_series(
         How many values each has.
     frequency : Frequency or str
         What a period is.
-    first : (T,) float64, optional
-        The first value of each.
 
     Returns
     -------
     Finding
     """
-    needed = max(min(Frequency(frequency).season, _LONGEST_SHORT - 1) + 1, FEWEST_VALUES)
-    at = np.flatnonzero(sizes < needed).tolist()
-    samples = tuple(
-        Sample(unique_id=unique_ids[s], value=None if first is None else f"{first[s]:g}")
-        for s in at[:MAX_SAMPLES]
-    )
-    message = (
-        f"{len(at):,} of {len(unique_ids):,} series have fewer than {needed} values: forecasts of them rest "
-        "on what the others have in common."
-    )
-    return Finding("short_series", "warning", len(at), "series", message, samples)
+    at = np.flatnonzero(sizes < _needed(Frequency(frequency)))
+    samples = tuple(Sample(unique_id=unique_ids[s]) for s in at[:MAX_SAMPLES].tolist())
+    words = f"{_few(Frequency(frequency))}."
+    return _of_series("short_series", Seen(len(at), samples), len(unique_ids), words)
 
 
-def _of_series(panel: SeriesPanel, found: BoolArray, code: str, words: str) -> Finding:
-    at = np.flatnonzero(found)
-    samples = tuple(
-        Sample(unique_id=panel.unique_ids[s], value=f"{panel.values[panel.offsets[s]]:g}")
-        for s in at[:MAX_SAMPLES].tolist()
-    )
-    return Finding(
-        code, "warning", len(at), "series", f"{len(at):,} of {panel.n_series:,} series {words}.", samples
+def _few(frequency: Frequency) -> str:
+    return (
+        f"have fewer than {_needed(frequency)} values: forecasts of them rest on what the others have in "
+        "common"
     )
 
 
-def _mixed(panel: SeriesPanel) -> Finding:
-    """Series with a regular step of more than one period, where most series have one."""
-    same = np.diff(panel.series_index) == 0
-    steps, of = np.diff(panel.period)[same], panel.series_index[1:][same]
-    n_steps = np.bincount(of, minlength=panel.n_series)
-    far = np.iinfo(np.int64).max
-    least, most = np.full(panel.n_series, far), np.zeros(panel.n_series, dtype=np.int64)
-    np.minimum.at(least, of, steps)
-    np.maximum.at(most, of, steps)
-    every = (n_steps >= FEWEST_REGULAR) & (least == most)
-    is_single = every & (least == 1)
-    found = every & (least > 1)
-    if found.sum() > is_single.sum():
-        found &= False
-    words = (
-        f"have a value every second, third, … period, where {int(is_single.sum()):,} have one in each: are "
-        "they of another "
-        "frequency?"
-    )
-    finding = _of_series(panel, found, "mixed_frequencies", words.removesuffix("."))
-    return Finding(
-        finding.code,
-        finding.severity,
-        finding.count,
-        finding.unit,
-        finding.message.removesuffix("."),
-        tuple(
-            Sample(unique_id=panel.unique_ids[s], value=f"every {least[s]} periods")
-            for s in np.flatnonzero(found)[:MAX_SAMPLES].tolist()
-        ),
-        "frequency",
-    )
-
-
-def _outliers(panel: SeriesPanel, first_row: IntArray) -> Finding:
-    """Values far from the median of the values of their series that are not zero."""
-    used = np.flatnonzero(panel.values != 0)
-    series = panel.series_index[used]
-    values = panel.values[used]
-    many = np.bincount(series, minlength=panel.n_series) >= FEWEST_FOR_OUTLIERS
-    with np.errstate(over="ignore", invalid="ignore"):  # of values at the end of what a float64 holds
-        middle = _medians(values, series, panel.n_series)
-        away = np.abs(values - middle[series])
-        spread = 1.4826 * _medians(away, series, panel.n_series)
-        is_far = many[series] & (spread[series] > 0) & (away > OUTLIER_SPREADS * spread[series])
-        is_far &= away > np.abs(middle[series])
-    at = used[is_far]
-    samples = tuple(
-        Sample(
-            int(first_row[i]),
-            panel.unique_ids[panel.series_index[i]],
-            panel.frequency.text(int(panel.period[i])),
-            f"{panel.values[i]:g}",
-        )
-        for i in at[np.argsort(first_row[at], kind="stable")][:MAX_SAMPLES].tolist()
-    )
-    message = (
-        f"{len(at):,} of {len(panel.values):,} values are more than {OUTLIER_SPREADS:g} spreads away from "
-        "the median of "
-        "their series: are they mistyped, or of another unit?"
-    )
-    return Finding("outliers", "warning", len(at), "values", message, samples)
+def _of_series(code: str, seen: Seen, n_series: int, words: str, policy: str | None = None) -> Finding:
+    message = f"{seen.count:,} of {n_series:,} series {words}"
+    return Finding(code, "warning", seen.count, "series", message, seen.samples, policy)
 
 
 def _medians(values: FloatArray, series: IntArray, n_series: int) -> FloatArray:

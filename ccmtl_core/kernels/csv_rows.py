@@ -25,9 +25,8 @@ IGNORED, ID = -2, -1
 
 _LF, _CR, _MINUS, _ZERO = 10, 13, 45, 48
 _MOST_DIGITS = 18  # which int64 holds
-_POWERS = read_only(
-    10.0 ** np.arange(_MOST_DIGITS + 1)
-)  # exact, so that quotients are the numbers nearest to the text
+POWERS = read_only(10.0 ** np.arange(_MOST_DIGITS + 1))
+"""Powers of ten: exact, so that quotients are the numbers nearest to the text."""
 _PROBES = 1000  # ids that were made to collide are for other readers
 _SHORT_BYTES, _LENGTH_BITS = 7, 10
 _MIXER = 0x1E3779B97F4A7C15
@@ -106,14 +105,22 @@ def plain_rows(
         A row is not as many fields as there are columns, or a cell is not plain.
     """
     given, tasks = read_only(np.ascontiguousarray(data)), _Tasks()
-    names = replace(columns, places=np.full_like(columns.places, IGNORED))
-    end = _Room(1, 0).fill(given, 0, names)[1] if has_header else 0
+    end = header_end(given, columns) if has_header else 0
     n_features = int(columns.places.max())
     room = _Room(min(batch_rows, len(given) // len(columns.places) + 1), n_features)
     while end < len(given):
         n, end = room.fill(given, end, columns)
         new_ids = tasks.number(given, room.keys[:n], room.spots[:n], room.task)
         yield RowBatch(room.X[:n], room.y[:n], room.task[:n], new_ids)
+
+
+def header_end(data: NDArray[np.uint8], columns: Columns) -> int:
+    """Return where the first row of a text begins whose first record names the columns.
+
+    Raise NotPlain where that has another number of fields.
+    """
+    names = replace(columns, places=np.full_like(columns.places, IGNORED))
+    return _Room(1, 0).fill(read_only(data), 0, names)[1]
 
 
 class _Room:
@@ -129,7 +136,7 @@ class _Room:
         """Read rows while there is room; return how many, and where the next one begins."""
         given = data, start, read_only(columns.places), read_only(columns.decimals)
         marks = ord(columns.delimiter), ord(columns.quote)
-        n, end = _read(*given, *marks, _POWERS, self.X, self.y, self.keys, self.spots)
+        n, end = _read(*given, *marks, POWERS, self.X, self.y, self.keys, self.spots)
         if end < 0:
             raise NotPlain
         return n, end
@@ -197,7 +204,7 @@ def _read(
             place, is_quoted = places[field], i < n and number(data, i) == quote
             i += is_quoted
             if place >= 0:
-                i, value = _number_at(data, i, n, decimals[field], powers)
+                i, value = number_at(data, i, n, decimals[field], powers)
                 if i < 0:
                     return row, -1
                 if place < n_features:
@@ -227,7 +234,7 @@ def _read(
 
 
 @partial(kernel, fastmath=False)
-def _number_at(data: Pointer, i: int, n: int, decimal: int, powers: Pointer) -> tuple[int, float]:
+def number_at(data: Pointer, i: int, n: int, decimal: int, powers: Pointer) -> tuple[int, float]:
     """Return where a number such as -12.5 ends, or -1 where none stands, and the number."""
     is_negative = i < n and number(data, i) == _MINUS
     i += is_negative

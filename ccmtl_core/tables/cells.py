@@ -124,7 +124,7 @@ class OtherStyle(Exception):
 
 def numbers_of(roles: Sequence[Role]) -> list[str]:
     """Return the columns that hold numbers."""
-    return [role.column for role in roles if role.kind in (Kind.NUMBER, Kind.SUM)]
+    return [role.column for role in roles if role.kind in _NUMBERS]
 
 
 def _batches(rows: pl.LazyFrame, batch_rows: int) -> Iterator[pl.DataFrame]:

@@ -33,6 +33,8 @@ from ccmtl_core.tables.header import (
 from ccmtl_core.tables.table import Note, Table
 
 MAX_HEADER_BYTES = 1 << 20
+HEAD_BYTES = 1 << 22
+"""Of a longer file the first rows are taken from its beginning alone."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,13 @@ class CsvText:
 
     def first_rows(self, n_rows: int) -> Table:
         """Return the table of the first rows, as if nothing were wrong with them."""
-        return self._table(n_rows, self._rows(is_ragged=False).head(n_rows))
+        with self.path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+        whole_lines = head[: head.rfind(b"\n") + 1]
+        source: Path | bytes = self.path
+        if len(head) == HEAD_BYTES and whole_lines.count(b"\n") > 2 * n_rows:  # polars would read far more
+            source = whole_lines
+        return self._table(n_rows, self._rows(source, is_ragged=False).head(n_rows))
 
     def scanned(self, faults: FaultList) -> Table:
         """Return the table of all rows; ``faults`` takes what is wrong with their structure."""
@@ -80,7 +88,7 @@ class CsvText:
         if structure.counts.keys() <= set(SKIPPED) and len(structure.irregularities) == sum(
             structure.counts.values()
         ):
-            rows = self._rows(is_ragged=structure.n_irregularities > 0).head(structure.n_rows)
+            rows = self._rows(self.path, is_ragged=structure.n_irregularities > 0).head(structure.n_rows)
             skipped = text.skipped() if self.options.ragged == "skip" else None
         if skipped is None:
             text.report(faults)
@@ -153,9 +161,9 @@ class CsvText:
     def _names(self) -> tuple[str, ...]:
         return tuple(map(str, range(len(self.columns))))
 
-    def _rows(self, *, is_ragged: bool) -> pl.LazyFrame:
+    def _rows(self, source: Path | bytes, *, is_ragged: bool) -> pl.LazyFrame:
         return pl.scan_csv(
-            self.path,
+            source,
             glob=False,
             infer_schema=False,
             empty_string_is_null=False,

@@ -5,7 +5,7 @@ Ids are read as text: "0471" stays "0471". Rows are counted from 1, the header n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 
@@ -170,12 +170,8 @@ def _statistics_of_plain_text(
     """The statistics of a text in which all is plain, in one pass over its bytes; None of any other."""
     task, target, *numbers = [role.column for role in roles]
     places = {task: ID} | {column: place for place, column in enumerate([*numbers, target])}
-    layout, marks = text.layout, text.layout.delimiter + text.layout.quote
-    names = set(text.columns)
-    if len(names) < len(text.columns) or not (places.keys() <= names and marks.isascii()):
-        return None
-    decimals = sampled_decimals(text.first_rows(SAMPLE_ROWS), numbers_of(roles))
-    if decimals is None or set(marks) & {*"-0123456789", *decimals.values()}:
+    layout, decimals = text.layout, plain_decimals(text, places, numbers_of(roles))
+    if decimals is None:
         return None
     columns = Columns(
         np.array([places.get(name, IGNORED) for name in text.columns]),
@@ -195,6 +191,20 @@ def _statistics_of_plain_text(
     except NotPlain:
         return None
     return total.statistics() if total.n_tasks else None
+
+
+def plain_decimals(text: CsvText, columns: Collection[str], numbers: Sequence[str]) -> dict[str, str] | None:
+    """Return the decimal sign of each column of numbers, as the first rows of a text prove it.
+
+    None of a text that may not be plain: a column is missing or named twice, or marks may be part of numbers.
+    """
+    marks, names = text.layout.delimiter + text.layout.quote, set(text.columns)
+    if len(names) < len(text.columns) or not (names.issuperset(columns) and marks.isascii()):
+        return None
+    decimals = sampled_decimals(text.first_rows(SAMPLE_ROWS), numbers)
+    if decimals is None or set(marks) & {*"-0123456789", *decimals.values()}:
+        return None
+    return decimals
 
 
 def _statistics_of_table(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -114,12 +113,6 @@ def unreadable(database: Database, version_id: str, error: SegmentDamaged) -> Ap
         f"The dataset version cannot be read: {error}. Restore the data folder from a backup, or upload the "
         "data again in full.",
     )
-
-
-def write_segment(frame: pl.DataFrame, path: Path) -> None:
-    """Write ``frame`` to ``path`` as Parquet; the same frame always gives the same bytes."""
-    with naming_system_errors():
-        frame.write_parquet(path, compression="zstd")
 
 
 def sweep(database: Database, storage: Storage) -> int:

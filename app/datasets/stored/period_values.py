@@ -43,10 +43,9 @@ class PeriodValues:
 
     def to_frame(self) -> pl.DataFrame:
         """Return a segment's columns: ``unique_id``, ``ds`` (the period's start), ``y``, ``n``."""
-        ds = pl.Series("ds", self.frequency.to_datetime(self.period))
-        ids = self.unique_ids.gather(self.series).alias("unique_id")
-        values = [ids, ds, pl.Series("y", self.y), pl.Series(COUNT, self.count)]
-        return pl.DataFrame([*values, *self.columns(), *(s.gather(self.series) for s in self.attributes)])
+        values = segment_frame(self.unique_ids, self.series, self.period, self.y, self.count, self.frequency)
+        beside = [*self.columns(), *(one.gather(self.series) for one in self.attributes)]
+        return values.with_columns(beside)
 
     def columns(self) -> list[pl.Series]:
         """Return the columns of numbers, ``c_0``, …; null where not known."""
@@ -64,6 +63,20 @@ class PeriodValues:
         """Return the runs of all values, or of those named (see :mod:`ccmtl_core.series.runs`)."""
         kept = slice(None) if where is None else where
         return runs_of(self.unique_ids, self.series[kept], self.period[kept])
+
+
+def segment_frame(
+    unique_ids: pl.Series,
+    series: NDArray[np.int64],
+    period: NDArray[np.int64],
+    y: NDArray[np.float64],
+    count: NDArray[np.int64],
+    frequency: Frequency,
+) -> pl.DataFrame:
+    """Return a segment of values, told as in :class:`PeriodValues`, without columns beside them."""
+    ids = unique_ids.gather(series).alias("unique_id")
+    ds = pl.Series("ds", frequency.to_datetime(period))
+    return pl.DataFrame([ids, ds, pl.Series("y", y), pl.Series(COUNT, count)])
 
 
 def period_text(frequency: Frequency, period: int) -> str:

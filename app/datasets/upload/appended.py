@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from ccmtl_core.forecasting import SeriesPanel
 from ccmtl_core.inspection import Finding, InspectionReport
+from ccmtl_core.inspection.repairs import Values
 from ccmtl_core.inspection.report import ordered
 from ccmtl_core.inspection.row_checks import id_findings, plain_ids
-from ccmtl_core.inspection.series_checks import series_findings, short_series
+from ccmtl_core.inspection.series_checks import series_findings, series_seen, short_series
 
 OF_PERIODS = {"isolated_period", "absent_periods", "series_ended"}
 """What the extent of the version tells in place of the file."""
@@ -21,7 +21,7 @@ _OF_IDS = "similar_ids"
 
 
 def without_whole_series(
-    findings: Sequence[Finding], panel: SeriesPanel, stored: pl.DataFrame
+    findings: Sequence[Finding], values: Values, stored: pl.DataFrame
 ) -> tuple[Finding, ...]:
     """Return what was found in a file without what it tells of the whole time of its series.
 
@@ -29,7 +29,7 @@ def without_whole_series(
     ----------
     findings : sequence of Finding
         Of the file alone.
-    panel : SeriesPanel
+    values : Values
         Its values.
     stored : DataFrame
         The runs of the series of the version before. Of those that are new in the file, it tells everything.
@@ -41,11 +41,12 @@ def without_whole_series(
     left_out = OF_PERIODS | _OF_SERIES | {_OF_IDS}
     kept = [finding for finding in findings if finding.code not in left_out]
     known = set(stored["unique_id"].unique())
-    new = np.array([i for i, one in enumerate(panel.unique_ids) if one not in known], dtype=np.int64)
-    of_new = panel.take(new)
-    told = _OF_SERIES - {"short_series"}
-    kept += (one for one in series_findings(of_new, np.zeros_like(of_new.period)) if one.code in told)
-    return ordered([*kept, *_similar(panel.unique_ids, stored)])
+    new = np.array([i for i, one in enumerate(values.unique_ids) if one not in known], dtype=np.int64)
+    of_new = values.take(new)
+    seen = series_seen(of_new, np.zeros_like(of_new.period))
+    told = series_findings(seen, len(new), len(of_new.value), values.frequency)
+    kept += (one for one in told if one.code in _OF_SERIES - {"short_series"})
+    return ordered([*kept, *_similar(values.unique_ids, stored)])
 
 
 def _similar(sent: Sequence[str], stored: pl.DataFrame) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -17,7 +17,7 @@ from app.datasets.stored.row_samples import sampled
 from app.datasets.upload.overlap import Overlap, overlap_of_rows, overlap_of_series
 from ccmtl_core.forecasting import MAX_DENSE_ROWS, Frequency
 from ccmtl_core.inspection import Finding
-from ccmtl_core.inspection.period_checks import period_findings
+from ccmtl_core.inspection.period_checks import RowsAt, period_findings
 from ccmtl_core.series.runs import has_period, merged_runs, n_missing
 from ccmtl_core.tables.cells import ROW, Cells
 from ccmtl_core.tables.faults import MAX_LISTED, Fault, FaultList
@@ -44,10 +44,10 @@ class Base:
 class Extent:
     """What an accepted upload amounts to."""
 
-    segment: pl.DataFrame
     summary: Summary  # of the version that it makes
     upload: Totals  # of the upload alone
     version: Totals
+    segment: pl.DataFrame | None = None  # None where it was written row group by row group
     filled_periods: int = 0  # values that the fill policy adds to the version
     findings: tuple[Finding, ...] = ()  # on the periods of the version
     overlap: Overlap | None = None
@@ -70,7 +70,8 @@ def regression_extent(cells: Cells, base: Base | None, faults: FaultList) -> Ext
     if base is not None and base.summary.samples is not None:
         overlap = overlap_of_rows(cells.frame, base.summary.samples)
         summary = Summary(_added_up([base.summary.series, tasks]), pl.concat([base.summary.samples, samples]))
-    return Extent(segment, summary, _row_totals(tasks), _row_totals(summary.series), overlap=overlap)
+    totals = _row_totals(tasks), _row_totals(summary.series)
+    return Extent(summary, *totals, segment=segment, overlap=overlap)
 
 
 def series_extent(
@@ -105,29 +106,38 @@ def series_extent(
             overlap = overlap_of_series(upload, taken, definition.aggregation)
         whole = merged_runs(base.summary.series, upload.runs(~taken))
     compare(upload, is_taken)
-    n_filled = 0 if definition.fill is None else n_missing(whole, definition.fill.start)
-    _check_size(whole, n_filled, upload, definition, faults)
+    _check_size(whole, upload, definition, faults)
     if faults:
         raise faults.refusal()
+    extent = extent_of_runs(sent, whole, RowsAt.of_frame(cells.frame), definition)
+    return replace(extent, segment=upload.to_frame(), overlap=overlap)
+
+
+def extent_of_runs(
+    sent: pl.DataFrame, whole: pl.DataFrame, rows: RowsAt, definition: SeriesDefinition
+) -> Extent:
+    """Return what an upload amounts to that has values in the periods ``sent``, the version in ``whole``."""
+    frequency, n_filled = definition.frequency, _n_filled(whole, definition)
     found = period_findings(
-        cells.frame,
-        upload.row,
-        upload.period,
+        rows,
+        rows,
         whole,
-        definition.frequency,
+        frequency,
         n_filled=n_filled,
         is_filled=definition.fill is not None,
         is_merged=definition.aggregation is not None,
     )
     return Extent(
-        upload.to_frame(),
-        Summary(whole),
-        _period_totals(sent, definition.frequency),
-        _period_totals(whole, definition.frequency),
-        n_filled,
-        tuple(found),
-        overlap,
+        summary=Summary(whole),
+        upload=_period_totals(sent, frequency),
+        version=_period_totals(whole, frequency),
+        filled_periods=n_filled,
+        findings=tuple(found),
     )
+
+
+def _n_filled(whole: pl.DataFrame, definition: SeriesDefinition) -> int:
+    return 0 if definition.fill is None else n_missing(whole, definition.fill.start)
 
 
 def _check_repetitions(upload: PeriodValues, frame: pl.DataFrame, faults: FaultList) -> None:
@@ -211,8 +221,9 @@ def _check_taken(upload: PeriodValues, taken: NDArray[np.bool_], faults: FaultLi
 
 
 def _check_size(
-    whole: pl.DataFrame, n_filled: int, upload: PeriodValues, definition: SeriesDefinition, faults: FaultList
+    whole: pl.DataFrame, upload: PeriodValues, definition: SeriesDefinition, faults: FaultList
 ) -> None:
+    n_filled = _n_filled(whole, definition)
     n_dense = int(whole["length"].sum()) + n_filled
     if not n_filled or n_dense <= MAX_DENSE_ROWS:
         return

@@ -17,7 +17,9 @@ from app.datasets.upload.appended import with_version
 from app.datasets.upload.extent import Base, Extent, regression_extent, series_extent
 from app.datasets.upload.inspected import inspect_rows, with_history
 from app.datasets.upload.option_names import in_request
+from app.datasets.upload.streamed import Taken, streamed
 from app.http.errors import Fault, InvalidContent, PayloadTooLarge
+from app.persistence.storage import Storage
 from app.reading.parquet_probe import Decoding, decoded_apart
 from ccmtl_core.base.display import counted
 from ccmtl_core.inspection import InspectionReport
@@ -25,13 +27,14 @@ from ccmtl_core.inspection.id_columns import SIGN, with_one_id
 from ccmtl_core.inspection.inspecting import refused
 from ccmtl_core.tables import ReadOptions
 from ccmtl_core.tables.cell_hints import spreadsheet_ids, spreadsheet_warning
-from ccmtl_core.tables.cells import Cells, read_cells
+from ccmtl_core.tables.cells import read_cells
 from ccmtl_core.tables.containers.unpack import TOO_LARGE
+from ccmtl_core.tables.csv_file import CsvText
 from ccmtl_core.tables.dialects.shape import long_table, noting_repetitions
 from ccmtl_core.tables.faults import FaultList, TableError
 from ccmtl_core.tables.header import Kind, Role, sample_roles
-from ccmtl_core.tables.table import Table
-from ccmtl_core.tables.table_file import open_table
+from ccmtl_core.tables.table import Note, Table
+from ccmtl_core.tables.table_file import open_unscanned
 
 logger = logging.getLogger(__name__)
 
@@ -57,32 +60,44 @@ def ingest(
     definition: Definition,
     base: Base | None,
     bounds: Bounds,
-    stored: Callable[[], PeriodValues | None],
+    stored: Callable[[], PeriodValues | None] | None,
     refuse_repeated: Callable[[pl.DataFrame], None],
+    storage: Storage,
+    segment: Path,
 ) -> tuple[Extent, UploadReport]:
     """Validate an upload, and return what it amounts to and its report.
 
     ``bounds`` limit what is unpacked, and the memory of a table whose file does not show its size; ``base``
     is the version that the upload is appended to, if any; ``stored`` reads the values of the newest version
-    of series; ``refuse_repeated`` gets a segment whose periods all have values, and raises where it is there
-    already.
+    of series, if there is one; ``refuse_repeated`` gets a segment whose periods all have values, and raises
+    where it is there already. Of a large plain text the segment is written to the file ``segment``, and rows
+    are set aside in ``storage`` meanwhile.
     Raise InvalidContent with every fault of the file.
     """
     path, faults, max_bytes = upload.path, FaultList(), bounds.max_bytes
     n_packed = path.stat().st_size
     roles = _roles_of(definition)
     wanted = _wanted(definition, roles)
+    known = [*wanted, *(role.column for role in roles)]
     inspection: InspectionReport | None = None
     n_rows: int | None = None
 
     def compared(values: PeriodValues, is_taken: bool) -> None:
         nonlocal inspection
         is_replaced = upload.mode is UploadMode.FULL
-        if inspection is not None and (is_replaced or is_taken) and (before := stored()) is not None:
+        if inspection is None or stored is None or not (is_replaced or is_taken):
+            return
+        if (before := stored()) is not None:
             inspection = with_history(inspection, values, before, is_replaced=is_replaced)
 
     try:
-        with open_table(path, wanted, faults, upload.options, bounds.unpacked(n_packed)) as table:
+        limit = bounds.unpacked(n_packed)
+        with open_unscanned(path, wanted, faults, upload.options, limit) as opened:
+            if isinstance(opened, CsvText) and isinstance(definition, SeriesDefinition) and stored is None:
+                done = streamed(opened, definition, storage, segment)
+                if done is not None:
+                    return done.extent, _report(done, opened.columns, known, upload)
+            table = opened.scanned(faults) if isinstance(opened, CsvText) else opened
             if table.path is not None:
                 if table.n_rows * len(roles) * BYTES_PER_CELL > max_bytes:
                     raise too_large(max_bytes)
@@ -110,21 +125,17 @@ def ingest(
         if inspection is None and isinstance(definition, SeriesDefinition) and n_rows is not None:
             inspection = refused(error, n_rows, definition.policies)
         raise _refusal(error, inspection) from None
-    return extent, _report(table, wanted, cells, extent, upload, inspection)
+    taken = Taken(extent, inspection, table.n_rows, cells.frame.height, cells.time_zone, cells.dialect)
+    return extent, _report(taken, table.columns, known, upload, table.notes)
 
 
 def _report(
-    table: Table,
-    wanted: Sequence[str],
-    cells: Cells,
-    extent: Extent,
-    upload: Upload,
-    inspection: InspectionReport | None,
+    taken: Taken, columns: Sequence[str], known: Sequence[str], upload: Upload, notes: Sequence[Note] = ()
 ) -> UploadReport:
-    overlap = extent.overlap
+    extent, inspection, overlap = taken.extent, taken.inspection, taken.extent.overlap
     warnings = [Warned(code=one.code, message=one.message, count=one.count) for one in extent.findings]
     warnings += [] if overlap is None else [overlap.warning()]
-    for note in table.notes:
+    for note in notes:
         message = f"{note.message[0].upper()}{note.message[1:]}."
         warnings.append(Warned(code=note.code, message=message, count=note.count))
     ids = spreadsheet_ids(extent.summary.series["unique_id"].unique().sort())
@@ -133,20 +144,18 @@ def _report(
     return UploadReport(
         mode=upload.mode,
         idempotency_key=upload.key,
-        rows=table.n_rows,
+        rows=taken.n_rows,
         series=extent.upload.series,
         periods=extent.upload.periods,
         first=extent.upload.first,
         last=extent.upload.last,
-        aggregated_rows=cells.frame.height
-        - extent.upload.values
-        + (0 if overlap is None else overlap.n_values),
+        aggregated_rows=taken.n_kept - extent.upload.values + (0 if overlap is None else overlap.n_values),
         overlapping_rows=0 if overlap is None else overlap.n_rows,
         filled_periods=extent.filled_periods,
-        time_zone=cells.time_zone,
-        ignored_columns=[name for name in table.columns if name not in wanted],
+        time_zone=taken.time_zone,
+        ignored_columns=[name for name in columns if name not in known],
         warnings=[one.model_copy(update={"message": in_request(one.message)}) for one in warnings],
-        dialect={name: TraitFound(**trait) for name, trait in cells.dialect.to_dict().items()},
+        dialect={name: TraitFound(**trait) for name, trait in taken.dialect.to_dict().items()},
         inspection=inspection.worded(in_request).to_dict() if inspection else None,
         version=extent.version,
     )

@@ -13,13 +13,8 @@ from app.datasets.stored.coverage import Summary
 from app.datasets.stored.period_values import PeriodValues
 from app.datasets.upload.appended import without_whole_series
 from ccmtl_core.inspection import Finding, InspectionReport, Sample
-from ccmtl_core.inspection.inspecting import (
-    Examined,
-    examine,
-    fault_findings,
-    note_findings,
-    with_places,
-)
+from ccmtl_core.inspection.inspecting import fault_findings, note_findings, with_places
+from ccmtl_core.inspection.parts.examined import Examined, examine
 from ccmtl_core.inspection.reading import read_rows
 from ccmtl_core.inspection.report import MAX_SAMPLES, ordered
 from ccmtl_core.tables.cells import Cells
@@ -76,7 +71,8 @@ def inspect_rows(
         found=found,
     )
     if summary is not None:
-        of_rows = without_whole_series(examined.findings, examined.made.panel, summary.series)
+        assert examined.made is not None
+        of_rows = without_whole_series(examined.findings, examined.made.values, summary.series)
         examined = replace(examined, findings=of_rows)
     known = {finding.code for finding in found}
     for finding in examined.findings:
@@ -87,6 +83,7 @@ def inspect_rows(
 
 
 def _kept(examined: Examined, frame: pl.DataFrame, faults: FaultList) -> pl.DataFrame:
+    assert examined.made is not None
     kept = frame.filter(pl.Series(examined.made.kept))
     if not kept.height:
         if not faults:

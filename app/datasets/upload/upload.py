@@ -14,8 +14,9 @@ from app.datasets.definition import Definition, SeriesDefinition
 from app.datasets.receive import Bounds
 from app.datasets.schemas import OverlapPolicy, UploadMode, UploadOutcome, UploadReport
 from app.datasets.stored.coverage import Summary, drop_summary, find_summary, save_summary
-from app.datasets.stored.frames import definition_of, discard, read_segments, unreadable, write_segment
+from app.datasets.stored.frames import definition_of, discard, read_segments, unreadable
 from app.datasets.stored.period_values import PeriodValues, by_period
+from app.datasets.stored.segment_file import write_segment
 from app.datasets.upload.extent import Base, summary_of_rows
 from app.datasets.upload.ingest import Upload, ingest
 from app.http.errors import Conflict
@@ -93,10 +94,13 @@ def _add_version(
             write_segment(segment, path)
             refuse_repeated(file_sha256(path))
 
-    stored = partial(_stored, storage, target)
-    extent, report = ingest(upload, target.definition, base, bounds, stored, refuse_repeated_segment)
+    stored = partial(_stored, storage, target) if target.digests else None
     with storage.incoming() as path:
-        write_segment(extent.segment, path)
+        extent, report = ingest(
+            upload, target.definition, base, bounds, stored, refuse_repeated_segment, storage, path
+        )
+        if extent.segment is not None:
+            write_segment(extent.segment, path)
         digest = file_sha256(path)
         refuse_repeated(digest)
         if upload.overlap is OverlapPolicy.REFUSE and extent.overlap and extent.overlap.is_doubtful:
@@ -106,7 +110,7 @@ def _add_version(
             try:
                 with storage.publishing():
                     n_bytes = storage.commit(path, digest)
-                    added = Segment(sha256=digest, n_rows=extent.segment.height, n_bytes=n_bytes)
+                    added = Segment(sha256=digest, n_rows=extent.upload.values, n_bytes=n_bytes)
                     with database.write() as session:
                         version = _insert(session, name, target, added, extent.summary, report)
             except BaseException:
@@ -146,9 +150,9 @@ def _target(database: Database, storage: Storage, name: str, mode: UploadMode) -
 
 
 def _stored(storage: Storage, target: _Target) -> PeriodValues | None:
-    """The values of the newest version; None without one, or where it is damaged and to be replaced."""
+    """The values of the newest version; None where it is damaged and to be replaced."""
     definition = target.definition
-    if not target.digests or not isinstance(definition, SeriesDefinition):
+    if not isinstance(definition, SeriesDefinition):
         return None
     try:
         rows = read_segments(storage, target.digests)

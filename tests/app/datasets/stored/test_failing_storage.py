@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from app.datasets.repository import segments_of
-from app.datasets.stored.frames import write_segment
+from app.datasets.stored.segment_file import write_segment
 from app.persistence.storage import Storage
 from ccmtl_core.base.system_errors import naming_system_errors
 from tests.app.datasets.conftest import Shop
