@@ -60,21 +60,22 @@ def open_unscanned(
         found = unpacked(path, folder, wanted, options, faults, max_bytes)
         path, kind, dialect = found.path, found.format, found.dialect
         if kind is Format.TEXT:
-            yield open_csv(path, wanted, faults, options, dialect, folder, found.parts)
+            text = open_csv(path, wanted, faults, options, dialect, folder, found.parts)
+            yield replace(text, notes=(*found.notes, *text.notes))
             return
         if kind in _SCANS:
             table = replace(_open_typed(path, kind, faults), path=path)
         elif kind is Format.ARROW_STREAM:
             table = _open_stream(path, faults)
         elif kind is Format.JSON_LINES:
-            table = open_json_lines(path, faults)
+            table = open_json_lines(path, folder, faults)
         else:
             path, dialect, notes = sheet_as_csv(path, folder, wanted, options, dialect, faults, max_bytes)
             as_text = replace(options, delimiter=",", encoding="utf-8", quote=None)
             text = open_csv(path, wanted, faults, as_text, dialect, folder)
             table = _as_workbook(text.scanned(faults), options)
             table, dialect = replace(table, notes=(*notes, *table.notes)), table.dialect
-        yield replace(table, dialect=dialect, options=options)
+        yield replace(table, dialect=dialect, options=options, notes=(*found.notes, *table.notes))
 
 
 def _as_workbook(table: Table, options: ReadOptions) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import zipfile
 from enum import Enum
@@ -66,6 +67,7 @@ def format_of(path: Path, faults: FaultList) -> Format:
         raise faults.refusal_for("no_file", message)
     with path.open("rb") as file:
         head = file.read(16)
+        n_mark = len(codecs.BOM_UTF8) if head.startswith(codecs.BOM_UTF8 + b"{") else 0
         if not head:
             raise faults.refusal_for("empty_file", "the file is empty")
         file.seek(_TAR_AT)
@@ -75,11 +77,11 @@ def format_of(path: Path, faults: FaultList) -> Format:
                 raise faults.refusal_for(
                     "other_format", f"the file is {what}, and no table that is read: {remedy}"
                 )
-        found = next(known for known in Format if head.startswith(known.magic))
+        found = next(known for known in Format if head[n_mark:].startswith(known.magic))
         if found is Format.ZIP and is_workbook(file):
             return Format.WORKBOOK
         if found is Format.JSON_LINES:
-            file.seek(0)
+            file.seek(n_mark)
             return Format.JSON_LINES if _is_json(file.readline(HEAD_BYTES)) else Format.TEXT
     return found
 

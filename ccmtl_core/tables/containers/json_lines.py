@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from math import isinf
@@ -15,24 +17,26 @@ import polars as pl
 from ccmtl_core.base.display import quoted
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.header import refuse_long_line, refuse_too_many
-from ccmtl_core.tables.table import Table
+from ccmtl_core.tables.table import Note, Table
 
 _KEYS = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:')
 
 
-def open_json_lines(path: Path, faults: FaultList) -> Table:
+def open_json_lines(path: Path, folder: Path, faults: FaultList) -> Table:
     """Open lines of JSON objects, whose names are the columns; blank lines are no rows.
 
-    A line that is no object, or has a name twice, is a `TableError`.
+    A line that is no object, or has a name twice, is a `TableError`. ``folder`` takes a copy without a
+    byte-order mark.
     """
     unreadable = "not_json_lines", "the lines of JSON cannot be read as a table"
-    n_rows = 0
-    for number, line in _lines(path):
-        refuse_long_line(len(line), number, faults)
+    path = _without_mark(path, folder)
+    n_rows, n_lines = 0, 0
+    for n_lines, line in _lines(path):
+        refuse_long_line(len(line), n_lines, faults)
         n_rows += 1
         keys = _KEYS.findall(line)
         if not line.startswith(b"{") or len(set(keys)) < len(keys) or b"\\u" in line:
-            _add_fault(line, number, faults, values=False)
+            _add_fault(line, n_lines, faults, values=False)
     if faults:
         raise faults.refusal()
     try:
@@ -44,7 +48,19 @@ def open_json_lines(path: Path, faults: FaultList) -> Table:
     if frame.height != n_rows:
         raise faults.refusal_for(*unreadable)
     refuse_too_many(frame.columns, faults)
-    return replace(Table.of_frame(frame), unreadable=unreadable)
+    message = "blank lines were skipped, and rows are counted without them"
+    notes = [Note("blank_lines", message, n_lines - n_rows)] if n_lines > n_rows else []
+    return replace(Table.of_frame(frame), unreadable=unreadable, notes=tuple(notes))
+
+
+def _without_mark(path: Path, folder: Path) -> Path:
+    with path.open("rb") as file:
+        if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+            return path
+        plain = folder / "plain.ndjson"
+        with plain.open("wb") as out:
+            shutil.copyfileobj(file, out)
+    return plain
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:

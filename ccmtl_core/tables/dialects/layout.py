@@ -114,11 +114,20 @@ def layout_of(
 
 def has_names(head: bytes, wanted: Collection[str]) -> bool:
     """Whether a line near the beginning of a file has all these names, whatever parts them."""
-    for encoding in ("utf-8-sig", "utf-16"):
+    for encoding in ("utf-8-sig", "utf-16", "utf-16-be"):
         text = head.decode(encoding, "ignore")
+        text = text if "\n" in text else text.replace("\r", "\n")
         if any(_parted(text, mark, '"', ReadOptions(), wanted).has_wanted for mark in DELIMITERS):
             return True
     return False
+
+
+def lines_to_header(head: bytes, wanted: Collection[str], options: ReadOptions) -> int:
+    """Count the lines of a text to its header, those above it included."""
+    text, quote = head.decode("utf-8", "ignore"), options.quote or '"'
+    marks = DELIMITERS if options.delimiter is None else [options.delimiter]
+    best = max((_parted(text, mark, quote, options, wanted) for mark in marks), key=lambda one: one.merit)
+    return best.records[best.header].line + 1 if best.records else 1
 
 
 def is_parted(head: bytes) -> bool:

@@ -245,6 +245,8 @@ def _decimal(
         return ".", ""
     other = {".": ",", ",": "."}
     mark = "." if counts["either_point"] else ","
+    if options.thousands == "none" and not (counts["either_point"] and counts["either_comma"]):
+        return mark, "nothing stands between thousands, as is stated"
     faults.add(
         "ambiguous_number",
         f"{quoted(counts.example)} of the column {quoted(column)} has a {_NAMES[mark]} that may part "

@@ -128,10 +128,42 @@ def test_without_a_header_no_first_row_is_left_out(tmp_path: Path) -> None:
     assert table.frame.height == 4
 
 
-def test_titles_above_the_headers_of_all_files_are_left_out(tmp_path: Path) -> None:
-    title = "Sales\n\n"
-    files: dict[str, str | bytes] = {name: title + text for name, text in MONTHS.items()}
+@pytest.mark.parametrize("header_row", [None, 3])
+def test_titles_above_the_headers_of_all_files_are_left_out(tmp_path: Path, header_row: int | None) -> None:
+    title = "Sales\n\n" if header_row is None else "Sales of {}\n\n"
+    files: dict[str, str | bytes] = {name: title.format(name) + text for name, text in MONTHS.items()}
     files["sales_2.csv"] = str(files["sales_2.csv"]).replace("\n", "\r\n")
-    table = read_table(archive(tmp_path, files), ReadOptions(header_row=3), wanted=["date"])
+    table = read_table(archive(tmp_path, files), ReadOptions(header_row=header_row), wanted=["date"])
     assert table.frame.height == 84
     assert not set(table.frame["date"]) & {"date"}
+
+
+def test_a_file_with_a_header_alone_has_no_row(tmp_path: Path) -> None:
+    table = read_table(archive(tmp_path, {**MONTHS, "sales_3.csv": HEADER}), wanted=["date"])
+    assert table.frame.height == 84
+    (note,) = table.notes
+    assert "sales_2.csv (28 rows), sales_3.csv (0 rows), sales_10.csv (28 rows)" in note.message
+
+
+OTHERS = {
+    "carriage returns": MONTHS["sales_2.csv"].replace("\n", "\r").encode(),
+    "UTF-16": MONTHS["sales_2.csv"].encode("utf-16-be"),
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_a_file_of_the_same_columns_in_another_dress_is_not_left_out(tmp_path: Path, kind: str) -> None:
+    files: dict[str, str | bytes] = {"sales_1.csv": MONTHS["sales_1.csv"], "sales_2.csv": OTHERS[kind]}
+    with pytest.raises(TableError, match=r"state the `member`, one of sales_1\.csv, sales_2\.csv"):
+        read_table(archive(tmp_path, files), wanted=["product", "date"])
+
+
+def test_files_that_are_left_out_are_named(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {**MONTHS, "shops.csv": "shop,town\n1,Oslo\n", "read me.txt": "Sales"}
+    (note,) = (
+        one
+        for one in read_table(archive(tmp_path, files), wanted=["qty"]).notes
+        if one.code == "left_out_files"
+    )
+    assert note.count == 2
+    assert "(shops.csv, read me.txt)" in note.message

@@ -38,3 +38,12 @@ def test_names_within_values_are_no_names_twice(tmp_path: Path) -> None:
     path = tmp_path / "sales.ndjson"
     path.write_text('{"id": "a", "more": {"id": 1, "\\u00e4": 2}, "note": "\\"id\\": 5"}\n')
     assert read_table(path).frame["id"].to_list() == ["a"]
+
+
+def test_a_mark_before_lines_and_blank_lines_are_no_rows(tmp_path: Path) -> None:
+    path = tmp_path / "sales.ndjson"
+    path.write_text("\ufeff" + LINE + "\n\n" + LINE)
+    table = read_table(path)
+    assert table.frame.height == 2
+    (note,) = table.notes
+    assert (note.code, note.count) == ("blank_lines", 2)

@@ -256,3 +256,10 @@ def test_what_cannot_be_meant_is_refused(stated: dict[str, Any]) -> None:
 def test_a_currency_is_no_part_of_a_number(currency: str) -> None:
     with pytest.raises(ParameterError, match="`currency` must be no part of a number"):
         ReadOptions(currency=currency)
+
+
+def test_a_mark_that_parts_no_thousands_is_the_decimal_sign(tmp_path: Path) -> None:
+    path = tmp_path / "file.csv"
+    path.write_text("id;y\na;1.234\nb;2.500\n")
+    table = read_table(path, ReadOptions(thousands="none"), numbers=["y"])
+    assert table.frame["y"].to_list() == [1.234, 2.5]
