@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
 from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from ccmtl_core import SufficientStatistics, TaskDataset, fit, fusion_threshold
 from ccmtl_core.forecasting import Frequency, SeriesPanel, fit_forecaster
 from ccmtl_core.graph.leaf_search import nearest_by_leaves
+from ccmtl_core.inspection import Policies
+from ccmtl_core.inspection.parts.in_pieces import examined_in_pieces
 from ccmtl_core.kernels.csv_scan import scan_csv
 from ccmtl_core.solver.clusters import Clusters
+from ccmtl_core.tables.csv_file import CsvText
+from ccmtl_core.tables.faults import FaultList
+from ccmtl_core.tables.table_file import open_unscanned
 
 # Kernels for few features of few tasks, for many features, and for the demo's five of many tasks.
 SIZES = ((1000, 3), (1000, 9), (5000, 5))
@@ -38,14 +47,43 @@ def main() -> None:
 
 
 def scan_and_search() -> None:
-    """Scan a file, find neighbours as for very many tasks, and make rows of series."""
+    """Scan a file, read one in pieces, find neighbours as for very many tasks, and make rows of series."""
     scan_csv(np.frombuffer(b"a,b\n1,2\n", np.uint8), n_fields=2)
+    with TemporaryDirectory() as name:
+        read_in_pieces(Path(name))
     points = np.arange(1000.0).reshape(200, 5)
     for last in (0.0, 1e12):  # in single precision and, with one far away, in double
         nearest_by_leaves(np.concatenate([points, np.full((1, 5), last)]), 11)
     values = np.random.default_rng(0).normal(size=60)
     panel = SeriesPanel(("a", "b"), np.array([0, 30, 60]), np.tile(np.arange(30), 2), values, Frequency.DAY)
     fit_forecaster(panel, 2, fusion_strength=STRENGTH).forecast()
+
+
+def read_in_pieces(folder: Path) -> None:
+    """Read a text of more series than a reader has room for at first."""
+    path, numbers = folder / "sales.csv", count()
+    path.write_text("store,product,day,sold\n" + "".join(f"1,{i % 3000},{i},1\n" for i in range(6000)))
+
+    @contextmanager
+    def new_file() -> Iterator[Path]:
+        file = folder / str(next(numbers))
+        file.touch()
+        yield file
+
+    with open_unscanned(path, [], FaultList()) as text:
+        assert isinstance(text, CsvText)
+        found = examined_in_pieces(
+            text,
+            ("store", "product"),
+            "day",
+            "sold",
+            Frequency.INTEGER,
+            Policies(),
+            ds_format="integer",
+            files=new_file,
+            write=lambda *_: None,
+        )
+    assert found is not None
 
 
 def train(n_tasks: int, n_features: int, solvers: Sequence[str] = ("auto", "alternating", "newton")) -> None:

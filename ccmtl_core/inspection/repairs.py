@@ -57,10 +57,15 @@ class Rows:
             frequency,
         )
 
-    @property
+    @cached_property
     def is_missing(self) -> BoolArray:
         """Which rows have no value, (n,)."""
         return np.isnan(self.y)
+
+    @cached_property
+    def are_ordered(self) -> bool:
+        """Whether the rows stand in the order of series and period."""
+        return is_ordered(self.series, self.period)
 
     def seen(self, at: IntArray) -> Seen:
         """Return how many places ``at`` names, with the first rows of them."""
@@ -195,7 +200,7 @@ def repaired(
 def _ordered(rows: Rows, kept: BoolArray) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
     """The places of the rows that are kept, by series and period, and what stands in these rows."""
     at = np.flatnonzero(kept)
-    if len(at) == len(kept) and is_ordered(rows.series, rows.period):
+    if len(at) == len(kept) and rows.are_ordered:
         return at, rows.series, rows.period, rows.y
     order = at[series_order(rows.series[at], rows.period[at])]
     return order, rows.series[order], rows.period[order], rows.y[order]

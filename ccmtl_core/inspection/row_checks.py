@@ -102,12 +102,11 @@ def _at_times(rows: Rows, of_times: BoolArray) -> IntArray:
 
 def _unsorted(rows: Rows) -> IntArray:
     """Rows after a later one of their series."""
-    if not len(rows.row):
+    if rows.are_ordered:
         return np.empty(0, dtype=np.int64)
     low = rows.period.min()
     key = rows.series * (rows.period.max() - low + 1) + (rows.period - low)
-    is_grouped = bool((rows.series[1:] >= rows.series[:-1]).all())
-    order = np.arange(len(key)) if is_grouped else np.argsort(rows.series, kind="stable")
+    order = np.argsort(rows.series, kind="stable")
     key = key[order]
     return np.sort(order[key < np.maximum.accumulate(key)])
 

@@ -105,22 +105,14 @@ def plain_rows(
         A row is not as many fields as there are columns, or a cell is not plain.
     """
     given, tasks = read_only(np.ascontiguousarray(data)), _Tasks()
-    end = header_end(given, columns) if has_header else 0
+    names = replace(columns, places=np.full_like(columns.places, IGNORED))
+    end = _Room(1, 0).fill(given, 0, names)[1] if has_header else 0
     n_features = int(columns.places.max())
     room = _Room(min(batch_rows, len(given) // len(columns.places) + 1), n_features)
     while end < len(given):
         n, end = room.fill(given, end, columns)
         new_ids = tasks.number(given, room.keys[:n], room.spots[:n], room.task)
         yield RowBatch(room.X[:n], room.y[:n], room.task[:n], new_ids)
-
-
-def header_end(data: NDArray[np.uint8], columns: Columns) -> int:
-    """Return where the first row of a text begins whose first record names the columns.
-
-    Raise NotPlain where that has another number of fields.
-    """
-    names = replace(columns, places=np.full_like(columns.places, IGNORED))
-    return _Room(1, 0).fill(read_only(data), 0, names)[1]
 
 
 class _Room:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.inspection.id_columns import SIGN
 from ccmtl_core.inspection.reading import SeriesRows, read_rows
-from ccmtl_core.kernels.csv_rows import IGNORED, Columns, NotPlain, header_end
+from ccmtl_core.kernels.csv_rows import IGNORED, NotPlain
 from ccmtl_core.kernels.csv_series import NUMBER, Fields, SeriesReader
 from ccmtl_core.kernels.csv_texts import PADDING
 from ccmtl_core.series.calendar import Frequency
@@ -86,17 +87,8 @@ class SeriesText:
         """Return parts of the file of about the same size that begin with a row each, n or fewer.
 
         A text in which a line end stands within quotes is not plain, so that any line end is one of a row.
-
-        Raises
-        ------
-        NotPlain
-            The header has another number of fields than were found before.
         """
-        layout, data = self.text.layout, self.text.data
-        names = Columns(self.fields.kinds, self.fields.kinds.astype(np.uint8), layout.delimiter, layout.quote)
-        head = np.array(data[: MAX_HEADER_BYTES + 1])
-        size = self.text.path.stat().st_size
-        first = size - len(data) + (header_end(head, names) if layout.has_header else 0)
+        first, size = self._first_row(), self.text.path.stat().st_size
         cuts = [first]
         with self.text.path.open("rb") as file:
             for k in range(1, n):
@@ -106,6 +98,18 @@ class SeriesText:
                 if cuts[-1] < at < size:
                     cuts.append(at)
         return list(pairwise([*cuts, size]))
+
+    def _first_row(self) -> int:
+        """Where in the file the first row begins."""
+        data, layout = self.text.data, self.text.layout
+        head, at = data[: MAX_HEADER_BYTES + 1].tobytes(), 0
+        if layout.has_header:
+            lines = (f"{line}\n" for line in head.decode("utf-8", "ignore").split("\n"))
+            names = csv.reader(lines, delimiter=layout.delimiter, quotechar=layout.quote)
+            next(names)
+            for _ in range(names.line_num):
+                at = head.find(b"\n", at) + 1 or len(head)
+        return self.text.path.stat().st_size - len(data) + at
 
     def batches(self, reader: SeriesReader, span: Span, batch_rows: int) -> Iterator[Batch]:
         """Yield the rows, ``batch_rows`` at a time; the next batch takes the place of the arrays.

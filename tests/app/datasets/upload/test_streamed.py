@@ -155,6 +155,15 @@ def test_ids_of_one_column_and_times_of_any_notation_are_read_in_batches(reading
     assert reading.alike(text.replace(";", "|"), {**definition, "missing": "absent"})
 
 
+@pytest.mark.parametrize("header", ['"store",note,"product","date\n",units', "store,note,product,day,units"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_rows_begin_below_the_header_however_it_is_written(reading: Reading, header: str, end: str) -> None:
+    columns = {**DEFINED["columns"], "ds": "date\n" if "date" in header else "day"}
+    text = "\ufeffSales of May" + end + header + end + end.join(shop())
+    assert reading.alike(text, {**DEFINED, "columns": columns})
+    assert not reading.alike(header, {**DEFINED, "columns": columns})
+
+
 @pytest.mark.parametrize(
     "line",
     ["S1,,a,2024-01-09,much", "S1,,a,soon,1", "S1,,,2024-01-09,1", "S1,,a,2024-01-01,1", "S1,a,2024-01-09,1",
