@@ -7,10 +7,13 @@ files, which names every fault.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,15 +35,16 @@ from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.tables.csv_file import CsvText
 from ccmtl_core.tables.faults import FaultList, TableError
 
-BLOCK_ROWS = 2**18
+BLOCK_ROWS = 2**17
 """Rows that are examined at a time, or all those of one series if they are more."""
-READERS = 2
-"""Threads that read a text."""
+THREADS = 2
+"""That read a text, each a part of it, and then examine a block each."""
 _READ = np.int32, np.int32, np.float64
 """What is set aside of each row: its series, its time and its value."""
 
 Files = Callable[[], AbstractContextManager[Path]]
 """Makes an empty file, which is gone at the end of its context."""
+_Written = tuple[pl.Series, IntArray, IntArray, FloatArray, IntArray]
 Write = Callable[[pl.Series, IntArray, IntArray, FloatArray, IntArray], None]
 """Takes ids, and of values the place of their id, the period, the value and the number of rows."""
 
@@ -133,14 +137,17 @@ class _Lane:
 
     def result(self, ds_format: str | None, write: Write) -> InPieces:
         """Read all rows, then examine them; raise NotPlain where they are to be read whole."""
-        aside = set_aside(self._text, [self._spill(*_READ) for _ in range(READERS)])
+        aside = set_aside(self._text, [self._spill(*_READ) for _ in range(THREADS)])
         understood = self._understood(aside.times, ds_format)
         read = RowsAt(understood.cells.frame["ds"], aside.count, aside.first + 1)
         period = self._frequency.to_period(read.times.to_numpy())
-        partial = partial_period(read.times.filter(aside.has_value), self._frequency)
-        whole = joined(
-            [self._part(block, aside, read.times, period, partial, write) for block in self._blocks(aside)]
-        )
+        last = partial_period(read.times.filter(aside.has_value), self._frequency)
+        parts = []
+        examine = partial(self._part, aside=aside, times=read.times, period=period, partial_period=last)
+        for part, values in _some_at_a_time(examine, self._blocks(aside)):
+            write(*values)
+            parts.append(part)
+        whole = joined(parts)
         examined = concluded(
             whole,
             aside.ids,
@@ -192,20 +199,34 @@ class _Lane:
     def _part(
         self,
         block: _Block,
+        *,
         aside: RowsAside,
         times: pl.Series,
         period: IntArray,
-        partial: int | None,
-        write: Write,
-    ) -> Part:
-        """What is found in the rows of some series; their values are written."""
+        partial_period: int | None,
+    ) -> tuple[Part, _Written]:
+        """What is found in the rows of some series, and their values."""
         names = aside.ids[block.first : block.end]
         series, row = block.series - block.first, block.row + 1
         of = period[block.time]
         rows = Rows(row, names.to_list(), series, times, block.time, of, block.y, self._frequency)
-        made = repaired(rows, self._policies, partial)
+        made = repaired(rows, self._policies, partial_period)
         if len(made.beyond) or (self._policies.duplicates == "error" and len(made.duplicate)):
             raise NotPlain
         values = made.values
-        write(names.gather(values.place), values.series, values.period, made.merged, made.n_rows)
-        return Part.of(rows, made, self._policies, today=self._today).moved(block.first)
+        written = names.gather(values.place), values.series, values.period, made.merged, made.n_rows
+        return Part.of(rows, made, self._policies, today=self._today).moved(block.first), written
+
+
+def _some_at_a_time(
+    examine: Callable[[_Block], tuple[Part, _Written]], blocks: Iterator[_Block]
+) -> Iterator[tuple[Part, _Written]]:
+    """What is found in each block, in their order; some threads examine a block each."""
+    with ThreadPoolExecutor(THREADS) as threads:
+        pending = deque[Future[tuple[Part, _Written]]]()
+        for block in blocks:
+            pending.append(threads.submit(examine, block))
+            if len(pending) > THREADS:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
