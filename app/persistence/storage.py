@@ -89,9 +89,19 @@ class Storage:
 
         ``referenced`` returns the digests that rows name; it is called while no segment can be published.
         """
-        return self._sweep_incoming() + self.discard(
+        return self.sweep_incoming() + self.discard(
             {path.stem for path in self._segments.glob("*/*.parquet")}, referenced
         )
+
+    def sweep_incoming(self) -> int:
+        """Remove what processes that have ended were writing; return how many files."""
+        n_removed = 0
+        for path in self._incoming.iterdir():
+            with suppress(FileNotFoundError, BlockingIOError), path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+                n_removed += 1
+        return n_removed
 
     def discard(self, digests: Iterable[str], referenced: Callable[[], Collection[str]]) -> int:
         """Remove those of ``digests`` that ``referenced()`` does not return; return how many were removed."""
@@ -110,15 +120,6 @@ class Storage:
             if os.fstat(descriptor).st_nlink:
                 return path, descriptor
             os.close(descriptor)
-
-    def _sweep_incoming(self) -> int:
-        n_removed = 0
-        for path in self._incoming.iterdir():
-            with suppress(FileNotFoundError, BlockingIOError), path.open("rb") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                path.unlink()
-                n_removed += 1
-        return n_removed
 
     @contextmanager
     def _locked(self, mode: int) -> Iterator[None]:

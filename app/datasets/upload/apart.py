@@ -95,6 +95,8 @@ def add_version_apart(settings: Settings, workspace: str, name: str, upload: Upl
                 child.wait(SUSPENDED_SECONDS)
         finally:
             kill(child)
+            if child.returncode != 0:
+                Storage(settings.data_dir).sweep_incoming()
     if child.returncode != 0:
         raise _ended(child)
     result = _Told.model_validate_json(told)

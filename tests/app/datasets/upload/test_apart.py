@@ -96,7 +96,9 @@ def test_a_process_that_is_ended_is_told_and_leaves_nothing_behind(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ended(module: str, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-S", "-c", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"]
+        file = shop.folder / "incoming" / "rows-set-aside"
+        program = f"import os, signal; open({str(file)!r}, 'w'); os.kill(os.getpid(), signal.SIGKILL)"
+        command = [sys.executable, "-S", "-c", program]
         return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
     monkeypatch.setattr(apart, "APART_FROM_BYTES", 0)
