@@ -81,7 +81,7 @@ def _add_version(
                 number = repository.first_version_with(session, target.dataset_id, digest)
                 earlier = repository.version_with_key(session, target.dataset_id, upload.key)
             if earlier is not None and earlier.number == number:
-                raise _SentBefore(name, earlier)
+                raise _sent_before(name, earlier, is_same=earlier.report["mode"] == upload.mode)
             raise Conflict(
                 "already_appended",
                 f"The dataset {name!r} has these very rows since version {number}: they would count twice. "
@@ -174,9 +174,15 @@ def _check_key(session: Session, name: str, dataset_id: str, added: Segment, rep
     if earlier is None:
         return
     *_, last = repository.segments_of(session, earlier.id)
-    if (last.sha256, earlier.report["mode"]) == (added.sha256, report.mode):
-        raise _SentBefore(name, earlier)
-    raise Conflict(
+    is_same = (last.sha256, earlier.report["mode"]) == (added.sha256, report.mode)
+    raise _sent_before(name, earlier, is_same=is_same)
+
+
+def _sent_before(name: str, earlier: DatasetVersion, *, is_same: bool) -> Exception:
+    """What ends an upload whose idempotency key made a version: that version if it is the same upload."""
+    if is_same:
+        return _SentBefore(name, earlier)
+    return Conflict(
         "idempotency_key_reused",
         f"This Idempotency-Key belongs to the upload that made version {earlier.number}, which was another.",
     )

@@ -208,8 +208,9 @@ def test_an_upload_that_is_sent_again_with_its_key_is_stored_once(
         assert answers[1].json()["version"] == version
         assert answers[1].headers["location"] == f"/v1/datasets/sales/versions/{version}"
     headers = {"Content-Type": "text/csv", "Idempotency-Key": "1"}
-    other = client.post(f"{path}full", content=more, headers=headers)
-    assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
+    for mode, content in (("full", more), ("append", FIRST)):
+        other = client.post(f"{path}{mode}", content=content, headers=headers)
+        assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
     assert "version 1, which was another" in other.json()["detail"]
     assert len(client.get("/v1/datasets/sales/versions").json()["items"]) == 2
     assert send(client, FIRST).json()["version"] == 3, "without a key"
