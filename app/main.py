@@ -41,6 +41,7 @@ from app.http.errors import install_error_handlers
 from app.http.head import HeadAnswers
 from app.http.metrics import CountedRequests, Metrics
 from app.http.openapi import DocumentedAPI
+from app.http.protocol import ProblemProtocol
 from app.http.reference import add_reference
 from app.jobs.queue import count_by_state
 from app.jobs.workers import count_alive
@@ -157,6 +158,7 @@ class _Server(uvicorn.Server):
     def __init__(self, app: FastAPI, settings: Settings) -> None:
         config = uvicorn.Config(
             app,
+            http=ProblemProtocol,
             log_config=None,
             access_log=settings.access_log,
             server_header=False,

@@ -30,6 +30,8 @@ NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, http
 UNREADABLE = (httpx2.DecodingError, json.JSONDecodeError, UnicodeDecodeError, RecursionError)
 NOT_OURS = "cannot be read; is it the service that answers there, or something on the way to it"
 AGAIN = {429, 502, 503, 504}
+UNDONE = {"dataset_changed"}
+"""Codes of requests that came at a bad moment: nothing was done, and the next try may find a better one."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0
 CONNECT_SECONDS = 10.0
 REFUSAL_BYTES = 1 << 20
@@ -115,11 +117,12 @@ class Wire:
                 ) as response:
                     if response.is_success:
                         return read(response)
-                    failure = _refusal(response)
+                    failure = refusal = _refusal(response)
                 failure.maybe_done = maybe_done
-                if response.status_code not in AGAIN:
+                is_undone = response.status_code == 429 or refusal.code in UNDONE
+                if response.status_code not in AGAIN and not is_undone:
                     raise failure
-                doubtful = response.status_code != 429
+                doubtful = not is_undone
             except LOST as error:
                 failure = self._no_answer(method, path, error, tries)
                 failure.__cause__ = error

@@ -10,6 +10,7 @@ This is done here once, and not by each endpoint, because FastAPI writes most bo
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import hashlib
 import re
@@ -17,8 +18,10 @@ import secrets
 import zlib
 
 from fastapi.concurrency import run_in_threadpool
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.http.errors import stopped
 from app.processes.logs import REQUEST_ID
 
 COMPRESSED_FROM = 2048
@@ -56,10 +59,12 @@ class FinishedAnswers:
         REQUEST_ID.set(request_id.decode())
         start: Message | None = None
         packed: Packed | None = None
+        has_begun = False
 
         async def send_finished(message: Message) -> None:
-            nonlocal start, packed
+            nonlocal start, packed, has_begun
             if message["type"] == "http.response.start":
+                has_begun = True
                 present = {name for name, _ in message["headers"]}
                 added = [(b"x-request-id", request_id), *NOTHING_RUNS]
                 headers = [*message["headers"], *(header for header in added if header[0] not in present)]
@@ -81,7 +86,12 @@ class FinishedAnswers:
                 start = None
             await send(message)
 
-        await self._app(scope, receive, send_finished)
+        try:
+            await self._app(scope, receive, send_finished)
+        except asyncio.CancelledError:  # the server has to stop, and waits no longer
+            if has_begun:
+                raise
+            await stopped(Request(scope))(scope, receive, send_finished)
 
 
 class Packed:

@@ -208,6 +208,16 @@ def _respond(request: Request, problem: Problem, headers: dict[str, str] | None 
     return Response(body + "\n", problem.status, {**added, **(headers or {})}, MEDIA_TYPE)
 
 
+def stopped(request: Request) -> Response:
+    """Return the answer to a request that is not done when the process has to stop."""
+    error = ServiceUnavailable(
+        "stopping",
+        "The service had to stop before the request was done. Send it again, a POST with its "
+        "Idempotency-Key, or look whether it was carried out.",
+    )
+    return _respond(request, error.problem)
+
+
 def refusals(descriptions: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
     """Return an endpoint's ``responses`` for the statuses that it answers with a problem document."""
     return {status: {"model": Problem, "description": text} for status, text in descriptions.items()}

@@ -54,12 +54,17 @@ class DocumentedAPI(FastAPI):
         if self.openapi_schema is None:
             document = super().openapi()
             for operations in document["paths"].values():
-                for operation in operations.values():
+                for method, operation in operations.items():
+                    if method == "get":
+                        operation["responses"]["304"] = NOT_MODIFIED
                     operation["summary"] = summary(operation["operationId"])
                     _correct(operation["responses"])
             for name in FASTAPI_SCHEMAS:
                 document["components"]["schemas"].pop(name, None)
         return super().openapi()
+
+
+NOT_MODIFIED = {"description": "What would be sent has the entity tag that `If-None-Match` names; no body."}
 
 
 def summary(operation_id: str) -> str:

@@ -36,6 +36,7 @@ def client_of(transport: httpx2.BaseTransport, **options: Any) -> Client:
 
 @pytest.mark.parametrize("failure", [NOT_SENT, LOST, httpx2.ReadTimeout("late"),
                                      httpx2.RemoteProtocolError("ended"), problem(429, "queue_full"),
+                                     problem(409, "dataset_changed"),
                                      *(problem(status, "away") for status in (502, 503, 504))],
                          ids=str)  # fmt: skip
 def test_a_failure_on_the_way_is_tried_again_with_the_same_key(failure: Any, pauses: list[float]) -> None:
