@@ -81,8 +81,8 @@ def date_hint(text: str) -> str:
     "; to read it, state `ds_format='%d.%m.%Y'`"
     >>> date_hint("01/02/2024")
     "; to read it, state `ds_format='%m/%d/%Y'` or `ds_format='%d/%m/%Y'` (which is first?)"
-    >>> date_hint("soon")
-    ''
+    >>> date_hint("51/2024")
+    '; if it is a date, state the `ds_format` that reads it'
     """
     formats = []
     for ds_format in _candidates(text):
@@ -90,7 +90,7 @@ def date_hint(text: str) -> str:
             if datetime.strptime(text, ds_format).year >= FIRST_YEAR:
                 formats.append(ds_format)
     if not formats:
-        return _space_hint(text)
+        return _space_hint(text) or "; if it is a date, state the `ds_format` that reads it"
     which = " or ".join(option("ds_format", one) for one in formats) + (
         " (which is first?)" if len(formats) > 1 else ""
     )
