@@ -18,8 +18,6 @@ from app.processes.cannot_start import CannotStart
 
 PREFIX = "CCMTL_"
 _OF_THE_TESTS = "test_"
-_FEWEST_CHARACTERS = 8
-"""Of a secret key; 32 random hexadecimal digits have fewer in one case of 28 million."""
 _DRIVERS = {"sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg"}
 
 
@@ -150,16 +148,6 @@ class Settings(BaseSettings):
                 "must be a URL such as sqlite:////folder/ccmtl.db or postgresql+psycopg://host/name"
             )
         return database_url
-
-    @field_validator("secret_key")
-    @classmethod
-    def _random(cls, secret_key: SecretStr | None) -> SecretStr | None:
-        if secret_key is not None and len(set(secret_key.get_secret_value())) < _FEWEST_CHARACTERS:
-            raise ValueError(
-                f"has fewer than {_FEWEST_CHARACTERS} different characters, as no random one has: "
-                "`openssl rand -hex 32` writes one"
-            )
-        return secret_key
 
     @cached_property
     def resolved_database_url(self) -> str:
