@@ -14,7 +14,7 @@ ROWS = "unique_id,ds,y\na,2024-01-01,1\n"
 
 PARAMETERS = (
     "mode", "overlap", "dry_run", "delimiter", "encoding", "decimal", "thousands", "quote", "header_row",
-    "comment", "currency", "ragged", "sheet", "member", "shape", "periods", "year",
+    "comment", "currency", "empty", "ragged", "sheet", "member", "shape", "periods", "year",
 )  # fmt: skip
 
 
