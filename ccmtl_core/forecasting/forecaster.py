@@ -25,7 +25,7 @@ from ccmtl_core.fitting.scoring import mean_of_task_rmse
 from ccmtl_core.fitting.selection import Selection, select
 from ccmtl_core.fitting.strength import strength_grid
 from ccmtl_core.forecasting.calibration.error_ranges import range_table
-from ccmtl_core.forecasting.calibration.held_out import held_out_errors, rival_features
+from ccmtl_core.forecasting.calibration.held_out import early_units, held_out_errors, rival_features
 from ccmtl_core.forecasting.calibration.level import Aim, check_aim, level_of
 from ccmtl_core.forecasting.calibration.residuals import dense_values, rolling_residuals
 from ccmtl_core.forecasting.calibration.value_ranges import ranges_of
@@ -182,7 +182,8 @@ def fit_forecaster(
                 report["held_out"] = _plain(held_out)
             level = level_of(sums)
             corrected = level.corrected(residuals, dense_values(panel, first, residuals.shape[1]), scale)
-            report["level"] = _plain(level.report(sums, residuals, corrected))
+            units = early_units(panel, scale, first)
+            report["level"] = _plain(level.report(sums, residuals, corrected, units))
             if aim == "totals":
                 residuals = corrected
             cluster = Clusters.of_equal(graph, model.weights).label

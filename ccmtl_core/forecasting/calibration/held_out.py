@@ -73,10 +73,8 @@ def held_out_errors(
             squares[r, part] += np.bincount(cell, error**2, n_cells).reshape(-1, h)
             sums[r] += np.bincount(origin, (y - error) * unit, sums.shape[1])
     names = names[: 2 + made.rows.X.shape[1]]
-    before = panel.until(first - 1)
-    changed = np.isnan(constant_values(before)) & (np.diff(before.offsets) > 0)
-    squares *= np.where(changed, scale / series_scale(before), 0.0)[:, None] ** 2
-    n[~changed] = 0.0
+    squares *= (in_early_units := early_units(panel, scale, first))[:, None] ** 2
+    n[in_early_units == 0.0] = 0.0
     excess = (sums[:-1] - sums[-1]).sum(axis=1)
     overall = mean_of_roots(squares.sum(axis=2), n.sum(axis=1))
     by_step = [mean_of_roots(squares[:, :, k], n[:, k]) for k in range(h)]
@@ -91,6 +89,16 @@ def held_out_errors(
         "bias": {name: float(excess[r] / size) if size else None for r, name in enumerate(names)},
     }
     return told, {**dict(zip(names, sums, strict=False)), "y": sums[-1]}
+
+
+def early_units(panel: SeriesPanel, scale: FloatArray, first: int) -> FloatArray:
+    """Return how many units of what a series changed by before the period ``first`` are one of ``scale``.
+
+    (T,); 0 for series that had not changed by then, which have no such unit.
+    """
+    before = panel.until(first - 1)
+    changed = np.isnan(constant_values(before)) & (np.diff(before.offsets) > 0)
+    return np.where(changed, scale / series_scale(before), 0.0)
 
 
 def mean_of_roots(squares: FloatArray, n: FloatArray) -> FloatArray:

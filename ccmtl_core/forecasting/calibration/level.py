@@ -61,16 +61,19 @@ class Level(NamedTuple):
         return found
 
     def report(
-        self, sums: Sums, residuals: NDArray[np.float32], corrected: NDArray[np.float32]
+        self, sums: Sums, residuals: NDArray[np.float32], corrected: NDArray[np.float32], units: FloatArray
     ) -> dict[str, Any]:
-        """Return errors of products and of sums on rolling origins, and bias, for both aims."""
+        """Return errors of products and of sums on rolling origins, and bias, for both aims.
+
+        ``units`` are the :func:`early_units` of the series, in which errors of products are told.
+        """
         both = {
             "products": (residuals, sums["ccmtl"]),
             "totals": (corrected, sums["ccmtl"] * self.by_origin),
         }
         return {
             "anchor": self.anchor,
-            "errors": {aim: _error(own) for aim, (own, _) in both.items()},
+            "errors": {aim: _error(own, units) for aim, (own, _) in both.items()},
             "bias": {aim: _bias(own, sums) for aim, (_, own) in both.items()},
             "errors_of_totals": {aim: _error_of_sums(own, sums) for aim, (_, own) in both.items()},
         }
@@ -143,11 +146,11 @@ def _factors(sums: Sums, anchor: str) -> FloatArray:
     return np.clip(found, 1.0 / MOST, MOST)
 
 
-def _error(residuals: NDArray[np.float32]) -> float:
-    """Mean over series of the root mean squared error."""
-    known = ~np.isnan(residuals)
-    squares = np.where(known, residuals, 0.0) ** 2
-    return float(mean_of_roots(squares.sum(axis=(1, 2), dtype=np.float64)[None], known.sum(axis=(1, 2)))[0])
+def _error(residuals: NDArray[np.float32], units: FloatArray) -> float:
+    """Mean over series of the root mean squared error; NaN where none has a unit."""
+    known = ~np.isnan(residuals) & (units > 0.0)[:, None, None]
+    squares = (np.where(known, residuals, 0.0) ** 2).sum(axis=(1, 2), dtype=np.float64) * units**2
+    return float(mean_of_roots(squares[None], known.sum(axis=(1, 2)))[0])
 
 
 def _bias(own: FloatArray, sums: Sums) -> float:
