@@ -161,11 +161,12 @@ async def watch_training_job(
     stops: if the last event is not of a job that has ended, follow it again.
     """
     seen = None
-    while not request.app.state.is_stopping and await is_still_let_in(request):
+    while await is_still_let_in(request):
+        is_last = request.app.state.is_stopping  # what a worker that stops hands back is told before the end
         job = await run_in_threadpool(_status, database, job_id)
         if job != seen:
             yield news(job, seen)
-        if job.state in FINAL_STATES:
+        if is_last or job.state in FINAL_STATES:
             return
         seen = job
         await asyncio.sleep(EVENT_SECONDS)
