@@ -187,7 +187,7 @@ def _of_policy(
 
 def _beyond_today(seen: Seen, n_rows: int, today: date, ds_format: str | None) -> Iterator[Finding]:
     n = seen.count
-    if ds_format and "%y" in ds_format:
+    if ds_format and ("%y" in ds_format or "%g" in ds_format):
         yield Finding(
             "two_digit_years", "note", n_rows, "rows", f"Of dates, {CENTURY_RULE}.", (), "ds_format"
         )

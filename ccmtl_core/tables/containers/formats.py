@@ -73,7 +73,7 @@ def format_of(path: Path, faults: FaultList) -> Format:
         file.seek(_TAR_AT)
         is_tar = file.read(len(_TAR)) == _TAR
         for begin, (what, remedy) in _OTHERS.items():
-            if head.startswith(begin[:16]) or (begin == _TAR and is_tar):
+            if is_tar if begin == _TAR else head.startswith(begin[:16]):
                 raise faults.refusal_for(
                     "other_format", f"the file is {what}, and no table that is read: {remedy}"
                 )

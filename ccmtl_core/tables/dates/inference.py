@@ -227,7 +227,7 @@ def _of_numbers(distinct: pl.Series, numbers: pl.Series, *, is_week: bool) -> Da
     if "%Y%m" in fits and "%G%V" in fits:  # twelve weeks look like twelve months
         others = option("ds_format", "%Y%m" if is_week else "%G%V")
         del fits["%Y%m" if is_week else "%G%V"]
-    if "%Y%m" in fits and (len(distinct) > 12 and distinct.str.tail(2).n_unique() > 1):  # days go on to 31
+    if "%Y%m" in fits and len(distinct) > 12 and distinct.str.tail(2).n_unique() == 12:  # days go on to 31
         fits = {"%Y%m": fits["%Y%m"]}
     elif "%Y" in fits:
         fits = {"%Y": fits["%Y"]}

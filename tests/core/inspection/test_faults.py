@@ -474,3 +474,10 @@ def test_each_row_after_a_later_one_is_unsorted(tmp_path: Path) -> None:
     path.write_text("product,date,qty\n" + "".join(f"a,2024-01-0{day},{day}\n" for day in days))
     (finding,) = (one for one in inspect(path, today=TODAY).findings if one.code == "unsorted_rows")
     assert (finding.count, [sample.row for sample in finding.samples]) == (3, [2, 3, 4])
+
+
+def test_a_week_of_a_two_digit_year_after_today_is_no_plan(tmp_path: Path) -> None:
+    path = tmp_path / "file.csv"
+    path.write_text("product,date,qty\n" + "".join(f"a,68{week:02},{week}\n" for week in range(1, 20)))
+    codes = {one.code for one in inspect(path, ds_format="%g%V", today=TODAY).findings}
+    assert {"future_century", "two_digit_years"} <= codes

@@ -228,3 +228,7 @@ def test_a_workbook_that_would_take_all_memory_is_refused(tmp_path: Path) -> Non
     with pytest.raises(TableError) as refused:
         read_table(written(tmp_path, file.getvalue()))
     assert list(refused.value.counts) == ["not_workbook"]
+
+
+def test_a_text_that_begins_as_the_mark_of_tar_is_one(tmp_path: Path) -> None:
+    assert read_table(written(tmp_path, b"ustar,y\n001,1\n")).frame.columns == ["ustar", "y"]

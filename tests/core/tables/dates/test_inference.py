@@ -62,6 +62,8 @@ def test_months_of_six_digits_are_told_from_days_by_many_of_them() -> None:
     months = pl.Series([f"{year}{month:02}" for year in (2010, 2011) for month in range(1, 13)])
     assert infer_dates(months).format == "%Y%m"
     assert infer_dates(months[:12]).is_ambiguous
+    tenths = pl.Series([f"20{month:02}{day}" for month in range(1, 13) for day in ("01", "10")])
+    assert infer_dates(tenths).is_ambiguous, "these may be days"
 
 
 def test_twelve_weeks_look_like_months_unless_the_column_is_called_so() -> None:
