@@ -35,6 +35,7 @@ from app.datasets import endpoints as datasets
 from app.datasets.stored.frames import sweep
 from app.datasets.stored.newest import StoredValues
 from app.datasets.upload import apart
+from app.datasets.upload.reader_process import ReaderProcesses
 from app.http import health
 from app.http.answers import FinishedAnswers
 from app.http.errors import install_error_handlers
@@ -96,6 +97,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.database = Database(settings)
     app.state.storage = Storage(settings.data_dir)
     app.state.places_apart = CapacityLimiter(apart.AT_ONCE)
+    app.state.reader_processes = ReaderProcesses(settings)
     app.state.histories = Histories(StoredValues(app.state.database, app.state.storage))
     app.state.matrix_files = MatrixFiles(settings.data_dir)
     app.state.models = ModelCache(
@@ -138,6 +140,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     noting.cancel()
     with suppress(SQLAlchemyError):
         app.state.callers.note_uses()
+    app.state.reader_processes.close()
     app.state.database.dispose()
     app.state.has_ended.set()
 

@@ -24,7 +24,7 @@ from app.datasets.schemas import (
     VersionDetail,
     VersionPage,
 )
-from app.datasets.upload.apart import add_version_apart, is_large
+from app.datasets.upload.apart import APART_FROM_BYTES, add_version_apart, is_large
 from app.datasets.upload.ingest import Upload
 from app.datasets.upload.upload import add_version
 from app.http.access import Scope, requires
@@ -196,13 +196,17 @@ async def upload_dataset_version(
     decoder = decoder_for(content_encoding)
     await run_in_threadpool(_require, database, name)
     bounds = Bounds(settings.max_upload_bytes, settings.max_expansion)
+    processes = request.app.state.reader_processes
     with storage.incoming() as path:
-        await receive(request.stream(), request.headers.get("content-length"), path, decoder, bounds)
+        body = processes.begin_after(APART_FROM_BYTES, request.stream())
+        await receive(body, request.headers.get("content-length"), path, decoder, bounds)
         upload = Upload(path, options, mode, overlap, dry_run, idempotency_key)
         if await run_in_threadpool(is_large, path):
             workspace = request.state.workspace
             async with request.app.state.places_apart:
-                outcome = await run_in_threadpool(add_version_apart, settings, workspace, name, upload)
+                outcome = await run_in_threadpool(
+                    add_version_apart, processes, settings, workspace, name, upload
+                )
         else:
             outcome = await run_in_threadpool(add_version, database, storage, name, upload, bounds)
     if outcome.version is None:

@@ -17,6 +17,8 @@ from ccmtl_core.base.system_errors import naming_system_errors
 
 GROUP_ROWS = 2**18
 """Rows of a row group; it is told to polars, whose own choice depends on the sizes of pieces."""
+_HOW: Any = {"compression": "zstd", "row_group_size": GROUP_ROWS, "statistics": False}
+"""Segments are read whole, so that statistics of their parts would serve nobody."""
 _PIECES_WAITING = 2
 _LOOK_SECONDS = 0.2
 _VALUES = pl.Schema(
@@ -27,7 +29,7 @@ _VALUES = pl.Schema(
 def write_segment(frame: pl.DataFrame, path: Path) -> None:
     """Write ``frame`` to ``path`` as Parquet; the same frame always gives the same bytes."""
     with naming_system_errors():
-        frame.write_parquet(path, compression="zstd", row_group_size=GROUP_ROWS)
+        frame.write_parquet(path, **_HOW)
 
 
 @contextmanager
@@ -46,7 +48,7 @@ def segment_writer(path: Path) -> Iterator[Callable[[pl.DataFrame], None]]:
     def write() -> None:
         rows = register_io_source(taken, schema=_VALUES)
         with naming_system_errors():
-            rows.sink_parquet(path, compression="zstd", row_group_size=GROUP_ROWS)
+            rows.sink_parquet(path, **_HOW)
 
     def give(piece: pl.DataFrame | None) -> None:
         while not written.done():

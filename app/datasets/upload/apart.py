@@ -1,7 +1,7 @@
 """Check and store a large upload in a process of its own: the memory that this takes is not the API's.
 
-``python -m app.datasets.upload.apart WORK DESCRIPTOR`` does one upload and writes what came of it to the
-descriptor, as :func:`add_version_apart` asks it to.
+``python -m app.datasets.upload.apart DESCRIPTOR`` does the upload that a line of its standard input describes
+and writes what came of it to the descriptor, as :func:`add_version_apart` asks it to.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.datasets.receive import Bounds
 from app.datasets.schemas import UploadOutcome
 from app.datasets.upload.ingest import Upload
+from app.datasets.upload.reader_process import SPARE_SECONDS, ReaderProcesses
 from app.datasets.upload.upload import add_version
 from app.http.errors import AppError, Problem, ServiceUnavailable, failure_of
 from app.persistence.database import Database
 from app.persistence.storage import Storage
-from app.processes.lifeline import end_with_standard_input, is_stopped, kill, spawn_module
+from app.processes.lifeline import end_with_standard_input, is_stopped
 from app.processes.logs import REQUEST_ID, configure_logging
 from app.settings import Settings, variable
 from ccmtl_core.tables.containers.formats import Format
@@ -73,30 +74,26 @@ def is_large(path: Path) -> bool:
     return path.stat().st_size >= (PACKED_FROM_BYTES if head.startswith(_PACKED) else APART_FROM_BYTES)
 
 
-def add_version_apart(settings: Settings, workspace: str, name: str, upload: Upload) -> UploadOutcome:
+def add_version_apart(
+    processes: ReaderProcesses, settings: Settings, workspace: str, name: str, upload: Upload
+) -> UploadOutcome:
     """Do what :func:`app.datasets.upload.upload.add_version` does, in a process of its own.
 
     Its errors are raised here. Raise ServiceUnavailable if the process is ended, as it is first where the
     machine's memory runs out, or takes too long.
     """
-    limit = settings.upload_max_seconds or default_seconds(upload.path.stat().st_size)
-    work = _WORK.dump_json(_Work(workspace, name, upload, REQUEST_ID.get())).decode()
-    reader, writer = os.pipe()
-    with open(reader, "rb") as answer:
-        try:
-            child = spawn_module(
-                __name__, work, str(writer), environment=settings.environment(), pass_fds=[writer]
-            )
-        finally:
-            os.close(writer)
-        try:
-            told = _read(answer, child, limit)
-            with suppress(subprocess.TimeoutExpired):  # one that does not end is killed below
-                child.wait(SUSPENDED_SECONDS)
-        finally:
-            kill(child)
-            if child.returncode != 0:
-                Storage(settings.data_dir).sweep_incoming()
+    process = processes.take()
+    child = process.child
+    try:
+        limit = settings.upload_max_seconds or default_seconds(upload.path.stat().st_size)
+        _hand_over(_Work(workspace, name, upload, REQUEST_ID.get()), child)
+        told = _read(process.answer, child, limit)
+        with suppress(subprocess.TimeoutExpired):  # one that does not end is killed below
+            child.wait(SUSPENDED_SECONDS)
+    finally:
+        process.end()
+        if child.returncode != 0:
+            Storage(settings.data_dir).sweep_incoming()
     if child.returncode != 0:
         raise _ended(child)
     result = _Told.model_validate_json(told)
@@ -109,6 +106,13 @@ def add_version_apart(settings: Settings, workspace: str, name: str, upload: Upl
 def default_seconds(n_bytes: int) -> float:
     """Return how long reading a file of this size may take where no setting says it."""
     return 900.0 + n_bytes / 250_000
+
+
+def _hand_over(work: _Work, child: subprocess.Popen[bytes]) -> None:
+    assert child.stdin is not None
+    with suppress(BrokenPipeError):  # it has ended, as its code tells
+        child.stdin.write(_WORK.dump_json(work) + b"\n")
+        child.stdin.flush()
 
 
 def _read(answer: BinaryIO, child: subprocess.Popen[bytes], limit: float) -> bytes:
@@ -165,16 +169,22 @@ def _told(settings: Settings, work: _Work) -> _Told:
 
 
 def main() -> None:
-    """Do the upload that the command line describes."""
-    end_with_standard_input()
+    """Do the upload that standard input describes, if one comes in time."""
     with suppress(OSError):  # when the machine's memory runs out, the kernel should end this process first
         Path("/proc/self/oom_score_adj").write_text("1000")
+    if not select.select([0], [], [], 2 * SPARE_SECONDS)[0]:
+        return
+    line = sys.stdin.buffer.readline()
+    if not line:  # the API needs it no more, or has ended
+        return
+    end_with_standard_input()
     settings = Settings()
     configure_logging("upload", settings.log_level, settings.log_format)
-    work = _WORK.validate_json(sys.argv[1])
+    work = _WORK.validate_json(line)
     REQUEST_ID.set(work.request_id)
-    with open(int(sys.argv[2]), "w", encoding="utf-8") as answer:
+    with open(int(sys.argv[1]), "w", encoding="utf-8") as answer:
         answer.write(_told(settings, work).model_dump_json())
+    os._exit(0)  # taking down what was loaded takes as long as reading a few million rows
 
 
 if __name__ == "__main__":

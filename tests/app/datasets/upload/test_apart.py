@@ -20,7 +20,7 @@ from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from app.datasets import endpoints
 from app.datasets.schemas import OverlapPolicy, UploadMode, UploadOutcome
-from app.datasets.upload import apart
+from app.datasets.upload import apart, reader_process
 from app.datasets.upload.ingest import Upload
 from app.http.errors import AppError, Conflict, Fault, InvalidContent
 from app.settings import Settings
@@ -102,7 +102,7 @@ def test_a_process_that_is_ended_is_told_and_leaves_nothing_behind(
         return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
     monkeypatch.setattr(apart, "APART_FROM_BYTES", 0)
-    monkeypatch.setattr(apart, "spawn_module", ended)
+    monkeypatch.setattr(reader_process, "spawn_module", ended)
     name, before = shop.series(), shop.files()
     answer = shop.upload(name, ROWS)
     assert (answer.status_code, answer.json()["code"]) == (503, "upload_ended")
@@ -135,7 +135,7 @@ def test_a_process_that_is_suspended_or_takes_too_long_is_killed_and_its_place_f
     monkeypatch.setattr(apart, "SUSPENDED_SECONDS", 0.2)
     monkeypatch.setattr(apart, "default_seconds", lambda n_bytes: 1.0)
     with monkeypatch.context() as patch:
-        patch.setattr(apart, "spawn_module", hanging)
+        patch.setattr(reader_process, "spawn_module", hanging)
         answer = shop.upload(name, ROWS)
     assert (answer.status_code, answer.json()["code"]) == (503, code)
     assert says in answer.json()["detail"]
