@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,15 +51,16 @@ class BodyFile:
         self._n_received = 0
         self._n_decoded = 0
 
-    def write(self, data: bytes) -> None:
-        """Decode and append ``data``; both its own bytes and the decoded ones count towards the limit."""
-        self._n_received += len(data)
-        self._check(self._n_received)
-        with _refusing_undecodable():
-            for piece in [data] if self._decoder is None else self._decoder.feed(data):
-                self._n_decoded += len(piece)
-                self._check(self._n_decoded)
-                self._file.write(piece)
+    def write(self, chunks: Sequence[bytes]) -> None:
+        """Decode and append ``chunks``; both their own bytes and the decoded ones count towards the limit."""
+        for chunk in chunks:
+            self._n_received += len(chunk)
+            self._check(self._n_received)
+            with _refusing_undecodable():
+                for piece in [chunk] if self._decoder is None else self._decoder.feed(chunk):
+                    self._n_decoded += len(piece)
+                    self._check(self._n_decoded)
+                    self._file.write(piece)
 
     def finish(self, declared: int | None) -> None:
         """Check that everything arrived: ``declared`` bytes, and the end of the encoded stream."""
@@ -119,15 +120,16 @@ def _declared_bytes(content_length: str | None) -> int | None:
     return int(content_length)
 
 
-async def _batches(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    batch = bytearray()
+async def _batches(body: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
+    batch, n_bytes = [], 0
     async for chunk in body:
-        batch += chunk
-        if len(batch) >= BATCH_BYTES:
-            yield bytes(batch)
-            batch.clear()
-    if batch:
-        yield bytes(batch)
+        batch.append(chunk)
+        n_bytes += len(chunk)
+        if n_bytes >= BATCH_BYTES:
+            yield batch
+            batch, n_bytes = [], 0
+    if n_bytes:
+        yield batch
 
 
 @contextmanager

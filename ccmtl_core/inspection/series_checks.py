@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-import polars as pl
 
-from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
+from ccmtl_core.base.types import BoolArray, IntArray
 from ccmtl_core.inspection.repairs import Values
 from ccmtl_core.inspection.report import MAX_SAMPLES, Finding, Sample, Seen
+from ccmtl_core.kernels.series.outliers import far_from_median
 from ccmtl_core.series.calendar import Frequency
 
 FEWEST_FOR_OUTLIERS = 8
@@ -82,16 +82,8 @@ def _series(values: Values, found: BoolArray, steps: IntArray | None = None) -> 
 
 def _outliers(values: Values, row: IntArray) -> Seen:
     """Values far from the median of the values of their series that are not zero."""
-    used = np.flatnonzero(values.value != 0)
-    series, value, n_series = values.series[used], values.value[used], len(values.unique_ids)
-    many = np.bincount(series, minlength=n_series) >= FEWEST_FOR_OUTLIERS
-    with np.errstate(over="ignore", invalid="ignore"):  # of values at the end of what a float64 holds
-        middle = _medians(value, series, n_series)
-        away = np.abs(value - middle[series])
-        spread = 1.4826 * _medians(away, series, n_series)
-        is_far = many[series] & (spread[series] > 0) & (away > OUTLIER_SPREADS * spread[series])
-        is_far &= away > np.abs(middle[series])
-    at = used[is_far]
+    is_far = far_from_median(values.value, values.offsets, FEWEST_FOR_OUTLIERS, OUTLIER_SPREADS)
+    at = np.flatnonzero(is_far)
     samples = tuple(
         Sample(
             int(row[i]),
@@ -178,12 +170,3 @@ def _few(frequency: Frequency) -> str:
 def _of_series(code: str, seen: Seen, n_series: int, words: str, policy: str | None = None) -> Finding:
     message = f"{seen.count:,} of {n_series:,} series {words}"
     return Finding(code, "warning", seen.count, "series", message, seen.samples, policy)
-
-
-def _medians(values: FloatArray, series: IntArray, n_series: int) -> FloatArray:
-    """The median of the values of each series, which stand in their order; NaN of those without."""
-    by_series = pl.DataFrame({"series": pl.Series(series).set_sorted(), "value": values})
-    found = by_series.group_by("series").agg(pl.col("value").median())
-    result = np.full(n_series, np.nan)
-    result[found["series"].to_numpy()] = found["value"].to_numpy()
-    return result
