@@ -13,6 +13,7 @@ from ccmtl_core.kernels.compiled import kernel
 
 _NORMAL = 1.4826
 """Standard deviation of a normal distribution, over its median distance from the median."""
+_ROUNDING = 1 + 1e-12
 
 
 def far_from_median(value: FloatArray, offsets: IntArray, fewest: int, spreads: float) -> BoolArray:
@@ -51,13 +52,26 @@ def _mark(
         if n < fewest:
             continue
         middle = _median(room[:n])
+        farthest = 0.0
         for i in range(n):
             room[i] = abs(room[i] - middle)
+            farthest = max(farthest, room[i])
+        if not _is_near(room[:n], farthest / (spreads * _NORMAL) * _ROUNDING):
+            continue
         spread = _NORMAL * _median(room[:n])
         if spread > 0:
             for i in range(begin, end):
                 away = abs(value[i] - middle)
                 is_far[i] = value[i] != 0 and away > spreads * spread and away > abs(middle)
+
+
+@partial(kernel, fastmath=False)
+def _is_near(away: FloatArray, distance: float) -> bool:
+    """Whether the median may be below ``distance``, so that the farthest value may be an outlier."""
+    n_near = 0
+    for i in range(len(away)):
+        n_near += away[i] <= distance
+    return n_near >= len(away) // 2
 
 
 @partial(kernel, fastmath=False)
