@@ -60,7 +60,8 @@ UPLOAD_ANSWERS: dict[int | str, dict[str, Any]] = {
             400: "The body was cut off, or is not encoded as it says.",
             409: "Rows of the file were appended before, or may have been (see `overlap`); or another upload "
             "came first; or the Idempotency-Key belongs to another upload.",
-            413: "The body is over the limit, after decompression.",
+            413: "The body is over the limit, after decompression; or reading it took too long "
+            "(`upload_takes_too_long`).",
             415: "A content type or encoding that is not read here.",
             422: "The file has faults; each is listed with its row and column.",
         }

@@ -24,7 +24,7 @@ from app.datasets.schemas import UploadOutcome
 from app.datasets.upload.ingest import Upload
 from app.datasets.upload.reader_process import SPARE_SECONDS, ReaderProcesses
 from app.datasets.upload.upload import add_version
-from app.http.errors import AppError, Problem, ServiceUnavailable, failure_of
+from app.http.errors import AppError, PayloadTooLarge, Problem, ServiceUnavailable, failure_of
 from app.persistence.database import Database
 from app.persistence.storage import Storage
 from app.processes.lifeline import end_with_standard_input, is_stopped
@@ -80,7 +80,7 @@ def add_version_apart(
     """Do what :func:`app.datasets.upload.upload.add_version` does, in a process of its own.
 
     Its errors are raised here. Raise ServiceUnavailable if the process is ended, as it is first where the
-    machine's memory runs out, or takes too long.
+    machine's memory runs out, and PayloadTooLarge if it takes too long: so would the same file once more.
     """
     process = processes.take()
     child = process.child
@@ -138,7 +138,7 @@ def _read(answer: BinaryIO, child: subprocess.Popen[bytes], limit: float) -> byt
         if waited >= limit:
             why = f"took longer than the {limit:g} s that it may take, and was ended"
             remedy = f"in parts, or let the operator raise {variable('upload_max_seconds')}"
-            raise ServiceUnavailable("upload_takes_too_long", f"{_PROCESS} {why}. {_LOOK} {remedy}.")
+            raise PayloadTooLarge("upload_takes_too_long", f"{_PROCESS} {why}. {_LOOK} {remedy}.")
 
 
 def _ended(child: subprocess.Popen[bytes]) -> Exception:

@@ -111,14 +111,14 @@ def test_a_process_that_is_ended_is_told_and_leaves_nothing_behind(
 
 
 @pytest.mark.parametrize(
-    ("program", "code", "says"),
+    ("program", "status", "code", "says"),
     [
-        ("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", "upload_ended", "for 0.2 s"),
-        ("import time; time.sleep(600)", "upload_takes_too_long", "CCMTL_UPLOAD_MAX_SECONDS"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", 503, "upload_ended", "for 0.2 s"),
+        ("import time; time.sleep(600)", 413, "upload_takes_too_long", "CCMTL_UPLOAD_MAX_SECONDS"),
     ],
 )
 def test_a_process_that_is_suspended_or_takes_too_long_is_killed_and_its_place_free_again(
-    program: str, code: str, says: str, shop: Shop, monkeypatch: pytest.MonkeyPatch
+    program: str, status: int, code: str, says: str, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[subprocess.Popen[bytes]] = []
 
@@ -137,7 +137,8 @@ def test_a_process_that_is_suspended_or_takes_too_long_is_killed_and_its_place_f
     with monkeypatch.context() as patch:
         patch.setattr(reader_process, "spawn_module", hanging)
         answer = shop.upload(name, ROWS)
-    assert (answer.status_code, answer.json()["code"]) == (503, code)
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+    assert ("Retry-After" in answer.headers) == (status == 503), "what would take as long is not tried again"
     assert says in answer.json()["detail"]
     assert started[0].returncode == -signal.SIGKILL
     assert shop.files() == before
