@@ -41,6 +41,8 @@ PACKED_FROM_BYTES = 50_000
 AT_ONCE = 4
 """Uploads that an API process has read apart at a time; others wait, and hold no thread meanwhile."""
 WATCH_SECONDS = 1.0
+START_SECONDS = 300.0
+"""A process that has not begun to read after so long is killed; on a busy machine starting takes a while."""
 SUSPENDED_SECONDS = 30.0
 """A process that is suspended for so long is killed."""
 _PROCESS = "The process that read the file"
@@ -116,9 +118,10 @@ def _hand_over(work: _Work, child: subprocess.Popen[bytes]) -> None:
 
 
 def _read(answer: BinaryIO, child: subprocess.Popen[bytes], limit: float) -> bytes:
-    """Return all that the process tells, or raise where it is suspended or takes longer than ``limit``.
+    """Return all that the process tells, or raise where it is suspended, or reads longer than ``limit``.
 
-    Time is counted by looks: it stands still while this process is suspended too.
+    Time is counted by looks: it stands still while this process is suspended too. Once the process has
+    started and begins to read it tells a first byte, from which on ``limit`` counts.
     """
     told, waited, suspended = bytearray(), 0.0, 0.0
     pipe = select.poll()
@@ -128,6 +131,8 @@ def _read(answer: BinaryIO, child: subprocess.Popen[bytes], limit: float) -> byt
             piece = os.read(answer.fileno(), 1 << 20)
             if not piece:
                 return bytes(told)
+            if not told:
+                waited = 0.0
             told += piece
             continue
         waited += WATCH_SECONDS
@@ -135,7 +140,10 @@ def _read(answer: BinaryIO, child: subprocess.Popen[bytes], limit: float) -> byt
         if suspended >= SUSPENDED_SECONDS:
             why = f"was suspended for {suspended:g} s, and ended"
             raise ServiceUnavailable("upload_ended", f"{_PROCESS} {why}. {_LOOK} again.")
-        if waited >= limit:
+        if not told and waited >= START_SECONDS:
+            why = f"did not begin to read within {START_SECONDS:g} s, and was ended"
+            raise ServiceUnavailable("upload_ended", f"{_PROCESS} {why}. {_LOOK} again.")
+        if told and waited >= limit:
             why = f"took longer than the {limit:g} s that it may take, and was ended"
             remedy = f"in parts, or let the operator raise {variable('upload_max_seconds')}"
             raise PayloadTooLarge("upload_takes_too_long", f"{_PROCESS} {why}. {_LOOK} {remedy}.")
@@ -183,6 +191,8 @@ def main() -> None:
     work = _WORK.validate_json(line)
     REQUEST_ID.set(work.request_id)
     with open(int(sys.argv[1]), "w", encoding="utf-8") as answer:
+        answer.write("\n")  # it begins; JSON may have white space before it
+        answer.flush()
         answer.write(_told(settings, work).model_dump_json())
     os._exit(0)  # taking down what was loaded takes as long as reading a few million rows
 

@@ -110,11 +110,15 @@ def test_a_process_that_is_ended_is_told_and_leaves_nothing_behind(
     assert shop.files() == before
 
 
+BEGUN = "import os, sys, time; os.write(int(sys.argv[1]), b'.'); time.sleep(600)"
+
+
 @pytest.mark.parametrize(
     ("program", "status", "code", "says"),
     [
         ("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", 503, "upload_ended", "for 0.2 s"),
-        ("import time; time.sleep(600)", 413, "upload_takes_too_long", "CCMTL_UPLOAD_MAX_SECONDS"),
+        ("import time; time.sleep(600)", 503, "upload_ended", "begin to read within 3 s"),
+        (BEGUN, 413, "upload_takes_too_long", "longer than the 1 s"),
     ],
 )
 def test_a_process_that_is_suspended_or_takes_too_long_is_killed_and_its_place_free_again(
@@ -123,7 +127,7 @@ def test_a_process_that_is_suspended_or_takes_too_long_is_killed_and_its_place_f
     started: list[subprocess.Popen[bytes]] = []
 
     def hanging(module: str, *arguments: str, pass_fds: list[int], **options: Any) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-S", "-c", program]
+        command = [sys.executable, "-S", "-c", program, *arguments]
         started.append(
             subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True, pass_fds=pass_fds)
         )
@@ -133,6 +137,7 @@ def test_a_process_that_is_suspended_or_takes_too_long_is_killed_and_its_place_f
     monkeypatch.setattr(apart, "APART_FROM_BYTES", 0)
     monkeypatch.setattr(apart, "WATCH_SECONDS", 0.05)
     monkeypatch.setattr(apart, "SUSPENDED_SECONDS", 0.2)
+    monkeypatch.setattr(apart, "START_SECONDS", 3.0)
     monkeypatch.setattr(apart, "default_seconds", lambda n_bytes: 1.0)
     with monkeypatch.context() as patch:
         patch.setattr(reader_process, "spawn_module", hanging)
@@ -144,6 +149,18 @@ def test_a_process_that_is_suspended_or_takes_too_long_is_killed_and_its_place_f
     assert shop.files() == before
     state: Any = shop.client.app.state  # type: ignore[attr-defined]
     assert state.places_apart.borrowed_tokens == 0
+
+
+def test_the_limit_of_time_counts_from_when_the_process_begins_to_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(apart, "WATCH_SECONDS", 0.05)
+    reader, writer = os.pipe()
+    program = "import os, sys, time; time.sleep(1.5); os.write(int(sys.argv[1]), b'.'); time.sleep(0.1)"
+    command = [sys.executable, "-S", "-c", program, str(writer)]
+    with subprocess.Popen(command, pass_fds=[writer]) as child, open(reader, "rb") as answer:
+        os.close(writer)
+        assert apart._read(answer, child, 1.0) == b"."
 
 
 def test_the_time_of_an_upload_grows_with_its_file() -> None:
