@@ -119,6 +119,16 @@ class TraitFound(BaseModel):
     evidence: str = Field(description="What in the file says so.")
 
 
+class DroppedPeriod(BaseModel):
+    """A period whose rows `partial_last` dropped, as the file ended within it."""
+
+    period: str = Field(description="What names the period.")
+    first: datetime = Field(description="The first time of its rows that were dropped.")
+    last: datetime = Field(description="The last of these times.")
+    rows: int = Field(description="How many of the rows that were dropped no later upload has sent again.")
+    version: int | None = Field(None, description="The version whose upload dropped them; null: this one.")
+
+
 class UploadReport(BaseModel):
     """What was found in an upload, and what it makes of the dataset."""
 
@@ -149,6 +159,11 @@ class UploadReport(BaseModel):
     )
     ignored_columns: list[str] = Field(description="Columns of the file that the definition does not name.")
     warnings: list[Warned] = Field(description="Of the whole version.")
+    dropped_periods: list[DroppedPeriod] = Field(
+        [],
+        description="Periods of which `partial_last` dropped rows in this upload or in one before it. An "
+        "append with rows of such a period must hold the whole period.",
+    )
     dialect: dict[str, TraitFound] = Field(
         {},
         description="How the file is written, by name: format, encoding, delimiter, decimal sign, … What was "

@@ -10,10 +10,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from app.datasets.definition import SeriesDefinition
-from app.datasets.schemas import Totals
+from app.datasets.schemas import DroppedPeriod, Totals
 from app.datasets.stored.coverage import Summary
 from app.datasets.stored.period_values import PeriodValues, by_period, period_text
 from app.datasets.stored.row_samples import sampled
+from app.datasets.upload.dropped import refuse_rest
 from app.datasets.upload.overlap import Overlap, overlap_of_rows, overlap_of_series
 from ccmtl_core.forecasting import MAX_DENSE_ROWS, Frequency
 from ccmtl_core.inspection import Finding
@@ -38,6 +39,7 @@ class Base:
     digests: Sequence[str]  # of its segments
     time_zone: str | None
     summary: Summary
+    dropped: Sequence[DroppedPeriod] = ()
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ def series_extent(
         _check_zone(base, cells, definition, faults)
         taken = has_period(base.summary.series, upload.unique_ids, upload.series, upload.period)
         is_taken = bool(taken.any())
+        refuse_rest(base.dropped, upload, taken, cells.frame, faults)
         if definition.aggregation is None:
             if not faults and taken.all():
                 refuse_repeated(upload.to_frame())

@@ -11,9 +11,10 @@ import polars as pl
 
 from app.datasets.definition import Definition, SeriesDefinition
 from app.datasets.receive import Bounds, too_large
-from app.datasets.schemas import OverlapPolicy, TraitFound, UploadMode, UploadReport, Warned
+from app.datasets.schemas import DroppedPeriod, OverlapPolicy, TraitFound, UploadMode, UploadReport, Warned
 from app.datasets.stored.period_values import PeriodValues
 from app.datasets.upload.appended import with_version
+from app.datasets.upload.dropped import still_dropped
 from app.datasets.upload.extent import Base, Extent, regression_extent, series_extent
 from app.datasets.upload.inspected import inspect_rows, with_history
 from app.datasets.upload.option_names import in_request
@@ -81,6 +82,7 @@ def ingest(
     known = [*wanted, *(role.column for role in roles)]
     inspection: InspectionReport | None = None
     n_rows: int | None = None
+    dropped: Sequence[DroppedPeriod] = ()
 
     def compared(values: PeriodValues, is_taken: bool) -> None:
         nonlocal inspection
@@ -116,6 +118,7 @@ def ingest(
                 if base is not None:
                     sent = cells.frame["unique_id"].unique().to_list()
                     inspection = with_version(inspection, extent.findings, extent.summary.series, sent)
+                dropped = still_dropped(base.dropped if base else (), rows.dropped, cells.frame["ds"])
             else:
                 cells = read_cells(table, roles, faults)
                 extent = regression_extent(cells, base, faults)
@@ -125,7 +128,8 @@ def ingest(
         if inspection is None and isinstance(definition, SeriesDefinition) and n_rows is not None:
             inspection = refused(error, n_rows, definition.policies)
         raise _refusal(error, inspection) from None
-    taken = Taken(extent, inspection, table.n_rows, cells.frame.height, cells.time_zone, cells.dialect)
+    n_kept, zone = cells.frame.height, cells.time_zone
+    taken = Taken(extent, inspection, table.n_rows, n_kept, zone, cells.dialect, dropped)
     return extent, _report(taken, table.columns, known, upload, table.notes)
 
 
@@ -155,6 +159,7 @@ def _report(
         time_zone=taken.time_zone,
         ignored_columns=[name for name in columns if name not in known],
         warnings=[one.model_copy(update={"message": in_request(one.message)}) for one in warnings],
+        dropped_periods=list(taken.dropped),
         dialect={name: TraitFound(**trait) for name, trait in taken.dialect.to_dict().items()},
         inspection=inspection.worded(in_request).to_dict() if inspection else None,
         version=extent.version,

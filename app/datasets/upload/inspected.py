@@ -9,9 +9,11 @@ import numpy as np
 import polars as pl
 
 from app.datasets.definition import SeriesDefinition
+from app.datasets.schemas import DroppedPeriod
 from app.datasets.stored.coverage import Summary
 from app.datasets.stored.period_values import PeriodValues
 from app.datasets.upload.appended import without_whole_series
+from app.datasets.upload.dropped import dropped_period
 from ccmtl_core.inspection import Finding, InspectionReport, Sample
 from ccmtl_core.inspection.inspecting import fault_findings, note_findings, with_places
 from ccmtl_core.inspection.parts.examined import Examined, examine
@@ -34,6 +36,7 @@ class InspectedRows:
 
     cells: Cells
     report: InspectionReport
+    dropped: DroppedPeriod | None
 
 
 def inspect_rows(
@@ -79,7 +82,8 @@ def inspect_rows(
         if finding.severity == "error" and finding.code not in known | TOLD_BY_EXTENT:
             faults.add_all(finding.code, finding.count, map(_fault(finding), finding.samples))
     report = with_places(examined.report(read.traits, cells.time_zone, with_data=False), read)
-    return InspectedRows(replace(cells, frame=_kept(examined, cells.frame, faults)), report)
+    dropped = dropped_period(report, cells.frame["ds"], definition.frequency)
+    return InspectedRows(replace(cells, frame=_kept(examined, cells.frame, faults)), report, dropped)
 
 
 def _kept(examined: Examined, frame: pl.DataFrame, faults: FaultList) -> pl.DataFrame:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from app.datasets.definition import SeriesDefinition
+from app.datasets.schemas import DroppedPeriod
 from app.datasets.stored.period_values import segment_frame
 from app.datasets.stored.segment_file import segment_writer
+from app.datasets.upload.dropped import dropped_period
 from app.datasets.upload.extent import Extent, extent_of_runs
 from app.persistence.storage import Storage
 from ccmtl_core.inspection import InspectionReport
@@ -28,6 +31,7 @@ class Taken(NamedTuple):
     n_kept: int
     time_zone: str | None
     dialect: Dialect
+    dropped: Sequence[DroppedPeriod] = ()
 
 
 def streamed(text: CsvText, definition: SeriesDefinition, storage: Storage, path: Path) -> Taken | None:
@@ -58,4 +62,6 @@ def streamed(text: CsvText, definition: SeriesDefinition, storage: Storage, path
     cells, runs = done.understood.cells, done.examined.runs
     report = done.examined.report(done.understood.traits, cells.time_zone, with_data=False)
     extent = extent_of_runs(runs, runs, done.used, definition)
-    return Taken(extent, report, done.n_rows, done.n_used, cells.time_zone, cells.dialect)
+    own = dropped_period(report, cells.frame["ds"], frequency)
+    dropped = [] if own is None else [own]
+    return Taken(extent, report, done.n_rows, done.n_used, cells.time_zone, cells.dialect, dropped)

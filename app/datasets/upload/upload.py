@@ -145,7 +145,11 @@ def _target(database: Database, storage: Storage, name: str, mode: UploadMode) -
             summary = _summary(storage, definition, digests)
         except SegmentDamaged as error:
             raise unreadable(database, newest.id, error) from error
-    base = Base(newest.id, digests, newest.report["time_zone"], summary)
+    report = UploadReport.model_validate(newest.report)
+    dropped = [
+        one.model_copy(update={"version": one.version or newest.number}) for one in report.dropped_periods
+    ]
+    base = Base(newest.id, digests, report.time_zone, summary, dropped)
     return _Target(dataset.id, definition, base, digests)
 
 

@@ -36,6 +36,7 @@ def test_a_good_file_is_reported_in_full(shop: Shop) -> None:
         "time_zone": None,
         "ignored_columns": [],
         "warnings": [],
+        "dropped_periods": [],
         "idempotency_key": None,
         "version": {"values": 3, "series": 2, "periods": 2, "first": "2000-11-01", "last": "2000-11-02"},
     }

@@ -1,0 +1,83 @@
+"""Appends to a dataset whose last period was dropped, as it was not over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.datasets.upload import streamed
+from tests.app.datasets.conftest import Shop
+
+
+def rows(first: int, last: int, *ids: str) -> str:
+    days = range(first, last + 1)
+    return "".join(f"{one},2024-01-{day:02d},{day}\n" for one in ids or ("a",) for day in days)
+
+
+def days(first: int, last: int, *ids: str) -> str:
+    return "unique_id,ds,y\n" + rows(first, last, *ids)
+
+
+def weekly(shop: Shop) -> str:
+    return shop.series(frequency="W", duplicates="sum", partial_last="drop")
+
+
+def refusal(shop: Shop, name: str, text: str) -> Any:
+    answer = shop.upload(name, text, mode="append")
+    assert answer.status_code == 422, answer.text
+    (fault,) = answer.json()["errors"]
+    assert fault["code"] == "dropped_period"
+    return fault
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_the_rest_of_a_period_that_was_dropped_is_refused(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, is_streamed: bool
+) -> None:
+    monkeypatch.setattr(streamed, "STREAMED_FROM_BYTES", 0 if is_streamed else 10**9)
+    name = weekly(shop)
+    report = shop.accepted(name, days(1, 17))
+    assert report["dropped_periods"] == [
+        {"period": "2024-01-15", "first": "2024-01-15T00:00:00", "last": "2024-01-17T00:00:00", "rows": 3}
+        | {"version": None}
+    ]
+    fault = refusal(shop, name, days(18, 21))
+    assert (fault["row"], fault["value"]) == (1, "a")
+    assert fault["message"] == (
+        "rows of the period 2024-01-15, from 2024-01-15 on, were dropped by the upload of version 1, as the "
+        "period was not over (`partial_last`), and this file has its rows from 2024-01-18 on: send the whole "
+        "period again, or all data with `mode=full`"
+    )
+    report = shop.accepted(name, days(15, 21), mode="append")
+    assert (report["dropped_periods"], report["version"]["last"]) == ([], "2024-01-15")
+    assert shop.accepted(name, days(18, 18, "b"), mode="append")["dropped_periods"] == []
+
+
+def test_a_dropped_period_is_remembered_until_its_rows_were_sent_again(shop: Shop) -> None:
+    name = weekly(shop)
+    shop.accepted(name, days(1, 17, "a", "b"))
+    shop.accepted(name, days(8, 10, "c"), mode="append")
+    (left,) = shop.accepted(name, days(15, 21, "a"), mode="append")["dropped_periods"]
+    assert (left["period"], left["rows"], left["version"]) == ("2024-01-15", 3, 1)
+    assert "version 1" in refusal(shop, name, days(18, 21, "b"))["message"]
+    assert shop.accepted(name, days(15, 21, "b"), mode="append")["dropped_periods"] == []
+
+
+def test_a_period_may_begin_on_the_day_on_which_its_dropped_rows_began(shop: Shop) -> None:
+    name = weekly(shop)
+    shop.accepted(name, days(2, 7) + rows(9, 14) + rows(16, 17))
+    assert shop.accepted(name, days(16, 20), mode="append")["dropped_periods"] == []
+
+
+def test_a_period_that_is_dropped_again_keeps_its_first_day(shop: Shop) -> None:
+    name = weekly(shop)
+    shop.accepted(name, days(1, 16))
+    (left,) = shop.accepted(name, days(8, 14, "b") + rows(17, 18), mode="append")["dropped_periods"]
+    assert (left["first"][:10], left["last"][:10], left["rows"]) == ("2024-01-15", "2024-01-18", 4)
+
+
+def test_an_upload_of_all_data_forgets_what_was_dropped_before(shop: Shop) -> None:
+    name = weekly(shop)
+    shop.accepted(name, days(1, 17))
+    assert shop.accepted(name, days(1, 21))["dropped_periods"] == []
