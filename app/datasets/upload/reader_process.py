@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import threading
@@ -16,6 +17,8 @@ from app.settings import Settings
 MODULE = "app.datasets.upload.apart"
 SPARE_SECONDS = 60.0
 """How long a process that was started early may be used. It ends by itself after twice as long."""
+LOOK_SECONDS = 1.0
+"""How often the API looks whether that process is of use still."""
 
 
 class ReaderProcess(NamedTuple):
@@ -48,8 +51,7 @@ class ReaderProcesses:
         n_received = 0
         async for chunk in body:
             if n_received < n_bytes <= n_received + len(chunk):
-                with self._changing:
-                    self._spare = self._usable()
+                self._keep_one_ready(asyncio.get_running_loop())
             n_received += len(chunk)
             yield chunk
 
@@ -62,7 +64,27 @@ class ReaderProcesses:
     def close(self) -> None:
         """End the one that is ready, and start no more."""
         self._starter.shutdown()
-        _end(self._spare)
+        with self._changing:
+            ready, self._spare = self._spare, None
+        _end(ready)
+
+    def _keep_one_ready(self, loop: asyncio.AbstractEventLoop) -> None:
+        with self._changing:
+            ready = self._usable()
+            if ready is not self._spare:
+                self._spare = ready
+                loop.call_later(LOOK_SECONDS, self._look_after, ready, loop)
+
+    def _look_after(self, spare: Future[ReaderProcess], loop: asyncio.AbstractEventLoop) -> None:
+        """End the process that is ready once it is of no use any more, so that nothing is left of it."""
+        with self._changing:
+            if self._spare is not spare:  # an upload has taken it
+                return
+            if _is_usable(spare):
+                loop.call_later(LOOK_SECONDS, self._look_after, spare, loop)
+            else:
+                self._spare = None
+                self._starter.submit(_end, spare)
 
     def _usable(self) -> Future[ReaderProcess]:
         if self._spare is not None and _is_usable(self._spare):

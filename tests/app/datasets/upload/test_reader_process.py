@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -91,6 +92,37 @@ def test_one_that_is_of_no_use_any_more_is_replaced(
     assert process.child is started[1]
     assert started[0].returncode is not None
     process.end()
+
+
+@pytest.mark.parametrize("why", ["it ended", "it waited too long"])
+def test_nothing_is_left_of_one_that_no_upload_takes(
+    why: str,
+    processes: ReaderProcesses,
+    started: list[subprocess.Popen[bytes]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reader_process, "LOOK_SECONDS", 0.01)
+
+    async def body() -> AsyncIterator[bytes]:
+        yield b"x" * 10
+
+    async def wait() -> ReaderProcess:
+        async for _ in processes.begin_after(10, body()):
+            pass
+        assert processes._spare is not None
+        ready = await asyncio.wrap_future(processes._spare)
+        if why == "it ended":
+            started[0].kill()
+        else:
+            monkeypatch.setattr(reader_process, "SPARE_SECONDS", -1.0)
+        async with asyncio.timeout(60):
+            while not ready.answer.closed:
+                await asyncio.sleep(0.01)
+        return ready
+
+    assert asyncio.run(wait()).child.returncode == -signal.SIGKILL
+    processes.take().end()
+    assert len(started) == 2, "the next upload gets another"
 
 
 def test_one_that_cannot_be_started_is_tried_again(
