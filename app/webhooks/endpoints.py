@@ -122,7 +122,10 @@ def rotate_webhook_secret(
 
 @router.post("/{webhook}/test", status_code=202, responses=UNKNOWN | DISABLED)
 def test_webhook(webhook: WebhookName, database: DatabaseDep) -> DeliveryDetail:
-    """Send the event `webhook.test`, once; its delivery tells what became of it."""
+    """Send the event `webhook.test`, once; its delivery tells what became of it.
+
+    A test that fails is not sent again by itself, and disables nothing, also where the answer to it is 410.
+    """
     with database.write() as session:
         return service.send_test(session, webhook)
 

@@ -387,16 +387,17 @@ def test_events_of_a_workspace_go_to_its_webhooks_alone(
 
 
 @quickly_on("sqlite")
-def test_a_test_is_sent_once_and_tells_what_became_of_it(
+def test_a_test_is_sent_once_disables_nothing_and_tells_what_became_of_it(
     client: TestClient, database: Database, put_webhook: PutWebhook, deliver: Deliver
 ) -> None:
-    with receiving(500) as receiver:
+    with receiving(410) as receiver:
         put_webhook(receiver.url)
         sent = client.post("/v1/webhooks/planning/test")
         assert (sent.status_code, sent.json()["state"]) == (202, "pending")
         deliver()
+    assert client.get("/v1/webhooks/planning").json()["enabled"]
     told = client.get(f"{DELIVERIES}/{sent.json()['id']}").json()
-    assert (told["state"], told["log"][0]["status"], told["event"]) == ("failed", 500, "webhook.test")
+    assert (told["state"], told["log"][0]["status"], told["event"]) == ("failed", 410, "webhook.test")
 
 
 @quickly_on("sqlite")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from app.datasets.upload import apart, reader_process
-from app.datasets.upload.reader_process import ReaderProcesses
+from app.datasets.upload.reader_process import ReaderProcess, ReaderProcesses
 from app.settings import Settings
 from tests.app.datasets.conftest import Shop
 
