@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -11,17 +12,36 @@ from app.http.parameters import Page
 from app.persistence.models import DeliveryState
 from app.persistence.outbox import Event
 
+_BEGINNING = re.compile("https?://([^/?#]+)", re.IGNORECASE)
+_PART_OF_NAME = re.compile("[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_LONGEST_NAME = 253
+
 
 def _url(text: str) -> str:
-    """Return the URL as it is sent to, with what stands for itself percent-encoded."""
+    """Return the URL as it is sent to, with what is not ASCII encoded."""
+    for place, letter in enumerate(text, 1):
+        if letter in " \\" or not letter.isprintable():
+            raise ValueError(f"must not hold {letter!a} (character {place}), except percent-encoded")
+    beginning = _BEGINNING.match(text)
     try:
         url = HttpUrl(text)
     except ValidationError:
-        raise ValueError("must be an address such as https://shop.example/hooks") from None
-    if url.username is not None or url.password is not None:
+        beginning = None
+    if beginning is None:
+        raise ValueError("must be an address such as https://shop.example/hooks")
+    if "@" in beginning[1]:
         raise ValueError("must hold no user name and no password: what is sent is signed instead")
-    if url.fragment is not None:
+    if "#" in text:
         raise ValueError("must hold no '#'")
+    if url.port == 0:
+        raise ValueError("must not name port 0, on which nothing can listen")
+    host = url.host or ""
+    is_name = len(host) <= _LONGEST_NAME and all(map(_PART_OF_NAME.fullmatch, host.split(".")))
+    if not is_name and not host.startswith("["):
+        raise ValueError(
+            f"must name a host: {host[:100]!r} cannot be one; each part between dots has 1 to 63 letters, "
+            f"digits, dashes and underscores, no dash first or last, and all have up to {_LONGEST_NAME}"
+        )
     return str(url)
 
 

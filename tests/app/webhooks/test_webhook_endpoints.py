@@ -68,7 +68,23 @@ def test_a_name_that_is_made_again_has_another_secret(client: TestClient) -> Non
         ({"url": "https://127.1/"}, "body.url", "private network"),
         ({"url": "https://0x7f000001/"}, "body.url", "private network"),
         ({"url": "https://[::ffff:10.0.0.1]/"}, "body.url", "private network"),
-        ({"url": "https://" + "x" * 2001}, "body.url", "2000"),
+        ({"url": "https://shop.example/" + "x" * 2001}, "body.url", "2000"),
+        ({"url": "https://shop.example/\r\nX: y"}, "body.url", r"'\r' (character 22)"),
+        ({"url": "https://shop.example/hooks\n"}, "body.url", r"'\n' (character 27)"),
+        ({"url": " https://shop.example/"}, "body.url", "' ' (character 1)"),
+        ({"url": "https://shop.example/\x7f"}, "body.url", r"'\x7f'"),
+        ({"url": "https://shop\u00ad.example/"}, "body.url", r"'\xad'"),
+        ({"url": "https:\\\\shop.example"}, "body.url", r"'\\' (character 7)"),
+        ({"url": "https:///shop.example"}, "body.url", "https://shop.example/hooks"),
+        ({"url": "https:shop.example"}, "body.url", "https://shop.example/hooks"),
+        ({"url": "https://@shop.example/"}, "body.url", "user name"),
+        ({"url": "https://shop.example/#"}, "body.url", "'#'"),
+        ({"url": "https://shop.example:0/"}, "body.url", "port 0"),
+        ({"url": "https://shop..example/"}, "body.url", "'shop..example' cannot be one"),
+        ({"url": "https://shop.example./"}, "body.url", "cannot be one"),
+        ({"url": "https://*.example/"}, "body.url", "cannot be one"),
+        ({"url": f"https://{'x' * 64}.example/"}, "body.url", "63"),
+        ({"url": "https://" + ".".join(["x" * 60] * 5)}, "body.url", "253"),
         ({"events": []}, "body.events", "1 or more"),
         ({"events": ["job.fialed"]}, "body.events.0", "job.failed"),
         ({"enabled": 1}, "body.enabled", "true or false"),
@@ -83,6 +99,21 @@ def test_what_a_webhook_may_not_be_is_told(
     (fault,) = answer.json()["errors"]
     assert fault["location"] == location
     assert said in fault["message"]
+
+
+@pytest.mark.parametrize(
+    ("given", "sent_to"),
+    [
+        ("HTTPS://Shop.Example:443", "https://shop.example/"),
+        ("https://bücher.example/ü?q=ä", "https://xn--bcher-kva.example/%C3%BC?q=%C3%A4"),
+        ("https://a_b.example:8443/x%20y", "https://a_b.example:8443/x%20y"),
+        ("https://[2001:4860:4860::8888]/", "https://[2001:4860:4860::8888]/"),
+        ("https://93.184.215.14/", "https://93.184.215.14/"),
+    ],
+)
+def test_an_address_is_told_as_it_is_sent_to(client: TestClient, given: str, sent_to: str) -> None:
+    answer = client.put("/v1/webhooks/planning", json={**FORM, "url": given})
+    assert (answer.status_code, answer.json()["url"]) == (201, sent_to)
 
 
 def test_there_is_a_limit_of_webhooks(client: TestClient) -> None:
