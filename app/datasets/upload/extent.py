@@ -81,13 +81,14 @@ def series_extent(
     definition: SeriesDefinition,
     base: Base | None,
     faults: FaultList,
-    compare: Callable[[PeriodValues, bool], None],
+    compare: Callable[[PeriodValues, bool, Extent], None],
     refuse_repeated: Callable[[pl.DataFrame], None],
 ) -> Extent:
     """Bring the rows to one value per series and period, and put them beside those of ``base``.
 
-    ``compare`` is told the values, and whether some lie in periods that have one; ``refuse_repeated`` gets a
-    segment all of which does. Raise TableError if ``faults`` has any, or gets any here.
+    ``compare`` is told the values, whether some lie in periods that have one, and what they amount to, also
+    where ``faults`` refuses them; ``refuse_repeated`` gets a segment all of which does. Raise TableError if
+    ``faults`` has any, or gets any here.
     """
     upload = by_period(cells.frame, definition.frequency, definition.aggregation)
     _check_repetitions(upload, cells.frame, faults)
@@ -108,11 +109,11 @@ def series_extent(
         else:
             overlap = overlap_of_series(upload, taken, definition.aggregation)
         whole = merged_runs(base.summary.series, upload.runs(~taken))
-    compare(upload, is_taken)
+    extent = extent_of_runs(sent, whole, RowsAt.of_frame(cells.frame), definition)
+    compare(upload, is_taken, extent)
     _check_size(whole, upload, definition, faults)
     if faults:
         raise faults.refusal()
-    extent = extent_of_runs(sent, whole, RowsAt.of_frame(cells.frame), definition)
     return replace(extent, segment=upload.to_frame(), overlap=overlap)
 
 

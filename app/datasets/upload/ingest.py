@@ -84,13 +84,17 @@ def ingest(
     n_rows: int | None = None
     dropped: Sequence[DroppedPeriod] = ()
 
-    def compared(values: PeriodValues, is_taken: bool) -> None:
+    def compared(values: PeriodValues, is_taken: bool, extent: Extent) -> None:
         nonlocal inspection
+        assert inspection is not None
+        assert isinstance(definition, SeriesDefinition)
         is_replaced = upload.mode is UploadMode.FULL
-        if inspection is None or stored is None or not (is_replaced or is_taken):
-            return
-        if (before := stored()) is not None:
-            inspection = with_history(inspection, values, before, is_replaced=is_replaced)
+        if stored is not None and (is_replaced or is_taken) and (before := stored()) is not None:
+            how = definition.aggregation
+            inspection = with_history(inspection, values, before, how, is_replaced=is_replaced)
+        if base is not None:
+            sent = values.unique_ids.to_list()
+            inspection = with_version(inspection, extent.findings, extent.summary.series, sent)
 
     try:
         limit = bounds.unpacked(n_packed)
@@ -115,9 +119,6 @@ def ingest(
                 rows = inspect_rows(table, definition, roles, base.summary if base else None, faults)
                 cells, inspection = rows.cells, rows.report
                 extent = series_extent(cells, definition, base, faults, compared, refuse_repeated)
-                if base is not None:
-                    sent = cells.frame["unique_id"].unique().to_list()
-                    inspection = with_version(inspection, extent.findings, extent.summary.series, sent)
                 dropped = still_dropped(base.dropped if base else (), rows.dropped, cells.frame["ds"])
             else:
                 cells = read_cells(table, roles, faults)

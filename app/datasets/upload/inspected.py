@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from app.datasets.definition import SeriesDefinition
+from app.datasets.definition import Aggregation, SeriesDefinition
 from app.datasets.schemas import DroppedPeriod
 from app.datasets.stored.coverage import Summary
-from app.datasets.stored.period_values import PeriodValues
+from app.datasets.stored.period_values import COUNT, PeriodValues, by_period
 from app.datasets.upload.appended import without_whole_series
 from app.datasets.upload.dropped import dropped_period
+from ccmtl_core.base.display import counted, option
 from ccmtl_core.inspection import Finding, InspectionReport, Sample
 from ccmtl_core.inspection.inspecting import fault_findings, note_findings, with_places
 from ccmtl_core.inspection.parts.examined import Examined, examine
@@ -101,7 +102,12 @@ def _fault(finding: Finding) -> Callable[[Sample], Fault]:
 
 
 def with_history(
-    report: InspectionReport, upload: PeriodValues, stored: PeriodValues, *, is_replaced: bool
+    report: InspectionReport,
+    upload: PeriodValues,
+    stored: PeriodValues,
+    aggregation: Aggregation | None,
+    *,
+    is_replaced: bool,
 ) -> InspectionReport:
     """Return the report with what becomes of the values that are stored, as the policies make them.
 
@@ -111,6 +117,8 @@ def with_history(
         Of the file.
     upload, stored : PeriodValues
         The values of the file, and those of the version before.
+    aggregation : Aggregation or None
+        How rows of an append are put together with those before.
     is_replaced : bool
         Whether the file takes the place of that version; values that it lacks are then counted.
 
@@ -120,42 +128,47 @@ def with_history(
     """
     frequency = upload.frequency
     is_clipped = report.policies["negatives"] == "clip"
-    new, old = _frame(upload, is_clipped), _frame(stored, is_clipped)
-    both = new.join(old, on=["unique_id", "period"], how="inner", maintain_order="left")
-    changed = both.filter(pl.col("y") != pl.col("y_right"))
+    old, new = _frame(stored, is_clipped), _frame(upload, is_clipped)
+    of_both = old.join(new, on=["unique_id", "period"], how="inner", maintain_order="left")
+    if not is_replaced and aggregation is not None:
+        merged = _frame(_together(stored, upload, aggregation), is_clipped)
+        of_both = of_both.drop("y_right").join(merged, on=["unique_id", "period"], maintain_order="left")
+    changed = of_both.filter(pl.col("y") != pl.col("y_right"))
     samples = tuple(
         Sample(None, one, frequency.text(period), f"{before:g} → {after:g}")
-        for one, period, after, before in changed.head(MAX_SAMPLES).rows()
+        for one, period, before, after in changed.head(MAX_SAMPLES).rows()
     )
-    words = "they take their place" if is_replaced else "see `duplicates` and `overlap`"
-    n_same = both.height - changed.height
+    n_same = of_both.height - changed.height
+    n_changed = counted(changed.height, "stored value")
+    if is_replaced:
+        told = f"The file changes {n_changed}: it takes the place of all."
+    elif aggregation is None:
+        told = f"The file has something else in place of {n_changed}: see `duplicates`."
+    else:
+        how = option("duplicates", aggregation.value)
+        told = f"The file changes {n_changed}, as {how} puts the rows of a period together: see `overlap`."
+    same = f"The file leaves {counted(n_same, 'stored value')} as before."
+    policy = None if is_replaced else "overlap" if aggregation else "duplicates"
     found = [
-        Finding(
-            "history_changed",
-            "warning",
-            changed.height,
-            "values",
-            f"{changed.height:,} values differ from those stored for their series and period: {words}.",
-            samples,
-            None if is_replaced else "overlap",
-        ),
-        Finding(
-            "history_repeated",
-            "note",
-            n_same,
-            "values",
-            f"{n_same:,} values are those that are stored already.",
-        ),
+        Finding("history_changed", "warning", changed.height, "values", told, samples, policy),
+        Finding("history_repeated", "note", n_same, "values", same),
     ]
     if is_replaced:
         gone = old.join(new, on=["unique_id", "period"], how="anti", maintain_order="left")
-        message = f"{gone.height:,} stored values are not in the file, which replaces all of them."
+        message = f"The file lacks {counted(gone.height, 'stored value')}, and takes the place of all."
         samples = tuple(
             Sample(None, one, frequency.text(period), f"{y:g}")
             for one, period, y in gone.head(MAX_SAMPLES).rows()
         )
         found.append(Finding("history_removed", "warning", gone.height, "values", message, samples))
     return replace(report, findings=ordered([*report.findings, *found]))
+
+
+def _together(stored: PeriodValues, upload: PeriodValues, aggregation: Aggregation) -> PeriodValues:
+    """The values of an upload with those that are stored in their periods, as a version is read."""
+    old, new = (one.to_frame().select("unique_id", "ds", "y", COUNT) for one in (stored, upload))
+    of_both = old.join(new, on=["unique_id", "ds"], how="semi", maintain_order="left")
+    return by_period(pl.concat([of_both, new]), upload.frequency, aggregation)
 
 
 def _frame(values: PeriodValues, is_clipped: bool) -> pl.DataFrame:

@@ -19,8 +19,8 @@ def days(first: int, last: int, *ids: str) -> str:
     return "unique_id,ds,y\n" + rows(first, last, *ids)
 
 
-def weekly(shop: Shop) -> str:
-    return shop.series(frequency="W", duplicates="sum", partial_last="drop")
+def weekly(shop: Shop, policy: str = "drop", duplicates: str = "sum") -> str:
+    return shop.series(frequency="W", duplicates=duplicates, partial_last=policy)
 
 
 def refusal(shop: Shop, name: str, text: str) -> Any:
@@ -81,3 +81,16 @@ def test_an_upload_of_all_data_forgets_what_was_dropped_before(shop: Shop) -> No
     name = weekly(shop)
     shop.accepted(name, days(1, 17))
     assert shop.accepted(name, days(1, 21))["dropped_periods"] == []
+
+
+@pytest.mark.parametrize(("duplicates", "whole"), [("sum", 126.0), ("mean", 18.0), ("last", 21.0)])
+def test_the_rest_of_a_period_that_was_kept_is_put_together_with_it(
+    shop: Shop, duplicates: str, whole: float
+) -> None:
+    name = weekly(shop, "keep", duplicates)
+    shop.accepted(name, days(1, 17))
+    assert shop.upload(name, days(18, 21), mode="append").status_code == 409
+    report = shop.accepted(name, days(18, 21), mode="append", overlap="accept")
+    assert report["dropped_periods"] == []
+    told = {one["code"]: one for one in report["inspection"]["findings"]}
+    assert told["history_changed"]["samples"][0]["value"].endswith(f"→ {whole:g}")

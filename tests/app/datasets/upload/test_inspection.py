@@ -169,3 +169,46 @@ def test_what_an_append_changes_is_told_as_the_policies_make_it(shop: Shop) -> N
     removed = shop.accepted(name, history())["inspection"]["findings"]
     gone = next(finding for finding in removed if finding["code"] == "history_removed")
     assert {sample["value"] for sample in gone["samples"]} == {"0"}
+
+
+@pytest.mark.parametrize(
+    ("policies", "sent", "told"),
+    [
+        ({"duplicates": "sum"}, "10", ["10 → 20"]),
+        ({"duplicates": "sum"}, "0", []),
+        ({"duplicates": "mean"}, "10", []),
+        ({"duplicates": "mean"}, "40", ["10 → 25"]),
+        ({"duplicates": "last"}, "10", []),
+        ({"duplicates": "sum", "negatives": "clip"}, "-8", ["10 → 2"]),
+    ],
+)
+def test_an_append_is_told_by_the_values_that_it_makes(
+    shop: Shop, policies: dict[str, str], sent: str, told: list[str]
+) -> None:
+    name = shop.series(**policies)
+    shop.accepted(name, "unique_id,ds,y\na,2024-03-01,10\na,2024-03-02,3\n")
+    text = f"unique_id,ds,y\na,2024-03-01,{sent}\na,2024-03-03,1\n"
+    report = shop.accepted(name, text, mode="append", overlap="accept")["inspection"]
+    by_code = {finding["code"]: finding for finding in report["findings"]}
+    of_change = by_code.get("history_changed", {"samples": [], "message": ""})
+    assert [sample["value"] for sample in of_change["samples"]] == told
+    if told:
+        how = json.dumps(policies["duplicates"])
+        assert of_change["message"].startswith(
+            f'The file changes 1 stored value, as `"duplicates": {how}` puts'
+        )
+    else:
+        assert by_code["history_repeated"]["message"] == "The file leaves 1 stored value as before."
+
+
+@pytest.mark.parametrize(("policies", "status"), [({}, 422), ({"duplicates": "sum"}, 409)])
+def test_a_refused_append_tells_the_gaps_of_the_version_that_it_would_make(
+    shop: Shop, policies: dict[str, str], status: int
+) -> None:
+    name = shop.series(**policies)
+    shop.accepted(name, history())
+    answer = shop.upload(name, "unique_id,ds,y\na,2024-03-30,6\na,2024-04-02,6\n", mode="append")
+    assert answer.status_code == status
+    report = answer.json()["report"]
+    told = found(report)
+    assert (told["absent_periods"], told["history_changed" if policies else "history_repeated"]) == (2, 1)
