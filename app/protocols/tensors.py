@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 from msgspec import Struct
+from numpy.typing import ArrayLike
 
 from app.http.errors import BadRequest, Fault, InvalidContent
 from app.http.request_body import explain, parse_json_object
@@ -168,11 +169,12 @@ def _values(position: int, tensor: InputTensor, data: Any) -> Any:
         raise _wrong(position, "datatype", f"must be BYTES or one of {', '.join(_DTYPES)}")
     try:
         if isinstance(data, memoryview):
-            values = _unpacked(data) if dtype is None else np.frombuffer(data, dtype).astype(np.float64)
+            values = _unpacked(data) if dtype is None else _read(data, dtype, tensor.datatype)
         else:
-            kind: Any = str if dtype is None else bool if dtype == "?" else float
-            values = msgspec.convert(_flat(data, len(shape)), list[kind])
-            values = values if dtype is None else np.array(values, dtype=np.float64)
+            flat = _flat(data, len(shape))
+            values = (
+                msgspec.convert(flat, list[str]) if dtype is None else _held(flat, dtype, tensor.datatype)
+            )
     except (ValueError, struct.error) as error:
         raise _wrong(position, "data", f"cannot be read: {error}") from None
     if len(values) != math.prod(shape):
@@ -180,6 +182,42 @@ def _values(position: int, tensor: InputTensor, data: Any) -> Any:
             position, "data", f"has {len(values)} elements; the shape {shape} needs {math.prod(shape)}"
         )
     return values
+
+
+def _read(data: memoryview, dtype: str, datatype: str) -> Matrix:
+    """Return binary numbers as float64."""
+    if dtype == "?":
+        _refuse_first(np.frombuffer(data, np.uint8) > 1, datatype, "the bytes 0 and 1")
+    return np.frombuffer(data, dtype).astype(np.float64)
+
+
+def _held(data: list[Any], dtype: str, datatype: str) -> Matrix:
+    """Return the numbers of a flat list as float64, if the datatype holds each of them."""
+    if dtype == "?":
+        return np.array(msgspec.convert(data, list[bool]), dtype=np.float64)
+    if dtype.startswith("<f"):
+        values = np.array(msgspec.convert(data, list[float]), dtype=np.float64)
+        with np.errstate(over="ignore"):
+            are_too_large = np.isinf(values.astype(dtype))
+        most = float(np.finfo(dtype).max)
+        _refuse_first(are_too_large, datatype, f"numbers from {-most:g} to {most:g}")
+        return values
+    numbers = msgspec.convert(data, list[int | float])
+    bounds = np.iinfo(dtype)
+    least, most = int(bounds.min), int(bounds.max)  # compared as they are: float64 rounds those of 64 bits
+    holds = f"whole numbers from {least} to {most}"
+    if min(numbers, default=0) < least or max(numbers, default=0) > most:
+        _refuse_first([not least <= number <= most for number in numbers], datatype, holds)
+    values = np.array(numbers, dtype=np.float64)
+    _refuse_first(values != np.rint(values), datatype, holds)
+    return values
+
+
+def _refuse_first(are_wrong: ArrayLike, datatype: str, holds: str) -> None:
+    """Raise ValueError for the first element that is wrong, if there is one."""
+    places = np.flatnonzero(are_wrong)
+    if len(places):
+        raise ValueError(f"{datatype} holds {holds}, not element {places[0]} (the first is 0)")
 
 
 def _flat(data: list[Any], depth: int) -> list[Any]:

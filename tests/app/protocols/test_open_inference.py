@@ -162,6 +162,63 @@ def test_tensors_that_do_not_fit_are_refused(client: TestClient, inputs: Any, lo
     assert answer.json()["errors"][0]["location"] == location
 
 
+@pytest.mark.parametrize(
+    ("datatype", "wrong", "said"),
+    [
+        ("INT8", 300, "INT8 holds whole numbers from -128 to 127, not element 4"),
+        ("INT16", -32769, "INT16 holds whole numbers from -32768 to 32767, not element 4"),
+        ("INT64", 2**63, f"INT64 holds whole numbers from {-(2**63)} to {2**63 - 1}, not element 4"),
+        ("INT64", 1.5, f"INT64 holds whole numbers from {-(2**63)} to {2**63 - 1}, not element 4"),
+        ("UINT64", -1, f"UINT64 holds whole numbers from 0 to {2**64 - 1}, not element 4"),
+        ("UINT8", 10**400, "UINT8 holds whole numbers from 0 to 255, not element 4"),
+        ("FP16", 65520, "FP16 holds numbers from -65504 to 65504, not element 4"),
+        ("FP32", -1e300, "FP32 holds numbers from -3.40282e+38 to 3.40282e+38, not element 4"),
+        ("FP64", 10**400, "out of range - at `$[4]`"),
+        ("BOOL", 2, "`bool`, got `int` - at `$[4]`"),
+    ],
+)
+def test_a_number_that_its_datatype_does_not_hold_is_refused_with_its_place(
+    client: TestClient, datatype: str, wrong: float, said: str
+) -> None:
+    one = datatype == "BOOL" or 1
+    data = [[one, one], [one, one], [wrong, one]]
+    answer = client.post(URL, json={"inputs": [FIRST, {**SECOND, "datatype": datatype, "data": data}]})
+    told = answer.json()
+    assert (answer.status_code, told["code"]) == (422, "wrong_tensors")
+    assert told["errors"][0]["location"] == "body.inputs.1.data"
+    assert "Input 1: data" in told["detail"]
+    assert said in told["detail"]
+
+
+@pytest.mark.parametrize(
+    ("datatype", "price"),
+    [
+        *(("INT64", -(2**63)), ("INT64", 2**63 - 1), ("UINT64", 2**64 - 1), ("INT8", -128.0)),
+        *(("FP32", 3.4028235e38), ("FP16", 65504), ("BOOL", True)),
+    ],
+)
+def test_the_largest_number_that_a_datatype_holds_is_taken(
+    client: TestClient, datatype: str, price: float
+) -> None:
+    inputs = [
+        tensor("unique_id", "BYTES", [1], data=["0001"]),
+        tensor("price", datatype, [1], data=[price]),
+        tensor("promotion", "FP64", [1], data=[0.0]),
+    ]
+    outputs = client.post(URL, json={"inputs": inputs}).json()["outputs"]
+    assert outputs[0]["data"] == [WEIGHTS[0, 0] * price + INTERCEPT[0]]
+
+
+def test_a_byte_that_is_no_truth_value_is_refused(client: TestClient) -> None:
+    features = tensor("features", "BOOL", [3, 2], parameters={"binary_data_size": 6})
+    head = json.dumps({"inputs": [FIRST, features]}).encode()
+    headers = {"Inference-Header-Content-Length": str(len(head)), "Content-Type": "application/octet-stream"}
+    assert client.post(URL, content=head + bytes([0, 1, 1, 0, 1, 0]), headers=headers).status_code == 200
+    answer = client.post(URL, content=head + bytes([0, 1, 2, 0, 1, 0]), headers=headers)
+    assert answer.status_code == 422
+    assert "BOOL holds the bytes 0 and 1, not element 2" in answer.json()["detail"]
+
+
 @pytest.mark.parametrize("cut", [0, 1, 60])
 def test_binary_data_that_is_cut_off_is_refused(client: TestClient, cut: int) -> None:
     content, headers = by_triton(binary_output=True)
