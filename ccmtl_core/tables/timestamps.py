@@ -116,7 +116,7 @@ def time_format(ds_format: str | None, *, in_utc: bool = True) -> TimeFormat:
         known = ", ".join(f"%{letter}" for letter in _KNOWN)
         raise ParameterError(
             f"{', '.join(unknown)} cannot be used in `ds_format`; there are {known}; "
-            "%G or %g with %V, %Y with %q, %Y alone; "
+            "%G or %g with %V, %Y or %y with %q, %Y alone; "
             f"{', '.join(WORDS)}"
         )
     for is_met, rule in _rules(named):

@@ -25,11 +25,13 @@ _YEARS = (1900, 2100)
 _TIMES = ("", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 _WORDED = (
     "%d %b %Y", "%d-%b-%Y", "%d/%b/%Y", "%b %d, %Y", "%b %d %Y", "%d %B %Y", "%B %d, %Y", "%d-%b-%y",
-    "%d. %b %Y", "%d. %B %Y", "%d de %B de %Y",
+    "%d. %b %Y", "%d. %B %Y", "%d de %B de %Y", "%Y年%m月%d日",
 )  # fmt: skip
 _LONGER = (
-    "%Y-%m", "%Y/%m", "%m/%Y", "%m.%Y", "%b %Y", "%B %Y", "%b-%Y", "%b-%y", "%b %y", "%Y %b", "%Y-%b",
+    "%Y-%m", "%Y/%m", "%m/%Y", "%m.%Y", "%m-%Y", "%YM%m", "%Y年%m月",
+    "%b %Y", "%B %Y", "%b-%Y", "%b-%y", "%b %y", "%b/%Y", "%b/%y", "%Y %b", "%Y-%b",
     "%G-W%V", "%GW%V", "%G W%V", "%G-W%V-%u", "%YQ%q", "%Y-Q%q", "%Y Q%q", "Q%q %Y", "Q%q-%Y", "Q%q/%Y",
+    "%qQ%Y", "%qQ %Y", "%qQ%y", "Q%q %y", "Q%q-%y", "Q%q/%y", "Q%q'%y", "%Y%m%d %H:%M", "%Y%m%d %H:%M:%S",
     "%d-%b %Y", "%d/%b %Y", "%b-%d %Y", "%b %d %Y",
 )  # fmt: skip
 _DIGITS = {
@@ -119,8 +121,9 @@ and no other date of the column decides: state `ds_format`
     name, times = next(iter(best.items()))
     others = {written: parsed for written, parsed in best.items() if not parsed.equals(times)}
     if others:
+        readings = {name: times, **others}
         differs = next(i for i in range(len(distinct)) if any(p[i] != times[i] for p in others.values()))
-        return _ambiguous(distinct, {name: times, **others}, differs)
+        return _contradiction(distinct, readings, differs) or _ambiguous(distinct, readings, differs)
     of = counted(len(distinct), "different date")
     evidence = f"{n_read:,} of {of} are written so" + _decided(distinct, tried, name)
     return DatesFound(name, evidence + (f"; {CENTURY_RULE}" if name and "%y" in name else ""))
@@ -136,6 +139,22 @@ def _ambiguous(distinct: pl.Series, readings: Mapping[Any, pl.Series], shown: in
         is_known=False,
         is_ambiguous=True,
     )
+
+
+def _contradiction(distinct: pl.Series, readings: Mapping[Any, pl.Series], shown: int) -> DatesFound | None:
+    """What is told where texts fit one reading each, and not the same."""
+    n_readings = sum(parsed.is_not_null().cast(pl.Int32) for parsed in readings.values())
+    alone = []
+    for written, parsed in readings.items():
+        at = (parsed.is_not_null() & (n_readings == 1)).arg_true()
+        alone += [f"{quoted(distinct[int(at[0])])} as {written or 'ISO 8601'}"] if len(at) else []
+    if len(alone) < 2:
+        return None
+    message = (
+        f"the dates contradict each other: {', '.join(alone)}, and no other way reads them; write all in one "
+        "way, or state `ds_format` to be told each one that is written otherwise"
+    )
+    return DatesFound(None, message, example=distinct[shown], is_known=False, is_ambiguous=True)
 
 
 def lack_year(texts: pl.Series) -> bool:
@@ -195,7 +214,7 @@ def _known_ways() -> Iterator[str | None]:
         if sign != ".":  # nobody writes the month first with dots
             days += [f"%m{sign}%d{sign}%Y", f"%m{sign}%d{sign}%y"]
         for day in days:
-            yield from (f"{day}{time}" for time in _TIMES if sign != "-" or day != "%Y-%m-%d" or "p" in time)
+            yield from (f"{day}{time}" for time in _TIMES)
     for day in _WORDED:
         yield from (f"{day}{time}" for time in _TIMES)
     yield from _LONGER

@@ -22,12 +22,13 @@ _PARTS = {
     "Y": _YEAR,
     "G": _YEAR,
     "g": "([0-9]{2})",
+    "y": "([0-9]{2})",
     "V": "(0[1-9]|[1-4][0-9]|5[0-3])",
     "u": "([1-7])",
     "q": "([1-4])",
 }
 _SHORT_WEEK = "(0?[1-9]|[1-4][0-9]|5[0-3])"
-_COMBINATIONS = {"Y", "qY", "GV", "GVu", "gV", "gVu"}
+_COMBINATIONS = {"Y", "qY", "qy", "GV", "GVu", "gV", "gVu"}
 _DAY = 86_400_000_000
 _EXCEL_START = datetime(1899, 12, 30)
 
@@ -52,7 +53,7 @@ def notation(ds_format: str) -> Notation | None:
     ----------
     ds_format : str
         "excel", "epoch", "epoch_ms", "integer"; or text around %G and %V (ISO year and week; %g is a
-        year of two digits; and perhaps %u, the day from Monday 1), %Y and %q (a quarter), or %Y alone.
+        year of two digits; and perhaps %u, the day from Monday 1), %Y or %y and %q (a quarter), or %Y alone.
 
     Returns
     -------
@@ -68,7 +69,7 @@ def notation(ds_format: str) -> Notation | None:
         return _NUMBERS[ds_format]
     tokens = re.findall(r"%.|[^%]+", ds_format, flags=re.DOTALL)
     letters = [token[1] for token in tokens if token[0] == "%"]
-    if "".join(sorted(letters, key="qYGgVu".find)) not in _COMBINATIONS:
+    if "".join(sorted(letters, key="qYyGgVu".find)) not in _COMBINATIONS:
         return None
     is_number = [False, *(token[0] == "%" for token in tokens), False]
     guard = ""
@@ -89,10 +90,11 @@ def notation(ds_format: str) -> Notation | None:
 
 
 def _moment(parts: Mapping[str, pl.Expr]) -> pl.Expr:
+    (year,) = (parts[letter] for letter in "YGyg" if letter in parts)
+    if "Y" not in parts and "G" not in parts:
+        year = year + pl.when(year < 70).then(2000).otherwise(1900)
     if "V" not in parts:
-        month = parts["q"] * 3 - 2 if "q" in parts else pl.lit(1)
-        return pl.datetime(parts["Y"], month, 1)
-    year = parts["G"] if "G" in parts else parts["g"] + pl.when(parts["g"] < 70).then(2000).otherwise(1900)
+        return pl.datetime(year, parts["q"] * 3 - 2 if "q" in parts else pl.lit(1), 1)
     fourth = pl.date(year, 1, 4)
     days = (parts["V"] - 1) * 7 + parts.get("u", pl.lit(1)) - fourth.dt.weekday()
     day = fourth + pl.duration(days=days)

@@ -5,14 +5,30 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from ccmtl_core.tables.dates.inference import infer_dates
+from ccmtl_core.tables.dates.inference import CENTURY_RULE, infer_dates
+from ccmtl_core.tables.timestamps import time_format
 
 
-def test_a_text_that_is_a_date_in_one_of_two_readings_alone_is_named() -> None:
-    found = infer_dates(pl.Series(["1000-1", "1000-01-01"]))
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        (["1000-1", "1000-01-01"], "'1000-01-01' as ISO 8601, '1000-1' as %Y-%m, and"),
+        (
+            ["03/04/2024", "31/01/2024", "02/13/2024"],
+            "'31/01/2024' as %d/%m/%Y, '02/13/2024' as %m/%d/%Y, and",
+        ),
+    ],
+)
+def test_dates_that_contradict_each_other_are_named(texts: list[str], told: str) -> None:
+    found = infer_dates(pl.Series(texts))
     assert found.is_ambiguous
-    assert found.example == "1000-1"
-    assert {when for _, when in found.readings} == {"1000-01-01", "no date"}
+    assert found.example in told
+    assert f"contradict each other: {told}" in found.question
+
+
+def test_a_text_that_is_no_date_contradicts_none() -> None:
+    found = infer_dates(pl.Series(["01/02/2024", "n/a", "03/04/2024", "05/06/2024"]))
+    assert {written for written, _ in found.readings} == {"%d/%m/%Y", "%m/%d/%Y"}
 
 
 FORMATS = {
@@ -29,6 +45,17 @@ FORMATS = {
     "%Y%j": ["2024001", "2024366"],
     "%Y%m%d%H%M": ["202401010000", "202401012300"],
     "%Y": ["2001", "2002"],
+    "%Y-%m-%d": ["2024-1-5", "2024-01-06", "2024-12-31"],
+    "%Y-%m-%d %H:%M": ["2024-1-5 0:00", "2024-1-6 0:00"],
+    "%Y%m%d %H:%M": ["20240105 00:00", "20240106 00:00"],
+    "%Y年%m月%d日": ["2024年1月5日", "2024年12月31日"],
+    "%Y年%m月": ["2024年1月", "2024年12月"],
+    "%m-%Y": ["1-2024", "12-2024"],
+    "%YM%m": ["2024M01", "2024M12"],
+    "%b/%y": ["Jan/24", "Dez/24"],
+    "%qQ%y": ["1Q24", "4Q24"],
+    "Q%q'%y": ["Q1'24", "Q4'23"],
+    "Q%q %y": ["Q1 24", "Q4 99"],
 }
 
 
@@ -84,3 +111,10 @@ def test_four_digits_may_be_months_weeks_or_numbers() -> None:
 
 def test_a_reading_that_numbers_cannot_have_is_not_offered() -> None:
     assert "integer" not in infer_dates(pl.Series(["991399", "993199"])).question
+
+
+def test_quarters_of_two_digit_years_fall_into_the_century_that_is_told() -> None:
+    times = time_format("%qQ%y").parse(pl.col("ds"))
+    found = pl.DataFrame({"ds": ["1Q24", "4Q69", "2Q70"]}).select(times).to_series()
+    assert found.dt.strftime("%Y-%m-%d").to_list() == ["2024-01-01", "2069-10-01", "1970-04-01"]
+    assert CENTURY_RULE in infer_dates(pl.Series(["1Q24", "4Q69"])).evidence
