@@ -123,7 +123,7 @@ and no other date of the column decides: state `ds_format`
     if others:
         readings = {name: times, **others}
         differs = next(i for i in range(len(distinct)) if any(p[i] != times[i] for p in others.values()))
-        return _contradiction(distinct, readings, differs) or _ambiguous(distinct, readings, differs)
+        return _contradiction(distinct, readings) or _ambiguous(distinct, readings, differs)
     of = counted(len(distinct), "different date")
     evidence = f"{n_read:,} of {of} are written so" + _decided(distinct, tried, name)
     return DatesFound(name, evidence + (f"; {CENTURY_RULE}" if name and "%y" in name else ""))
@@ -141,20 +141,22 @@ def _ambiguous(distinct: pl.Series, readings: Mapping[Any, pl.Series], shown: in
     )
 
 
-def _contradiction(distinct: pl.Series, readings: Mapping[Any, pl.Series], shown: int) -> DatesFound | None:
+def _contradiction(distinct: pl.Series, readings: Mapping[Any, pl.Series]) -> DatesFound | None:
     """What is told where texts fit one reading each, and not the same."""
     n_readings = sum(parsed.is_not_null().cast(pl.Int32) for parsed in readings.values())
-    alone = []
+    alone = {}
     for written, parsed in readings.items():
         at = (parsed.is_not_null() & (n_readings == 1)).arg_true()
-        alone += [f"{quoted(distinct[int(at[0])])} as {written or 'ISO 8601'}"] if len(at) else []
+        if len(at):
+            alone[distinct[int(at[0])]] = written or "ISO 8601"
     if len(alone) < 2:
         return None
+    told = ", ".join(f"{quoted(text)} as {written}" for text, written in alone.items())
     message = (
-        f"the dates contradict each other: {', '.join(alone)}, and no other way reads them; write all in one "
+        f"the dates contradict each other: {told}, and no other way reads them; write all in one "
         "way, or state `ds_format` to be told each one that is written otherwise"
     )
-    return DatesFound(None, message, example=distinct[shown], is_known=False, is_ambiguous=True)
+    return DatesFound(None, message, example=next(iter(alone)), is_known=False, is_ambiguous=True)
 
 
 def lack_year(texts: pl.Series) -> bool:

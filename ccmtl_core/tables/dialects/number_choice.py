@@ -11,7 +11,15 @@ from polars.selectors import by_name
 
 from ccmtl_core.base.display import counted, option, quoted
 from ccmtl_core.tables.dialects.dialect import Dialect, ReadOptions
-from ccmtl_core.tables.dialects.numbers import APOSTROPHES, CURRENCIES, INDIAN, SPACES, NumberStyle, unsigned
+from ccmtl_core.tables.dialects.numbers import (
+    APOSTROPHES,
+    CURRENCIES,
+    INDIAN,
+    MINUS,
+    SPACES,
+    NumberStyle,
+    unsigned,
+)
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.table import Table, refusing_unreadable
 
@@ -163,7 +171,9 @@ def _with_currency(table: Table, names: Sequence[str], sample: pl.DataFrame | No
     if table.options.currency is not None or table.rows is None:
         return table
     cells = sample.lazy() if sample is not None else table.rows
-    beside = rf"^[-+(]?([{CURRENCIES}])[{SPACES}]*[-+]?[0-9]|[0-9][{SPACES}]*([{CURRENCIES}])\)?-?$"
+    beside = (
+        rf"^[-+({MINUS}]?([{CURRENCIES}])[{SPACES}]*[-+{MINUS}]?[0-9]|[0-9][{SPACES}]*([{CURRENCIES}])\)?-?$"
+    )
     found = cells.select(by_name(list(names))).collect(engine="streaming")
     filled = [column.filter(column != "").drop_nulls() for column in found]
     signs = [
@@ -279,5 +289,7 @@ def _told(table: Table, styles: Mapping[str, NumberStyle], reason: str) -> Table
     if options.currency is not None and dialect.get("currency") is None:
         dialect = dialect.stated("currency", options.currency)
     if style.has_marks:
-        dialect = dialect.guessed("negatives", "brackets or sign at the end", "some numbers have them")
+        dialect = dialect.guessed(
+            "negatives", "brackets, sign at the end or other minus", "some numbers have them"
+        )
     return replace(table, styles=dict(styles), dialect=dialect)

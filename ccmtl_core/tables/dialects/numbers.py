@@ -11,6 +11,8 @@ SPACES = " \u00a0\u202f\u2009"
 APOSTROPHES = "'’"
 INDIAN = "[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}"
 """A pattern of whole numbers with commas after thousands, lakhs and crores."""
+MINUS = "−–"
+"""Signs that stand for the hyphen before a number."""
 CURRENCIES = "$€£¥₹₩₽₺฿"
 """Signs that are taken off where all numbers of a file have the same one, or none."""
 
@@ -21,8 +23,8 @@ class NumberStyle:
 
     Examples
     --------
-    >>> NumberStyle(",", ".").parse(pl.Series(["1.234,5", "(7,25)", "3-", "1.5"])).to_list()
-    [1234.5, -7.25, -3.0, None]
+    >>> NumberStyle(",", ".").parse(pl.Series(["1.234,5", "(7,25)", "3-", "−2", "1.5"])).to_list()
+    [1234.5, -7.25, -3.0, -2.0, None]
     >>> NumberStyle(".", "none", currency="€").parse(pl.Series(["€ 3.20", "4€"])).to_list()
     [3.2, 4.0]
     """
@@ -30,7 +32,7 @@ class NumberStyle:
     decimal: str = "."
     thousands: str = "none"
     has_marks: bool = False
-    """Whether numbers below zero may stand in brackets or have their sign at the end."""
+    """Whether numbers below zero may stand in brackets, or have their sign at the end or no hyphen for it."""
     currency: str | None = None
 
     @property
@@ -70,10 +72,10 @@ class NumberStyle:
 
 
 def unsigned(text: pl.Expr, currency: str | None) -> tuple[pl.Expr, pl.Expr]:
-    """Return numbers without brackets, sign at the end and currency, and whether these say "negative"."""
+    """Return numbers without brackets, other signs than hyphens before them and currency, and whether these
+    say "negative"."""
     around = f"[{SPACES}]*"
     if currency is not None:
         text = text.str.replace(f"{around}{re.escape(currency)}{around}", "")
-    bracketed, trailing = r"^\((.*)\)$", r"^([^-]*[0-9])-$"
-    is_negative = text.str.contains(bracketed) | text.str.contains(trailing)
-    return text.str.replace(bracketed, "$1").str.replace(trailing, "$1"), is_negative
+    marked = rf"^\((.*)\)$|^([^-]*[0-9])-$|^[{MINUS}](.*)$"
+    return text.str.replace(marked, "$1$2$3"), text.str.contains(marked)

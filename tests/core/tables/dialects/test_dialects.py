@@ -48,7 +48,12 @@ SAME = {
     "hard spaces between thousands": File(GERMAN.replace("1.234,5", "1\u202f234,5"), {"thousands": " "}),
     "apostrophes between thousands": File(GERMAN.replace("1.234,5", "1'234.50"), {"thousands": "'"}),
     "negatives in brackets": File(PLAIN.replace("-2", "(2.00)")),
-    "signs at the end": File(GERMAN.replace("-2", "2-"), {"negatives": "brackets or sign at the end"}),
+    "signs at the end": File(
+        GERMAN.replace("-2", "2-"), {"negatives": "brackets, sign at the end or other minus"}
+    ),
+    "a minus of typographers": File(
+        GERMAN.replace("-2", "\u22122"), {"negatives": "brackets, sign at the end or other minus"}
+    ),
     "a currency, stated": File(GERMAN.replace("1.234,5", "€ 1.234,5"), stated={"currency": "€"}),
     "a currency, found": File(GERMAN.replace("1.234,5", "€ 1.234,5").replace("-2", "-€2"), {"currency": "€"}),
     "a currency behind numbers": File(
