@@ -13,6 +13,7 @@ from pathlib import Path
 import polars as pl
 from polars.exceptions import DuplicateError
 
+from ccmtl_core.base.display import option
 from ccmtl_core.tables.containers.formats import Format
 from ccmtl_core.tables.containers.json_lines import open_json_lines
 from ccmtl_core.tables.containers.unpack import unpacked
@@ -21,12 +22,15 @@ from ccmtl_core.tables.csv_file import CsvText, open_csv
 from ccmtl_core.tables.dialects.dialect import NOTHING_STATED, Dialect, ReadOptions
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.header import refuse_too_many
-from ccmtl_core.tables.table import Table, refusing_unreadable
+from ccmtl_core.tables.table import Note, Table, refusing_unreadable
 
 _SCANS: dict[Format, Callable[..., pl.LazyFrame]] = {
     Format.PARQUET: pl.scan_parquet,
     Format.ARROW: pl.scan_ipc,
 }
+_OF_CELLS = ("delimiter", "encoding", "quote")
+_OF_TEXT = (*_OF_CELLS, "header_row", "comment", "ragged")
+"""Options for files of text; those of cells alone mean nothing for a workbook either."""
 
 
 @contextmanager
@@ -59,9 +63,10 @@ def open_unscanned(
         folder = Path(name)
         found = unpacked(path, folder, wanted, options, faults, max_bytes)
         path, kind, dialect = found.path, found.format, found.dialect
+        notes = (*found.notes, *_unused(options, kind, is_packed=dialect.get("member") is not None))
         if kind is Format.TEXT:
             text = open_csv(path, wanted, faults, options, dialect, folder, found.parts)
-            yield replace(text, notes=(*found.notes, *text.notes))
+            yield replace(text, notes=(*notes, *text.notes))
             return
         if kind in _SCANS:
             table = replace(_open_typed(path, kind, faults), path=path)
@@ -70,12 +75,25 @@ def open_unscanned(
         elif kind is Format.JSON_LINES:
             table = open_json_lines(path, folder, faults)
         else:
-            path, dialect, notes = sheet_as_csv(path, folder, wanted, options, dialect, faults, max_bytes)
+            path, dialect, of_sheet = sheet_as_csv(path, folder, wanted, options, dialect, faults, max_bytes)
             as_text = replace(options, delimiter=",", encoding="utf-8", quote=None)
             text = open_csv(path, wanted, faults, as_text, dialect, folder)
             table = _as_workbook(text.scanned(faults), options)
-            table, dialect = replace(table, notes=(*notes, *table.notes)), table.dialect
-        yield replace(table, dialect=dialect, options=options, notes=(*found.notes, *table.notes))
+            table, dialect = replace(table, notes=(*of_sheet, *table.notes)), table.dialect
+        yield replace(table, dialect=dialect, options=options, notes=(*notes, *table.notes))
+
+
+def _unused(options: ReadOptions, kind: Format, *, is_packed: bool) -> Iterator[Note]:
+    """What is stated and means nothing for a file of this format."""
+    is_text, is_workbook = kind is Format.TEXT, kind in (Format.ZIP, Format.WORKBOOK)
+    without = [] if is_text else [*_OF_CELLS] if is_workbook else [*_OF_TEXT]
+    without += ([] if is_packed else ["member"]) + ([] if is_workbook else ["sheet"])
+    stated = [option(name, getattr(options, name)) for name in without if getattr(options, name) is not None]
+    if stated:
+        name = "workbook" if is_workbook else kind.title
+        is_or_are = "is" if len(stated) == 1 else "are"
+        message = f"{', '.join(stated)} {is_or_are} stated, and without effect on this file ({name})"
+        yield Note("unused_options", message, len(stated), unit="options", severity="warning")
 
 
 def _as_workbook(table: Table, options: ReadOptions) -> Table:
