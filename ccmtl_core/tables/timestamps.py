@@ -31,7 +31,15 @@ _ISO_SECOND = rf"{_ISO_MINUTE}:[0-5][0-9](?:\.[0-9]{{1,9}})?"
 _ISO_ZONE = "(Z|[+-][0-9]{2}(?::?[0-9]{2})?)"  # the only group of a guard
 
 _WIDTH = {"Y": "4", "y": "2", "j": "1,3", **dict.fromkeys("mdHIMS", "1,2")}
-_WORDS = {"b": "[A-Za-z]{3}", "B": "[A-Za-z]{3,9}", "p": "[AaPp][Mm]", "z": "([+-][0-9]{2}:?[0-9]{2})"}
+_WORDS = {
+    "b": "[A-Za-z]{3}",
+    "B": "[A-Za-z]{3,9}",
+    "a": "[A-Za-z]{3}",
+    "A": "[A-Za-z]{6,9}",
+    "p": "[AaPp][Mm]",
+    "z": "([+-][0-9]{2}:?[0-9]{2})",
+    "f": "[0-9]{1,9}",
+}
 _KNOWN = [*_WIDTH, *_WORDS]
 
 
@@ -119,11 +127,13 @@ def time_format(ds_format: str | None, *, in_utc: bool = True) -> TimeFormat:
             "%G or %g with %V, %Y or %y with %q, %Y alone; "
             f"{', '.join(WORDS)}"
         )
-    for is_met, rule in _rules(named):
+    rules = [*_rules(named), ("f" not in named or ".%f" in ds_format, "a point before %f")]
+    for is_met, rule in rules:
         if not is_met:
             raise ParameterError(f"`ds_format` needs {rule}")
     has_day = "d" in named or "j" in named
-    pattern = _Pattern(_guard(ds_format), ds_format, "z" in named, has_day)
+    strptime = ds_format.replace(".%f", "%.f")  # as polars writes it
+    pattern = _Pattern(_guard(ds_format), strptime, "z" in named, has_day)
     has_words = not {"b", "B"}.isdisjoint(named)
     return TimeFormat(ds_format, (pattern, replace(pattern, is_foreign=True))[: 1 + has_words], in_utc)
 
@@ -139,6 +149,7 @@ def _rules(named: list[str]) -> Iterator[tuple[bool, str]]:
     yield count("HI") == count("M") <= 1, "the hour and the minute, or neither"
     yield count("M") <= count("dj"), "a day beside the hour"
     yield count("I") == count("p"), "%p beside %I, and only there"
+    yield count("f") == 0 or count("S") == 1, "%S beside %f"
     yield count("Sz") == 0 or count("M") == 1, "hour and minute beside %S and %z"
 
 

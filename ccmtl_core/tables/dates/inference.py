@@ -26,6 +26,7 @@ _TIMES = ("", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S", " %I:%M %p", " %I:%M
 _WORDED = (
     "%d %b %Y", "%d-%b-%Y", "%d/%b/%Y", "%b %d, %Y", "%b %d %Y", "%d %B %Y", "%B %d, %Y", "%d-%b-%y",
     "%d. %b %Y", "%d. %B %Y", "%d de %B de %Y", "%Y年%m月%d日",
+    "%a, %d %b %Y", "%A, %d %B %Y", "%A, %B %d, %Y",
 )  # fmt: skip
 _LONGER = (
     "%Y-%m", "%Y/%m", "%m/%Y", "%m.%Y", "%m-%Y", "%YM%m", "%Y年%m月",
@@ -33,11 +34,12 @@ _LONGER = (
     "%G-W%V", "%GW%V", "%G W%V", "%G-W%V-%u", "%YQ%q", "%Y-Q%q", "%Y Q%q", "Q%q %Y", "Q%q-%Y", "Q%q/%Y",
     "%qQ%Y", "%qQ %Y", "%qQ%y", "Q%q %y", "Q%q-%y", "Q%q/%y", "Q%q'%y", "%Y%m%d %H:%M", "%Y%m%d %H:%M:%S",
     "%d-%b %Y", "%d/%b %Y", "%b-%d %Y", "%b %d %Y",
+    "%G-%V", "%G/%V", "%V/%G", "%V.%G", "%V-%G",
 )  # fmt: skip
 _DIGITS = {
     4: ("%Y", "%y%m", "%g%V"),
     6: ("%Y%m", "%G%V", "%y%m%d", "%d%m%y", "%m%d%y"),
-    7: ("%Y%j",),
+    7: ("%Y%j", "%Y0%m"),
     8: ("%Y%m%d", "%d%m%Y", "%m%d%Y"),
     12: ("%Y%m%d%H%M",),
     14: ("%Y%m%d%H%M%S",),
@@ -115,6 +117,8 @@ and no other date of the column decides: state `ds_format`
         return _numbered(distinct) or _unknown(distinct)
     fewest = min(parsed.null_count() for parsed in tried.values())
     best = {written: parsed for written, parsed in tried.items() if parsed.null_count() == fewest}
+    unwanted = _weeks_or_months(best, is_week=bool(_NAMES_WEEKS.search(column)))
+    best = {written: parsed for written, parsed in best.items() if written not in unwanted}
     if 2 * fewest > len(distinct):
         return _unknown(distinct)
     n_read = len(distinct) - fewest
@@ -122,11 +126,25 @@ and no other date of the column decides: state `ds_format`
     others = {written: parsed for written, parsed in best.items() if not parsed.equals(times)}
     if others:
         readings = {name: times, **others}
-        differs = next(i for i in range(len(distinct)) if any(p[i] != times[i] for p in others.values()))
+        differs = _first_difference(list(readings.values())) or 0
         return _contradiction(distinct, readings) or _ambiguous(distinct, readings, differs)
     of = counted(len(distinct), "different date")
     evidence = f"{n_read:,} of {of} are written so" + _decided(distinct, tried, name)
+    evidence += "".join(f", as they are for {option('ds_format', other)}" for other in sorted(unwanted))
     return DatesFound(name, evidence + (f"; {CENTURY_RULE}" if name and "%y" in name else ""))
+
+
+def _weeks_or_months(readings: Mapping[str | None, pl.Series], *, is_week: bool) -> set[str]:
+    """Those as weeks of what may be months, or the other way round where the column says so."""
+    pairs = {written.replace("%G", "%Y").replace("%V", "%m"): written for written in readings if written}
+    both = {month: week for month, week in pairs.items() if week != month in readings}
+    return set(both if is_week else both.values())
+
+
+def _first_difference(readings: Sequence[pl.Series]) -> int | None:
+    """The place of the first text that is not the same date in all readings; None where there is none."""
+    differs = [readings[0].ne_missing(other).arg_true() for other in readings[1:]]
+    return min((int(at[0]) for at in differs if len(at)), default=None)
 
 
 def _ambiguous(distinct: pl.Series, readings: Mapping[Any, pl.Series], shown: int) -> DatesFound:
@@ -253,8 +271,8 @@ def _of_numbers(distinct: pl.Series, numbers: pl.Series, *, is_week: bool) -> Da
     elif "%Y" in fits:
         fits = {"%Y": fits["%Y"]}
     if any("%Y" in written or "%G" in written for written in fits):
-        if len(fits) > 1:
-            return _ambiguous(distinct, fits, 0)
+        if (differs := _first_difference(list(fits.values()))) is not None:
+            return _ambiguous(distinct, fits, differs)
         evidence = f"all are {widths[0]} digits that read so"
         return DatesFound(next(iter(fits)), evidence + (f", as they do with {others}" if others else ""))
     if not fits and -_NUMBERED_MOST <= low <= high <= _NUMBERED_MOST:

@@ -201,3 +201,16 @@ def test_a_zone_is_seen_only_where_there_is_one() -> None:
         True,
         False,
     ]
+
+
+def test_fractions_of_seconds_and_names_of_weekdays_are_read() -> None:
+    texts = pl.DataFrame({"text": ["Mon 01-JAN-24 01.02.03.500000 PM", "Tue 01-JAN-24 01.02.03.5 PM"]})
+    formats = time_format("%a %d-%b-%y %I.%M.%S.%f %p")
+    read = texts.select(formats.parse(pl.col("text"))).to_series().to_list()
+    assert read == [datetime(2024, 1, 1, 13, 2, 3, 500_000), None], "it was no Tuesday"
+
+
+@pytest.mark.parametrize("ds_format", ["%Y-%m-%d %H:%M.%f", "%Y-%m-%d %H:%M:%S%f"])
+def test_a_fraction_needs_a_point_and_a_second_before_it(ds_format: str) -> None:
+    with pytest.raises(ParameterError, match="%f"):
+        time_format(ds_format)

@@ -53,6 +53,10 @@ FORMATS = {
     "%m-%Y": ["1-2024", "12-2024"],
     "%YM%m": ["2024M01", "2024M12"],
     "%b/%y": ["Jan/24", "Dez/24"],
+    "%G-%V": ["2024-01", "2024-13", "2024-52"],
+    "%V/%G": ["1/2024", "52/2024"],
+    "%a, %d %b %Y": ["Mon, 01 Jan 2024", "Wed, 31 Jan 2024"],
+    "%A, %B %d, %Y": ["Monday, January 1, 2024"],
     "%qQ%y": ["1Q24", "4Q24"],
     "Q%q'%y": ["Q1'24", "Q4'23"],
     "Q%q %y": ["Q1 24", "Q4 99"],
@@ -118,3 +122,21 @@ def test_quarters_of_two_digit_years_fall_into_the_century_that_is_told() -> Non
     found = pl.DataFrame({"ds": ["1Q24", "4Q69", "2Q70"]}).select(times).to_series()
     assert found.dt.strftime("%Y-%m-%d").to_list() == ["2024-01-01", "2069-10-01", "1970-04-01"]
     assert CENTURY_RULE in infer_dates(pl.Series(["1Q24", "4Q69"])).evidence
+
+
+@pytest.mark.parametrize(
+    ("column", "ds_format", "other"),
+    [("month", "%Y-%m", "%G-%V"), ("Week", "%G-%V", "%Y-%m"), ("KW", "%G-%V", "%Y-%m")],
+)
+def test_weeks_that_may_be_months_are_told_by_the_name_of_the_column(
+    column: str, ds_format: str, other: str
+) -> None:
+    found = infer_dates(pl.Series(["2024-01", "2024-12"]), column=column)
+    assert found.format == ds_format
+    assert other in found.evidence
+
+
+def test_fiscal_periods_that_may_be_days_of_the_year_must_be_stated() -> None:
+    found = infer_dates(pl.Series(["2024001", "2024012"]))
+    assert dict(found.readings) == {"%Y%j": "2024-01-12", "%Y0%m": "2024-12-01"}
+    assert infer_dates(pl.Series(["2024001", "2024013"])).format == "%Y%j"
