@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.tables.timestamps import time_format
 
 
