@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import codecs
 import re
-import unicodedata
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-from charset_normalizer import from_bytes
 
 from ccmtl_core.base.display import counted, quoted
 from ccmtl_core.kernels.csv_scan import scan_csv
+from ccmtl_core.tables.dialects.code_pages import CODE_PAGES, likely_code_pages
 from ccmtl_core.tables.dialects.dialect import Dialect
 from ccmtl_core.tables.faults import FaultList, TableError
 
@@ -24,17 +22,6 @@ BLOCK_BYTES = 1 << 22
 SAMPLE_BYTES = 1 << 20
 FEWEST_WORDS, MOST_WORDS = 3, 3000
 
-_CODE_PAGES = {
-    "cp1252": "windows-1252",
-    "cp1250": "windows-1250",
-    "cp1251": "windows-1251",
-    "gb18030": "gb18030",
-    "big5": "big5",
-    "cp932": "shift_jis",
-    "cp949": "euc_kr",
-    "euc_jp": "euc_jp",
-}
-"""What is tried, by Python's names, each with the name that people state."""
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",
@@ -43,10 +30,6 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _WORD = re.compile(rb'[^,;\t\r\n"]*[\x80-\xff][^,;\t\r\n"]*')
-_SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "HANGUL", "CJK", "HIRAGANA", "KATAKANA")
-_JAPANESE = {"CJK", "HIRAGANA", "KATAKANA"}
-_TOO_MIXED = 0.1
-_AS_LIKELY = 0.06
 
 
 def in_utf8(
@@ -82,7 +65,7 @@ def in_utf8(
         return path, dialect.guessed("encoding", "utf-8", evidence)
     code_page, evidence = _code_page(path, place, faults)
     return _copied(path, code_page, folder, faults), dialect.guessed(
-        "encoding", _CODE_PAGES[code_page], evidence
+        "encoding", CODE_PAGES[code_page], evidence
     )
 
 
@@ -122,14 +105,14 @@ def _code_page(path: Path, place: int, faults: FaultList) -> tuple[str, str]:
     with path.open("rb") as file:
         file.seek(max(0, place - 200))
         words = sorted(set(_WORD.findall(file.read(SAMPLE_BYTES))))[:MOST_WORDS]
-    likely = _likely(words)
+    likely = likely_code_pages(words)
     if len(words) >= FEWEST_WORDS and likely and len({text for _, text in likely}) == 1:
         n_words = counted(len(words), "word")
-        others = [_CODE_PAGES[name] for name, _ in likely[1:]]
+        others = [CODE_PAGES[name] for name, _ in likely[1:]]
         same = f"; {', '.join(others)} would read the same" if others else ""
         return likely[0][0], f"{n_words} with other letters than English ones read well in it{same}"
     readings = [
-        f"{_CODE_PAGES[name]} reads {quoted(word.strip()[:30])}"
+        f"{CODE_PAGES[name]} reads {quoted(word.strip()[:30])}"
         for (name, _), word in zip(likely[:4], _that_differ([text for _, text in likely[:4]]), strict=True)
     ]
     told = f" ({', '.join(readings)})" if readings else ""
@@ -152,40 +135,6 @@ def _refusal(path: Path, place: int, remedy: str, faults: FaultList) -> TableErr
     where = f"byte 0x{data[place]:02X} at offset {place} (line {line:,}) is no character"
     faults.add("not_utf8", f"the file is not UTF-8: {where}; {remedy}", row=row or None)
     return faults.refusal()
-
-
-def _likely(words: list[bytes]) -> list[tuple[str, str]]:
-    """Return the code pages in which the words look like words, with the words, the likeliest first."""
-    sample = b"\n".join(words)
-    found = [
-        (match.chaos, -match.coherence, match.encoding)
-        for match in from_bytes(sample, cp_isolation=list(_CODE_PAGES), threshold=0.3)
-        for name in [match.encoding, *match.could_be_from_charset]
-        if name in _CODE_PAGES
-    ]
-    read = []
-    for chaos, _, name in sorted(set(found)):
-        with suppress(UnicodeDecodeError):
-            text = sample.decode(name)
-            read.append((chaos + _mixed(text), name, text))
-    read.sort()
-    return [(name, text) for doubt, name, text in read if doubt <= read[0][0] + _AS_LIKELY]
-
-
-def _mixed(text: str) -> float:
-    """Return the share of words with letters of several scripts, or with characters that are no letters."""
-    words = text.split("\n")
-    return sum(map(_is_mixed, words)) / len(words)
-
-
-def _is_mixed(word: str) -> bool:
-    scripts = set()
-    for letter in word:
-        if letter.isascii():
-            continue
-        name = unicodedata.name(letter, "NONE").partition(" ")[0]
-        scripts.add(name if name in _SCRIPTS else "NONE" if not letter.isalpha() else name)
-    return len(scripts) > 1 and not scripts <= _JAPANESE
 
 
 def _copied(path: Path, encoding: str, folder: Path, faults: FaultList) -> Path:
