@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from unicodedata import combining, normalize
 
 import polars as pl
 
 from ccmtl_core.base.display import counted, option
 from ccmtl_core.inspection.report import Trait
+from ccmtl_core.tables.column_words import WORDS, is_named_for_another, is_other, is_time, rank
 from ccmtl_core.tables.dates.inference import infer_dates, lack_year
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.header import one_column
@@ -19,21 +19,6 @@ from ccmtl_core.tables.timestamps import time_format
 
 ROLES = ("unique_id", "ds", "y")
 _SAMPLED = 1000
-_WORDS = {
-    "unique_id": ("unique_id", "product_id", "item_id", "sku", "article", "product", "product_code", "item",
-                  "series", "material", "part", "code", "artikel", "artikelnummer", "artikel_nr", "produkt",
-                  "produit", "producto", "articulo", "prodotto", "articolo", "id", "store", "dept", "name",
-                  "column"),
-    "ds": ("ds", "date", "day", "week", "month", "period", "time", "timestamp", "datetime", "dt",
-           "transaction_dt", "datum", "tag", "woche", "monat", "jour", "semaine", "mois", "fecha", "data",
-           "year", "quarter"),
-    "y": ("y", "sales", "quantity", "qty", "units", "amount", "demand", "sold", "weekly_sales", "volume",
-          "value", "count", "revenue", "umsatz", "menge", "absatz", "anzahl", "ventes", "quantite",
-          "ventas", "cantidad", "vendite", "quantita"),
-}  # fmt: skip
-"""Words that name columns of each role, the surest first."""
-_OTHERS = {"price", "cost", "discount", "customer", "group", "min", "max", "promotion", "holiday"}
-"""Words of columns that are none of these, whatever else their names say."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +66,8 @@ def choose_columns(
         if role in left:
             traits[role] = Trait(role, "guessed", "its name")
             continue
-        fitting = [c for c in left if _fits(role, sample.get(c), ds_format) and not is_other(c)]
+        left_out = {c for c in left if is_other(c) or is_named_for_another(c, role)}
+        fitting = [c for c in left if c not in left_out and _fits(role, sample.get(c), ds_format)]
         if role == "ds" and not fitting:
             fitting = [column for column in left if _may_count_time(column, sample.get(column))]
         column, evidence = _best(role, fitting)
@@ -121,7 +107,8 @@ def _sample(table: Table, faults: FaultList) -> dict[str, pl.Series]:
     with refusing_unreadable(table.unreadable, faults):
         head = table.rows.head(_SAMPLED).collect()
     by_name = dict(zip(table.columns[::-1], table.names[::-1], strict=True))
-    return {column: head[name] for column, name in by_name.items()}
+    cells = {column: head[name] for column, name in by_name.items()}
+    return {column: one for column, one in cells.items() if not one.dtype.is_nested()}
 
 
 def _fits(role: str, cells: pl.Series | None, ds_format: str | None) -> bool:
@@ -159,8 +146,8 @@ def _may_count_time(column: str, cells: pl.Series | None) -> bool:
 
 def _best(role: str, columns: Sequence[str]) -> tuple[str | None, str]:
     """The column with the surest word in its name; or the only one."""
-    words = _WORDS[role]
-    ranks = {column: _rank(column, words) for column in columns}
+    words = WORDS[role]
+    ranks = {column: rank(column, words) for column in columns}
     named = [column for column in columns if ranks[column] < 2 * len(words)]
     if named:
         best = min(named, key=lambda column: ranks[column])
@@ -172,28 +159,3 @@ def _best(role: str, columns: Sequence[str]) -> tuple[str | None, str]:
     if len(columns) == 1:
         return columns[0], "no other column has cells that fit"
     return None, "no name tells" if columns else "no column has cells that fit"
-
-
-def _rank(column: str, words: Sequence[str]) -> int:
-    """How sure a name is, the less the surer; a name that only has a word in it comes after all others."""
-    plain = _plain(column)
-    if plain in words:
-        return words.index(plain)
-    ranks = [len(words) + words.index(part) for part in plain.split("_") if part in words]
-    return min(ranks, default=2 * len(words))
-
-
-def is_time(column: str) -> bool:
-    """Return whether a column's name has a word of times, such as a month."""
-    return _rank(column, _WORDS["ds"]) < 2 * len(_WORDS["ds"])
-
-
-def is_other(column: str) -> bool:
-    """Return whether a column's name has a word of none of the roles, such as a customer or a price."""
-    return bool(set(_plain(column).split("_")) & _OTHERS)
-
-
-def _plain(column: str) -> str:
-    spaced = re.sub("([a-z])([A-Z])", r"\1_\2", column)
-    bare = "".join(sign for sign in normalize("NFKD", spaced) if not combining(sign))
-    return re.sub("[^a-z0-9]+", "_", bare.casefold()).strip("_")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import polars as pl
 from polars.selectors import by_name
 
-from ccmtl_core.inspection.column_choice import is_other, is_time
+from ccmtl_core.tables.column_words import is_other, is_time
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.header import check_header
 from ccmtl_core.tables.table import Table

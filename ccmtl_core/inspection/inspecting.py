@@ -11,13 +11,13 @@ from typing import Any
 from ccmtl_core.base.display import counted, named, option, quoted
 from ccmtl_core.base.file_path import checked_path
 from ccmtl_core.data.frames import as_polars
-from ccmtl_core.inspection.column_choice import is_time
 from ccmtl_core.inspection.id_columns import SIGN, columns_apart, id_columns, with_one_id
 from ccmtl_core.inspection.parts.examined import examine
 from ccmtl_core.inspection.policies import Policies
 from ccmtl_core.inspection.reading import SeriesRows, read_rows
 from ccmtl_core.inspection.report import Accounts, Finding, InspectionReport, Sample, ordered
 from ccmtl_core.series.calendar import Frequency
+from ccmtl_core.tables.column_words import is_time
 from ccmtl_core.tables.dialects.dialect import NOTHING_STATED, ReadOptions
 from ccmtl_core.tables.dialects.shape import long_table
 from ccmtl_core.tables.faults import FaultList, Parts, TableError, part_of

@@ -30,7 +30,7 @@ _WORDED = (
 )  # fmt: skip
 _LONGER = (
     "%Y-%m", "%Y/%m", "%m/%Y", "%m.%Y", "%m-%Y", "%YM%m", "%Y年%m月",
-    "%b %Y", "%B %Y", "%b-%Y", "%b-%y", "%b %y", "%b/%Y", "%b/%y", "%Y %b", "%Y-%b",
+    "%b %Y", "%B %Y", "%b-%Y", "%b-%y", "%b %y", "%b/%Y", "%b/%y", "%b.%Y", "%Y %b", "%Y-%b",
     "%G-W%V", "%GW%V", "%G W%V", "%G-W%V-%u", "%YQ%q", "%Y-Q%q", "%Y Q%q", "Q%q %Y", "Q%q-%Y", "Q%q/%Y",
     "%qQ%Y", "%qQ %Y", "%qQ%y", "Q%q %y", "Q%q-%y", "Q%q/%y", "Q%q'%y", "%Y%m%d %H:%M", "%Y%m%d %H:%M:%S",
     "%d-%b %Y", "%d/%b %Y", "%b-%d %Y", "%b %d %Y",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 import polars as pl
 
@@ -24,6 +25,32 @@ _SUMS = ("total", "sum", "gesamt", "ytd")
 def form_of(name: str) -> str:
     """Return the name with ``#`` for each number and ``@`` for the name of a month."""
     return re.sub("[0-9]+", "#", re.sub(_MONTH, "@", name.strip()))
+
+
+def periods_alone(names: Sequence[str]) -> list[str]:
+    """Return names of columns without what they all begin or end with, where periods are left.
+
+    Examples
+    --------
+    >>> periods_alone(["Qty Jan 2024", "Qty Feb 2024"]), periods_alone(["W1", "W2"])
+    (['Jan 2024', 'Feb 2024'], ['W1', 'W2'])
+    """
+    names = list(names)
+    heads, tails = _cuts(names), _cuts([name[::-1] for name in names])
+    for head, tail in [(0, 0), *((at, 0) for at in heads), *((0, at) for at in tails)]:
+        bare = [name[head : len(name) - tail] for name in names]
+        texts = pl.Series(bare)
+        found = infer_dates(texts)
+        if (found.is_known and found.format != "integer") or found.readings or lack_year(texts):
+            return bare
+    return names
+
+
+def _cuts(names: Sequence[str]) -> list[int]:
+    """Where the common beginning of names may be cut off: behind its words."""
+    letters = takewhile(lambda of_all: len(set(of_all)) == 1, zip(*names, strict=False))
+    common = "".join(of_all[0] for of_all in letters)
+    return [word.end() for word in re.finditer(r"[^\W\d_]+[\W_]*", common)]
 
 
 def with_years(names: Sequence[str], year: int | None, faults: FaultList) -> tuple[str, ...] | None:

@@ -20,8 +20,14 @@ from polars.selectors import by_name
 from ccmtl_core.base.display import counted, named, option, quoted
 from ccmtl_core.base.types import BoolArray, IntArray
 from ccmtl_core.tables.cell_hints import says_no_value
+from ccmtl_core.tables.column_words import is_id
 from ccmtl_core.tables.dates.inference import infer_dates
-from ccmtl_core.tables.dialects.period_names import form_of, refuse_months_in_other_words, with_years
+from ccmtl_core.tables.dialects.period_names import (
+    form_of,
+    periods_alone,
+    refuse_months_in_other_words,
+    with_years,
+)
 from ccmtl_core.tables.faults import MAX_LISTED, FaultList, TableError
 from ccmtl_core.tables.header import WIDE
 from ccmtl_core.tables.table import Note, Table, refusing_unreadable
@@ -108,7 +114,13 @@ def _if_wide(table: Table, names: Mapping[str, str], head: pl.DataFrame) -> str:
     found = None
     with suppress(TableError):
         found = _by_periods(as_wide, names, head, FaultList()) or _by_series(as_wide, names, None, head)
-    if found is None or len(found.values) < 2:
+    if found is None:
+        ids = [i for i, name in enumerate(table.columns) if is_id(name)]
+        others = [head.to_series(i) for i in range(len(table.columns)) if i not in ids]
+        if len(ids) != 1 or len(others) < FEWEST_PERIODS or not all(_hold_numbers([one]) for one in others):
+            return ""
+        return f"; if the columns beside {quoted(table.columns[ids[0]])} are periods, name them as 2024-05"
+    if len(found.values) < 2:
         return ""
     called = [table.columns[i] for i in found.values]
     state = f"state {option('shape', 'wide')}"
@@ -142,7 +154,8 @@ def _by_periods(
     fewest = 1 if pattern is not None or table.options.shape == "wide" else FEWEST_PERIODS
     if len(places) < fewest or not others or not _hold_numbers([head.to_series(i) for i in places]):
         return None
-    labels = with_years(called, table.options.year, faults)
+    bare = periods_alone(called)
+    labels = with_years(bare, table.options.year, faults) or (None if bare == called else tuple(bare))
     if labels is None and not all(any(map(str.isdigit, name)) for name in called):
         return None
     dates = infer_dates(pl.Series(labels or called))
@@ -212,9 +225,17 @@ def _by_series(
     is_wide = table.options.shape == "wide" or stated_ds in columns
     if len(values) < (1 if is_wide else WIDE) or not all(_hold_numbers([head.to_series(i)]) for i in values):
         return None
+    if any(is_id(columns[i]) for i in values) or (key is None and not is_wide and _may_hold_ids(head)):
+        return None
     if key is None:
         evidence = f"all {len(values)} columns hold numbers: each is a series, and rows count the periods"
     return _Wide(BY_SERIES, key, values, evidence)
+
+
+def _may_hold_ids(head: pl.DataFrame) -> bool:
+    """Whether the first column may hold ids of rows: its cells all differ, and are whole numbers."""
+    first = head.to_series(0).cast(pl.String)
+    return head.height > 1 and _differ(head, 0) and bool(first.str.contains("^[0-9]+$").all())
 
 
 def _hold_numbers(columns: Sequence[pl.Series], share: float = 0.5) -> bool:

@@ -1,0 +1,63 @@
+"""Tell by its name what a column may hold: the series, the time, the value, or something else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from unicodedata import combining, normalize
+
+WORDS = {
+    "unique_id": ("unique_id", "product_id", "item_id", "sku", "article", "product", "product_code", "item",
+                  "series", "material", "part", "code", "artikel", "artikelnummer", "artikel_nr", "produkt",
+                  "produit", "producto", "articulo", "prodotto", "articolo", "id", "store", "dept", "name",
+                  "column"),
+    "ds": ("ds", "date", "day", "week", "month", "period", "time", "timestamp", "datetime", "dt",
+           "transaction_dt", "datum", "tag", "woche", "monat", "jour", "semaine", "mois", "fecha", "data",
+           "year", "quarter"),
+    "y": ("y", "sales", "quantity", "qty", "units", "amount", "demand", "sold", "weekly_sales", "volume",
+          "value", "count", "revenue", "umsatz", "menge", "absatz", "anzahl", "ventes", "quantite",
+          "ventas", "cantidad", "vendite", "quantita"),
+}  # fmt: skip
+"""Words that name columns of each role, the surest first."""
+_OTHERS = {"price", "cost", "discount", "customer", "group", "min", "max", "promotion", "holiday"}
+"""Words of columns that are none of these, whatever else their names say."""
+_VAGUE = {"data", "tag", "dt", "part", "column", "code", "name"}
+"""Words of a role that may as well name a column of another."""
+
+
+def rank(column: str, words: Sequence[str]) -> int:
+    """Return how sure a name is, the less the surer; names that hold a word come after those that are one."""
+    plain = _plain(column)
+    if plain in words:
+        return words.index(plain)
+    ranks = [len(words) + words.index(part) for part in plain.split("_") if part in words]
+    return min(ranks, default=2 * len(words))
+
+
+def is_named_for_another(column: str, role: str) -> bool:
+    """Return whether a column's name is a word of another role than this one, and means nothing else."""
+    plain = _plain(column)
+    words = [word for other, those in WORDS.items() if other != role for word in those]
+    return plain in words and plain not in WORDS[role] and plain not in _VAGUE
+
+
+def is_id(column: str) -> bool:
+    """Return whether a column's name is a word for ids, such as sku, and means nothing else."""
+    plain = _plain(column)
+    return plain in WORDS["unique_id"] and plain not in _VAGUE
+
+
+def is_time(column: str) -> bool:
+    """Return whether a column's name has a word of times, such as a month."""
+    return rank(column, WORDS["ds"]) < 2 * len(WORDS["ds"])
+
+
+def is_other(column: str) -> bool:
+    """Return whether a column's name has a word of none of the roles, such as a customer or a price."""
+    return bool(set(_plain(column).split("_")) & _OTHERS)
+
+
+def _plain(column: str) -> str:
+    spaced = re.sub("([a-z])([A-Z])", r"\1_\2", column)
+    bare = "".join(sign for sign in normalize("NFKD", spaced) if not combining(sign))
+    return re.sub("[^a-z0-9]+", "_", bare.casefold()).strip("_")
