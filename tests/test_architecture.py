@@ -73,7 +73,7 @@ CORE_DOORS = {
     "ccmtl_core.tables.statistics_table",
     "ccmtl_core.tables.table",
     "ccmtl_core.tables.table_file",
-    "ccmtl_core.tables.timestamps",
+    "ccmtl_core.tables.dates.timestamps",
 }
 SLICES_MAY_USE = {
     "app.access": set(),

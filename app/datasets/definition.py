@@ -11,7 +11,7 @@ from app.http.names import NO_NUL
 from app.reading.stated import POLICIES, Duplicates, Keep, Missing, Negatives
 from ccmtl_core.forecasting import MOST_ATTRIBUTES, Frequency
 from ccmtl_core.inspection import Policies
-from ccmtl_core.tables.timestamps import time_format
+from ccmtl_core.tables.dates.timestamps import time_format
 
 MAX_FEATURES = 1000
 MOST_ID_COLUMNS = 5

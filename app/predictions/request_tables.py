@@ -13,7 +13,7 @@ from app.http.names import hint
 from app.registry.service import StoredModel
 from ccmtl_core.base.display import counted
 from ccmtl_core.forecasting import ForecastModel, Frequency, SeriesColumns, SeriesPanel
-from ccmtl_core.tables.timestamps import time_format
+from ccmtl_core.tables.dates.timestamps import time_format
 
 Cells = Mapping[str, Sequence[Any]]
 LARGEST = 1e15

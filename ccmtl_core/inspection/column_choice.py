@@ -10,15 +10,25 @@ import polars as pl
 
 from ccmtl_core.base.display import counted, option
 from ccmtl_core.inspection.report import Trait
-from ccmtl_core.tables.column_words import WORDS, is_named_for_another, is_other, is_time, rank
+from ccmtl_core.tables.column_words import (
+    WORDS,
+    is_a_word,
+    is_named_date,
+    is_named_for_another,
+    is_other,
+    is_surer,
+    is_time,
+    rank,
+)
 from ccmtl_core.tables.dates.inference import infer_dates, lack_year
+from ccmtl_core.tables.dates.timestamps import time_format
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.header import one_column
 from ccmtl_core.tables.table import Table, refusing_unreadable
-from ccmtl_core.tables.timestamps import time_format
 
 ROLES = ("unique_id", "ds", "y")
 _SAMPLED = 1000
+_NO_TEXT = (pl.Binary, pl.Object)
 
 
 @dataclass(frozen=True)
@@ -66,13 +76,20 @@ def choose_columns(
         if role in left:
             traits[role] = Trait(role, "guessed", "its name")
             continue
-        left_out = {c for c in left if is_other(c) or is_named_for_another(c, role)}
-        fitting = [c for c in left if c not in left_out and _fits(role, sample.get(c), ds_format)]
+        currency = table.options.currency
+        cells = {c: sample.get(c) for c in left if not (is_other(c) or is_named_for_another(c, role))}
+        fitting = [c for c, those in cells.items() if _fits(role, those, ds_format, currency)]
         if role == "ds" and not fitting:
             fitting = [column for column in left if _may_count_time(column, sample.get(column))]
         column, evidence = _best(role, fitting)
+        called = [c for c in left if is_a_word(c, role) or (role == "ds" and is_named_date(c))]
+        if role == "ds" and fitting:
+            called = [c for c in called if not _may_count_time(c, sample.get(c))]
+        surest, _ = _best(role, called)
+        if surest is not None and (column is None or is_surer(surest, column, role)):
+            column, evidence = surest, "its name, though its cells do not look so"
         if table.n_rows == 0:
-            evidence = "there are no rows below the header"
+            column, evidence = None, "there are no rows below the header"
         if column is None:
             held = {"unique_id": "the series", "ds": "the time", "y": "the value"}[role]
             asked = f"which column holds {held}?"
@@ -108,10 +125,12 @@ def _sample(table: Table, faults: FaultList) -> dict[str, pl.Series]:
         head = table.rows.head(_SAMPLED).collect()
     by_name = dict(zip(table.columns[::-1], table.names[::-1], strict=True))
     cells = {column: head[name] for column, name in by_name.items()}
-    return {column: one for column, one in cells.items() if not one.dtype.is_nested()}
+    return {
+        column: one for column, one in cells.items() if not (one.dtype.is_nested() or one.dtype in _NO_TEXT)
+    }
 
 
-def _fits(role: str, cells: pl.Series | None, ds_format: str | None) -> bool:
+def _fits(role: str, cells: pl.Series | None, ds_format: str | None, currency: str | None) -> bool:
     if cells is None:
         return False
     is_time = cells.dtype.is_temporal()
@@ -122,7 +141,7 @@ def _fits(role: str, cells: pl.Series | None, ds_format: str | None) -> bool:
     if is_time or cells.dtype == pl.Boolean:
         return False
     texts = cells.cast(pl.String).drop_nulls()
-    texts = texts.filter(texts != "")
+    texts = texts.filter(texts != "").str.replace_all(currency or "", "", literal=True)
     n_numbers = texts.str.contains(r"^[^A-Za-z]*[0-9][^A-Za-z/:]*$").sum()
     return bool(len(texts)) and 2 * n_numbers > len(texts)
 

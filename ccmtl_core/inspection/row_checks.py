@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import date
 
@@ -16,16 +17,9 @@ from ccmtl_core.inspection.report import Finding, Sample, Seen, Severity
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.tables.dates.inference import CENTURY_RULE
 
-_SUMS = (
-    "total",
-    "grand total",
-    "subtotal",
-    "sum",
-    "summe",
-    "gesamt",
-    "gesamtsumme",
-    "gesamtergebnis",
-    "totale",
+_SUMS = re.compile(
+    "(?i)(?:grand |sub|sub-)?total(?:[ :].*)?|totale|totals|totaal|gesamt(?:summe|ergebnis)?|summe|suma|som|"
+    "razem|celkem|összesen|toplam|итого|всего|合計|合计|总计|總計|합계|sum|all|all products|all items"
 )
 """Ids of rows that add up others, as exports have at their end."""
 _VERBS = (
@@ -202,8 +196,10 @@ def _beyond_today(seen: Seen, n_rows: int, today: date, ds_format: str | None) -
 
 
 def plain_ids(unique_ids: pl.Series) -> pl.Series:
-    """Return the ids without what similar ones differ by: capitals, spaces and leading zeros."""
-    return unique_ids.str.replace_all(r"\s+", "").str.to_lowercase().str.replace("^0+(.)", "$1")
+    """Return the ids without what similar ones differ by: capitals, spaces, leading zeros, ways to write a
+    character, and characters that are not seen."""
+    plain = unique_ids.str.normalize("NFKC").str.replace_all(r"[\s\p{Cf}]+", "")
+    return plain.str.to_lowercase().str.replace("^0+(.)", "$1")
 
 
 def id_findings(unique_ids: pl.Series) -> Iterator[Finding]:
@@ -228,12 +224,12 @@ def id_findings(unique_ids: pl.Series) -> Iterator[Finding]:
     first = ", ".join(" and ".join(map(repr, sorted(group)[:3])) for group in groups[:2])
     n_ids = sum(map(len, groups))
     message = (
-        f"{n_ids:,} ids differ only by capitals, spaces or leading zeros ({first}): they are different "
-        "series. If they are the same product, write its id in one way."
+        f"{n_ids:,} ids differ only by capitals, spaces, leading zeros or characters that look alike "
+        f"({first}): they are different series. If they are the same product, write its id in one way."
     )
     samples = tuple(Sample(unique_id=one) for group in groups for one in sorted(group))[:6]
     yield Finding("similar_ids", "warning", n_ids, "ids", message, samples)
-    sums = unique_ids.filter(unique_ids.str.strip_chars().str.to_lowercase().is_in(_SUMS)).to_list()
+    sums = [one for one in unique_ids.to_list() if _SUMS.fullmatch(one.strip())]
     message = (
         f"{counted(len(sums), 'id')} may be of a row that adds up others ({', '.join(map(repr, sums))}): a "
         "series of sums beside those it sums counts them twice. If it is one, take its rows out of the file."

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from ccmtl_core.base.display import counted, option
-from ccmtl_core.tables.timestamps import FIRST_YEAR
+from ccmtl_core.tables.dates.timestamps import FIRST_YEAR
 
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}([. ]\d{3})+),\d+")
 _THOUSANDS = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d{1,2}(,\d{2})+,\d{3})(\.\d+)?")

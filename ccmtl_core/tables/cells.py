@@ -18,13 +18,13 @@ from polars.selectors import by_name
 
 from ccmtl_core.base.arrays import EXACT_BELOW
 from ccmtl_core.tables.cell_hints import date_hint, number_hint
+from ccmtl_core.tables.dates.timestamps import FIRST_YEAR, LAST_YEAR, TimeFormat, time_format
 from ccmtl_core.tables.dialects.dialect import NOTHING_KNOWN, Dialect
 from ccmtl_core.tables.dialects.number_choice import styled
 from ccmtl_core.tables.dialects.numbers import NumberStyle
 from ccmtl_core.tables.faults import MAX_LISTED, MAX_VALUE_CHARACTERS, Fault, FaultList
 from ccmtl_core.tables.header import Kind, Role, check_header
 from ccmtl_core.tables.table import UNCOMPUTED, Table, refusing_unreadable
-from ccmtl_core.tables.timestamps import FIRST_YEAR, LAST_YEAR, TimeFormat, time_format
 
 MAX_ID_BYTES = 512
 ROW = "row"

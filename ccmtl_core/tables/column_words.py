@@ -21,6 +21,7 @@ WORDS = {
 """Words that name columns of each role, the surest first."""
 _OTHERS = {"price", "cost", "discount", "customer", "group", "min", "max", "promotion", "holiday"}
 """Words of columns that are none of these, whatever else their names say."""
+_DATES = {"date", "datum", "fecha"}
 _VAGUE = {"data", "tag", "dt", "part", "column", "code", "name"}
 """Words of a role that may as well name a column of another."""
 
@@ -41,10 +42,20 @@ def is_named_for_another(column: str, role: str) -> bool:
     return plain in words and plain not in WORDS[role] and plain not in _VAGUE
 
 
-def is_id(column: str) -> bool:
-    """Return whether a column's name is a word for ids, such as sku, and means nothing else."""
+def is_named_date(column: str) -> bool:
+    """Return whether a column's name has a word for dates in it, as Sales Date has."""
+    return bool(_DATES & set(_plain(column).split("_")))
+
+
+def is_a_word(column: str, role: str) -> bool:
+    """Return whether a column's name is a word of a role, such as sku of ids, and means nothing else."""
     plain = _plain(column)
-    return plain in WORDS["unique_id"] and plain not in _VAGUE
+    return plain in WORDS[role] and plain not in _VAGUE
+
+
+def is_surer(column: str, other: str, role: str) -> bool:
+    """Return whether a column's name tells more of a role than another's."""
+    return rank(column, WORDS[role]) < rank(other, WORDS[role])
 
 
 def is_time(column: str) -> bool:

@@ -129,7 +129,7 @@ def refuse_other_formats(
     if wanted and set(wanted) <= set(names):
         return
     if not set(wanted) & set(names) and "".join(names[:1]).lstrip()[:1] in ("{", "[", "<"):
-        what = "HTML: save the table in it as CSV or as a workbook"
+        what = "HTML or XML: save the table in it as CSV or as a workbook"
         if names[0].lstrip()[0] != "<":
             what = (
                 "JSON, of which lines are read that hold an object each: `jq -c '.[]' FILE` writes such lines"

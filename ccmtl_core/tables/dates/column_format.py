@@ -9,9 +9,9 @@ from polars.selectors import by_name
 
 from ccmtl_core.base.display import quoted
 from ccmtl_core.tables.dates.inference import DatesFound, infer_dates, lack_year
+from ccmtl_core.tables.dates.timestamps import TimeFormat, time_format
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.table import Table, refusing_unreadable
-from ccmtl_core.tables.timestamps import TimeFormat, time_format
 
 _HALF_A_YEAR = 183
 
@@ -83,7 +83,7 @@ def column_format(
 def _of_year(texts: pl.Series, year: int) -> tuple[DatesFound, str] | None:
     """How dates without a year are written once it is added, and what stays open; None of any other texts."""
     alone = infer_dates(texts)
-    if alone.is_ambiguous or (alone.is_known and alone.format != "integer"):
+    if (alone.is_ambiguous and not alone.may_lack_year) or (alone.is_known and alone.format != "integer"):
         return None
     distinct = texts.drop_nulls().filter(texts.drop_nulls() != "").rename("text")
     found = infer_dates(distinct + f" {year}")

@@ -14,13 +14,14 @@ import polars as pl
 from ccmtl_core.base.display import counted, option, quoted
 from ccmtl_core.tables.dates.months import in_english
 from ccmtl_core.tables.dates.notations import WORDS
-from ccmtl_core.tables.timestamps import FIRST_YEAR, ISO_8601, LAST_YEAR, TimeFormat, time_format
+from ccmtl_core.tables.dates.timestamps import FIRST_YEAR, ISO_8601, LAST_YEAR, TimeFormat, time_format
 
 CENTURY_RULE = "two-digit years 00 to 69 are read as 2000 to 2069, 70 to 99 as 1970 to 1999"
 SERIAL_FROM, SERIAL_TO = 20_000, 80_000
 """Whole numbers that a spreadsheet may mean as days: 1954 to 2119."""
 _FIRST_TEXTS = 60
 _NUMBERED_MOST = 9_999
+_LAST_DAY = 31
 _YEARS = (1900, 2100)
 _TIMES = ("", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 _WORDED = (
@@ -30,9 +31,11 @@ _WORDED = (
 )  # fmt: skip
 _LONGER = (
     "%Y-%m", "%Y/%m", "%m/%Y", "%m.%Y", "%m-%Y", "%YM%m", "%Y年%m月",
-    "%b %Y", "%B %Y", "%b-%Y", "%b-%y", "%b %y", "%b/%Y", "%b/%y", "%b.%Y", "%Y %b", "%Y-%b",
+    "%b %Y", "%B %Y", "%b-%Y", "%b-%y", "%b %y", "%b/%Y", "%b/%y", "%b%Y", "%b%y", "%Y %b", "%Y-%b",
     "%G-W%V", "%GW%V", "%G W%V", "%G-W%V-%u", "%YQ%q", "%Y-Q%q", "%Y Q%q", "Q%q %Y", "Q%q-%Y", "Q%q/%Y",
     "%qQ%Y", "%qQ %Y", "%qQ%y", "Q%q %y", "Q%q-%y", "Q%q/%y", "Q%q'%y", "%Y%m%d %H:%M", "%Y%m%d %H:%M:%S",
+    "%Y-%m-%d %H:%M:%S %z", "%Y-%m-%d %H:%M:%S.%f %z", "%d%b%Y", "%d%b%y", "%Y.%m.%d.", "%Y. %m. %d.",
+    "%b '%y", "%qQ %y", "%Y-%m-%d %H:%M:%S.%f",
     "%d-%b %Y", "%d/%b %Y", "%b-%d %Y", "%b %d %Y",
     "%G-%V", "%G/%V", "%V/%G", "%V.%G", "%V-%G",
 )  # fmt: skip
@@ -50,6 +53,7 @@ _WEEK_OF_YEAR = re.compile(rf"(?i)({_WEEK_WORD})([0-9]{{1,2}})([ /,.-]{{1,2}})([
 _NAMES_WEEKS = re.compile(
     r"(?i)week|woche|semaine|semana|settimana|y?yyyww|(?:^|[^a-z])(?:kw|cw|wk)s?(?:[^a-z]|$)"
 )
+_NAMES_MONTHS = re.compile(r"(?i)month|monat|mois|mes|mese|m[eê]s|period|yyyymm")
 _YEAR_AND_WEEK = re.compile(rf"(?i)([12][0-9]{{3}})([ /-]?{_WEEK_WORD})([0-9]{{1,2}})")
 
 
@@ -66,6 +70,8 @@ class DatesFound:
     is_known: bool = True
     is_ambiguous: bool = False
     """Whether something must be stated, as the column can be read in several ways."""
+    may_lack_year: bool = False
+    """Whether one of these ways is as days of a year that is not written."""
 
     @property
     def question(self) -> str:
@@ -106,7 +112,7 @@ and no other date of the column decides: state `ds_format`
     if not len(distinct):
         return DatesFound(None, "the column holds no dates", is_known=False)
     if (numbers := distinct.cast(pl.Int64, strict=False)).null_count() == 0:
-        return _of_numbers(distinct, numbers, is_week=bool(_NAMES_WEEKS.search(column)))
+        return _of_numbers(distinct, numbers, column)
     first = distinct.head(_FIRST_TEXTS)
     shown = first.to_frame().select(pl.coalesce(in_english(pl.col("text")), "text")).to_series()
     tried: dict[str | None, pl.Series] = {}
@@ -128,10 +134,31 @@ and no other date of the column decides: state `ds_format`
         readings = {name: times, **others}
         differs = _first_difference(list(readings.values())) or 0
         return _contradiction(distinct, readings) or _ambiguous(distinct, readings, differs)
+    if name is not None and (days := _may_be_days(distinct, name)):
+        return days
     of = counted(len(distinct), "different date")
     evidence = f"{n_read:,} of {of} are written so" + _decided(distinct, tried, name)
     evidence += "".join(f", as they are for {option('ds_format', other)}" for other in sorted(unwanted))
     return DatesFound(name, evidence + (f"; {CENTURY_RULE}" if name and "%y" in name else ""))
+
+
+def _may_be_days(distinct: pl.Series, name: str) -> DatesFound | None:
+    """What is told where months with a year of two digits may be days, as "Jan 24" and "Jan 25" are."""
+    if "%y" not in name or "%d" in name or not ("%b" in name or "%B" in name):
+        return None
+    parts = distinct.to_frame().select(
+        pl.col("text").str.extract("([0-9]{2})").cast(pl.Int32).alias("number"),
+        pl.col("text").str.extract(r"(\p{L}+)").str.to_lowercase().alias("month"),
+    )
+    if 2 * parts["number"].n_unique() <= 3 * parts["month"].n_unique() or (parts["number"] > _LAST_DAY).any():
+        return None
+    message = (
+        f"{quoted(distinct[0])} may be a month of a year ({option('ds_format', name)}) or a day of a month "
+        "whose year is not written: state the one, or the `year`"
+    )
+    return DatesFound(
+        None, message, example=distinct[0], is_known=False, is_ambiguous=True, may_lack_year=True
+    )
 
 
 def _weeks_or_months(readings: Mapping[str | None, pl.Series], *, is_week: bool) -> set[str]:
@@ -257,12 +284,15 @@ def _parsed(texts: pl.Series, written: str | None, in_utc: bool) -> pl.Series:
     return texts.to_frame().select(pl.when(in_range).then(moment)).to_series()
 
 
-def _of_numbers(distinct: pl.Series, numbers: pl.Series, *, is_week: bool) -> DatesFound:
+def _of_numbers(distinct: pl.Series, numbers: pl.Series, column: str) -> DatesFound:
     """Days, weeks, months or years in digits, or small numbers of periods; other ones may be anything."""
+    is_week = bool(_NAMES_WEEKS.search(column))
     widths = distinct.str.len_chars().unique().to_list()
     low, high = int(numbers.min() or 0), int(numbers.max() or 0)  # type: ignore[arg-type]
     fits = dict(_fitting(distinct, _DIGITS.get(widths[0], ()))) if len(widths) == 1 else {}
     others = ""
+    if "%Y%m" not in fits and not is_week and _NAMES_MONTHS.search(column):
+        fits.pop("%G%V", None)  # a 13th month, as of a fiscal year, is no week
     if "%Y%m" in fits and "%G%V" in fits:  # twelve weeks look like twelve months
         others = option("ds_format", "%Y%m" if is_week else "%G%V")
         del fits["%Y%m" if is_week else "%G%V"]

@@ -10,8 +10,8 @@ import polars as pl
 
 from ccmtl_core.tables.dates.inference import infer_dates, lack_year
 from ccmtl_core.tables.dates.months import OTHER_WORDS
+from ccmtl_core.tables.dates.timestamps import time_format
 from ccmtl_core.tables.faults import FaultList
-from ccmtl_core.tables.timestamps import time_format
 
 _MONTH = (
     r"(?i)\b(?:(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"

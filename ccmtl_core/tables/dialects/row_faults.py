@@ -93,6 +93,11 @@ class ScannedText:
                     "such rows out, or as `comment` what it begins with; if cells are missing at its end, "
                     "state `ragged='pad'`"
                 )
+            if n_fields == len(self.header) + 1 and self._ends_with_delimiter(begin, end):
+                return found + (
+                    "it ends with a delimiter: if all rows do, add one at the end of the header as well, or "
+                    "take theirs away"
+                )
             return found + (
                 "if a field has the delimiter in it, put that in quotes; or state the `delimiter` that is "
                 "meant, or `ragged='skip'`, which leaves such rows out"
@@ -122,6 +127,10 @@ class ScannedText:
             f"text follows the closing quote of the field that opens in line {line:,}{within}: is a closing "
             f"quote missing there? {_REMEDY}"
         )
+
+    def _ends_with_delimiter(self, begin: int, end: int) -> bool:
+        row = self.data[max(begin, end - 8) : end].tobytes().rstrip(b"\r\n")
+        return row.endswith((b",", b";", b"\t", b"|"))
 
     def _line_ends(self, begin: int, end: int) -> int:
         blocks = (self.data[at : min(end, at + _BLOCK)] for at in range(begin, end, _BLOCK))

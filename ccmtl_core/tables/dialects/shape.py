@@ -20,7 +20,7 @@ from polars.selectors import by_name
 from ccmtl_core.base.display import counted, named, option, quoted
 from ccmtl_core.base.types import BoolArray, IntArray
 from ccmtl_core.tables.cell_hints import says_no_value
-from ccmtl_core.tables.column_words import is_id
+from ccmtl_core.tables.column_words import is_a_word
 from ccmtl_core.tables.dates.inference import infer_dates
 from ccmtl_core.tables.dialects.period_names import (
     form_of,
@@ -115,7 +115,7 @@ def _if_wide(table: Table, names: Mapping[str, str], head: pl.DataFrame) -> str:
     with suppress(TableError):
         found = _by_periods(as_wide, names, head, FaultList()) or _by_series(as_wide, names, None, head)
     if found is None:
-        ids = [i for i, name in enumerate(table.columns) if is_id(name)]
+        ids = [i for i, name in enumerate(table.columns) if is_a_word(name, "unique_id")]
         others = [head.to_series(i) for i in range(len(table.columns)) if i not in ids]
         if len(ids) != 1 or len(others) < FEWEST_PERIODS or not all(_hold_numbers([one]) for one in others):
             return ""
@@ -225,7 +225,9 @@ def _by_series(
     is_wide = table.options.shape == "wide" or stated_ds in columns
     if len(values) < (1 if is_wide else WIDE) or not all(_hold_numbers([head.to_series(i)]) for i in values):
         return None
-    if any(is_id(columns[i]) for i in values) or (key is None and not is_wide and _may_hold_ids(head)):
+    if any(is_a_word(columns[i], "unique_id") for i in values) or (
+        key is None and not is_wide and _may_hold_ids(head)
+    ):
         return None
     if key is None:
         evidence = f"all {len(values)} columns hold numbers: each is a series, and rows count the periods"
@@ -300,6 +302,8 @@ def _melted(table: Table, found: _Wide, names: Mapping[str, str]) -> Table:
         says_nothing |= y.str.strip_chars().is_in(["", table.options.empty or ""])
     empty = says_nothing.to_numpy()
     notes += _notes(table, found, empty, rows)
+    if by_periods:
+        notes += _without_values(key, np.all(empty.reshape(n_columns, n_rows), axis=0))
     dialect = table.dialect
     if table.options.shape == "wide":
         dialect = dialect.stated("shape", found.kind)
@@ -336,6 +340,13 @@ def _notes(table: Table, found: _Wide, empty: BoolArray, rows: IntArray) -> list
         message = f"{named(left, 'column')} beside the wide table's own were not read"
         notes.append(Note("ignored_columns", message, len(left), unit="columns"))
     return notes
+
+
+def _without_values(key: pl.Series, is_empty: BoolArray) -> list[Note]:
+    ids = key.cast(pl.String).filter(pl.Series(is_empty)).to_list()
+    first = f"{', '.join(map(repr, ids[:MAX_LISTED]))}{', …' if len(ids) > MAX_LISTED else ''}"
+    message = f"series of the wide table have no value and are left out ({first})"
+    return [Note("empty_series", message, len(ids), unit="series", severity="warning")] if ids else []
 
 
 def _repeated_periods(called: Sequence[str]) -> list[Note]:

@@ -155,7 +155,7 @@ def test_an_append_counts_whole_series_and_not_the_file_alone(shop: Shop) -> Non
     assert told["absent_periods"]["count"] == 4
     assert [sample["unique_id"] for sample in told["short_series"]["samples"]] == ["A", "b", "c"]
     assert told["constant_series"]["message"].startswith("1 of 2 series never change")
-    assert told["similar_ids"]["message"].startswith("2 ids differ only by capitals, spaces or leading zeros")
+    assert told["similar_ids"]["message"].startswith("2 ids differ only by capitals, spaces, leading zeros")
 
 
 def test_what_an_append_changes_is_told_as_the_policies_make_it(shop: Shop) -> None:

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from ccmtl_core.tables.dates.inference import CENTURY_RULE, infer_dates
-from ccmtl_core.tables.timestamps import time_format
+from ccmtl_core.tables.dates.timestamps import time_format
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,10 @@ FORMATS = {
     "%V/%G": ["1/2024", "52/2024"],
     "%a, %d %b %Y": ["Mon, 01 Jan 2024", "Wed, 31 Jan 2024"],
     "%A, %B %d, %Y": ["Monday, January 1, 2024"],
+    "%d%b%Y": ["01JAN2024", "31DEC2024"],
+    "%Y.%m.%d.": ["2024.01.05.", "2024.12.31."],
+    "%b '%y": ["Jan '24", "Dec '24"],
+    "%Y-%m-%d %H:%M:%S %z": ["2024-01-05 00:00:00 UTC", "2024-01-05 01:00:00 +0100"],
     "%qQ%y": ["1Q24", "4Q24"],
     "Q%q'%y": ["Q1'24", "Q4'23"],
     "Q%q %y": ["Q1 24", "Q4 99"],
@@ -140,3 +144,26 @@ def test_fiscal_periods_that_may_be_days_of_the_year_must_be_stated() -> None:
     found = infer_dates(pl.Series(["2024001", "2024012"]))
     assert dict(found.readings) == {"%Y%j": "2024-01-12", "%Y0%m": "2024-12-01"}
     assert infer_dates(pl.Series(["2024001", "2024013"])).format == "%Y%j"
+
+
+def test_a_thirteenth_month_is_no_week() -> None:
+    texts = pl.Series(["202401", "202413"])
+    assert infer_dates(texts).format == "%G%V"
+    for column in ("month", "fiscal period"):
+        found = infer_dates(texts, column=column)
+        assert found.is_ambiguous
+        assert "%G%V" not in found.question
+
+
+@pytest.mark.parametrize("texts", [["Jan 10", "Jan 11", "Jan 26"], ["Jan 01", "Feb 14", "Feb 28", "Jan 31"]])
+def test_months_of_years_that_may_be_days_must_be_stated(texts: list[str]) -> None:
+    found = infer_dates(pl.Series(texts))
+    assert found.is_ambiguous
+    assert "`ds_format='%b %y'`" in found.question
+    assert "`year`" in found.question
+
+
+def test_months_of_many_years_are_no_days() -> None:
+    months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    texts = [f"{month} {year}" for year in range(10, 25) for month in months]
+    assert infer_dates(pl.Series(texts)).format == "%b %y"

@@ -293,3 +293,74 @@ def test_wide_files_of_others_go_in_as_they_are(
     assert (len(panel.unique_ids), len(panel.values)) == (n_series, n_values)
     assert told.items() <= codes(report).items()
     assert report.accounts.rows_read == report.accounts.rows_used == n_values
+
+
+NUMBERS = "001,100,101,102\n002,200,201,202\n003,300,301,302\n"
+AROUND = {
+    "a word before": "sku,Qty Jan 2024,Qty Feb 2024,Qty Mar 2024\n",
+    "words before": "Artikel,Sum of Jan 24,Sum of Feb 24,Sum of Mar 24\n",
+    "a word behind": "sku,Jan.2024 Menge,Feb.2024 Menge,Mar.2024 Menge\n",
+    "a word in brackets": "item,2024-01 (units),2024-02 (units),2024-03 (units)\n",
+    "a letter for months": "sku,2024M01,2024M02,2024M03\n",
+}
+
+
+@pytest.mark.parametrize("name", AROUND)
+def test_words_around_periods_are_no_part_of_them(tmp_path: Path, name: str) -> None:
+    panel = inspect(written(tmp_path, AROUND[name] + NUMBERS)).require_panel()
+    assert panel.unique_ids == ("001", "002", "003")
+    assert (
+        panel.frequency.to_datetime(panel.period[:3]).astype("datetime64[M]").astype(str).tolist() == MONTHS
+    )
+    assert panel.values[:3].tolist() == [100, 101, 102]
+
+
+def test_words_around_periods_without_a_year_are_no_part_of_them(tmp_path: Path) -> None:
+    path = written(tmp_path, "sku,Sum of Jan,Sum of Feb,Sum of Mar\n" + NUMBERS)
+    (finding,) = (one for one in inspect(path).findings if one.severity == "error")
+    assert "the columns 'Jan' to 'Mar'" in finding.message
+    panel = inspect(path, dialect=ReadOptions(year=2024)).require_panel()
+    assert panel.unique_ids == ("001", "002", "003")
+
+
+UNKNOWN_PERIODS = {
+    "months of another language": "sku,Styczeń 2024,Luty 2024,Marzec 2024\n",
+    "months without a year": "sku,янв,фев,мар\n",
+    "regions": "item,north,south,east\n",
+}
+
+
+@pytest.mark.parametrize("n_more", [0, 9])
+@pytest.mark.parametrize("name", UNKNOWN_PERIODS)
+def test_a_table_with_a_column_of_ids_is_never_turned_round(tmp_path: Path, name: str, n_more: int) -> None:
+    header = UNKNOWN_PERIODS[name].rstrip() + "".join(f",and {i}" for i in "abcdefghi"[:n_more])
+    rows = [row + ",7" * n_more for row in NUMBERS.split()]
+    path = written(tmp_path, "\n".join([header, *rows, ""]))
+    (finding,) = (one for one in inspect(path).findings if one.severity == "error")
+    assert finding.code == "unknown_column"
+    assert "are periods, name them as 2024-05" in finding.message
+
+
+def test_a_long_table_of_numbers_alone_is_never_turned_round(tmp_path: Path) -> None:
+    header = "sku,date,qty," + ",".join(f"f{i}" for i in range(10))
+    rows = [f"1,{45292 + day},{day},{','.join('1' * 10)}" for day in range(20)]
+    (finding,) = inspect(written(tmp_path, "\n".join([header, *rows, ""]))).findings
+    assert finding.code == "ambiguous_dates"
+
+
+def test_numbers_whose_first_column_may_be_ids_are_no_series_unless_stated(tmp_path: Path) -> None:
+    header = ",".join(f"c{i}" for i in "abcdefghijklmn")
+    rows = [",".join([str(100 + row), *"1234567890123"]) for row in range(5)]
+    path = written(tmp_path, "\n".join([header, *rows, ""]))
+    (finding, *_) = inspect(path).findings
+    assert "if each column is a series, state `shape='wide'`" in finding.message
+    report = inspect(path, dialect=ReadOptions(shape="wide"))
+    assert len(report.require_panel().unique_ids) == 14
+
+
+def test_series_of_a_wide_table_without_a_value_are_named(tmp_path: Path) -> None:
+    report = inspect(written(tmp_path, "sku,Jan 2024,Feb 2024,Mar 2024\nA,1,2,3\nC,,,\nB,4,,6\n"))
+    (finding,) = (one for one in report.findings if one.code == "empty_series")
+    assert finding.count == 1
+    assert "'C'" in finding.message
+    assert report.require_panel().unique_ids == ("A", "B")

@@ -37,7 +37,7 @@ _WORDS = {
     "a": "[A-Za-z]{3}",
     "A": "[A-Za-z]{6,9}",
     "p": "[AaPp][Mm]",
-    "z": "([+-][0-9]{2}:?[0-9]{2})",
+    "z": "([+-][0-9]{2}:?[0-9]{2}|UTC)",
     "f": "[0-9]{1,9}",
 }
 _KNOWN = [*_WIDTH, *_WORDS]
@@ -54,8 +54,10 @@ class _Pattern:
 
     def parse(self, text: pl.Expr, *, in_utc: bool) -> pl.Expr:
         text = in_english(text) if self.is_foreign else text
-        guarded = pl.when(text.str.contains(f"^(?:{self.guard})$")).then(text)
+        guarded: pl.Expr = pl.when(text.str.contains(f"^(?:{self.guard})$")).then(text)
         pattern = self.strptime
+        if self.has_zone:
+            guarded = guarded.str.replace("UTC$", "+0000")
         whole: pl.Expr = guarded
         if not self.has_day:
             whole, pattern = guarded + " 01", f"{pattern} %d"

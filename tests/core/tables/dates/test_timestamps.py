@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ccmtl_core.base.exceptions import ParameterError
-from ccmtl_core.tables.timestamps import time_format
+from ccmtl_core.tables.dates.timestamps import time_format
 
 
 def parse(ds_format: str | None, *texts: str, in_utc: bool = True) -> list[datetime | None]:

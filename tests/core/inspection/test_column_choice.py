@@ -1,0 +1,94 @@
+"""Which columns hold what is found by their names and cells; a name that says otherwise is not overruled."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from ccmtl_core.inspection import InspectionReport, inspect
+from ccmtl_core.tables import ReadOptions
+
+TODAY = date(2026, 1, 1)
+DAYS = [date(2024, 1, day) for day in range(1, 6)]
+
+
+def inspected(folder: Path, text: str, **stated: str) -> InspectionReport:
+    path = folder / "sales.csv"
+    path.write_text(text)
+    return inspect(path, today=TODAY, dialect=ReadOptions(**stated))
+
+
+NOT_OVERRULED = {
+    "dates that are not known, beside others": (
+        "sku,date,qty,delivery_date\n1,1st of May,3,2024-02-01\n1,2nd of May,4,2024-02-02\n",
+        "unparseable_date",
+        "column 'date'",
+    ),
+    "dates that are not known, by a word in the name": (
+        "sku,Sales Date,qty,Updated\n1,1st of May,3,2024-02-01\n1,2nd of May,4,2024-02-02\n",
+        "unparseable_date",
+        "column 'Sales Date'",
+    ),
+    "units beside a stock": (
+        "sku,date,qty,stock\n1,2024-01-01,3 pcs,1\n1,2024-01-02,4 pcs,2\n",
+        "unparseable_number",
+        "`currency='pcs'`",
+    ),
+    "numbers that may be years": (
+        "item,date,sales\n1,1.1,2001\n1,2.1,2002\n1,3.1,2003\n",
+        "unparseable_date",
+        "column 'date'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOT_OVERRULED)
+def test_a_column_that_is_called_so_is_not_passed_over(tmp_path: Path, name: str) -> None:
+    text, code, told = NOT_OVERRULED[name]
+    (finding,) = (one for one in inspected(tmp_path, text).findings if one.code == code)
+    assert told in finding.message
+    assert finding.samples[0].row == 1
+
+
+def test_numbers_that_are_called_ids_are_no_values() -> None:
+    frame = pl.DataFrame({"sku": [1.0, 1.0, None, 2.0, 2.0], "date": DAYS, "qty": [5, 6, 7, 8, 9]})
+    report = inspect(frame, today=TODAY)
+    assert [one.code for one in report.findings if one.severity == "error"] == ["wrong_type"]
+    assert "'sku' is of type Float64" in report.findings[0].message
+
+
+def test_days_of_a_spreadsheet_in_another_column_are_no_dates(tmp_path: Path) -> None:
+    path = tmp_path / "sales.csv"
+    path.write_text("sku;date;qty\na;45292,5;40000\na;45293,5;40007\n")
+    (finding,) = inspect(path, today=TODAY, ds_format="excel").findings
+    assert (finding.code, finding.samples[0].value) == ("unparseable_date", "45292,5")
+
+
+@pytest.mark.parametrize("unit", ["zł", "Stk"])
+def test_a_stated_unit_counts_when_columns_are_chosen(tmp_path: Path, unit: str) -> None:
+    text = f"sku;date;qty\na;2024-01-01;12 {unit}\na;2024-01-02;13 {unit}\n"
+    report = inspected(tmp_path, text, currency=unit)
+    assert report.require_panel().values.tolist() == [12, 13]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pl.Series("tags", [[1], [2], [3], [4], [5]]),
+        pl.Series("pairs", [[1, 2]] * 5, dtype=pl.Array(pl.Int64, 2)),
+        pl.Series("picture", [b"\xff\xfe"] * 5),
+        pl.Series("part", [{"a": 1}] * 5),
+    ],
+    ids=lambda column: column.name,
+)
+def test_columns_that_are_no_text_are_left_alone(tmp_path: Path, column: pl.Series) -> None:
+    frame = pl.DataFrame({"sku": ["a"] * 5, "date": DAYS, "qty": [5, 6, 7, 8, 9]})
+    path = tmp_path / "sales.parquet"
+    frame.with_columns(column).write_parquet(path)
+    assert inspect(path, today=TODAY).require_panel().values.tolist() == [5, 6, 7, 8, 9]
+    frame.select("sku", "date").with_columns(column).write_parquet(path)
+    (finding,) = inspect(path, today=TODAY).findings
+    assert finding.code == "unknown_column"
