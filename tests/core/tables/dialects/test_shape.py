@@ -364,3 +364,8 @@ def test_series_of_a_wide_table_without_a_value_are_named(tmp_path: Path) -> Non
     assert finding.count == 1
     assert "'C'" in finding.message
     assert report.require_panel().unique_ids == ("A", "B")
+
+
+def test_of_columns_of_numbers_before_periods_the_one_that_is_called_so_has_the_ids(tmp_path: Path) -> None:
+    path = written(tmp_path, "sku,price,Jan-24,Feb-24,Mar-24\n1,9,100,101,102\n2,8,200,201,202\n")
+    assert inspect(path).require_panel().unique_ids == ("1", "2")
