@@ -199,7 +199,8 @@ def _key_of_series(
 ) -> int:
     """The only one of the columns whose cells all differ; refuse the table if there is none, or more."""
     found = [i for i in places if _differ(head, i)]
-    found = [i for i in found if is_a_word(table.columns[i], "unique_id")] or found
+    if all(_hold_numbers([head.to_series(i)], 1.0) for i in found):  # prices may differ, too
+        found = [i for i in found if is_a_word(table.columns[i], "unique_id")] or found
     if len(found) == 1 and head.height > 1:
         return found[0]
     shown = ", ".join(repr(table.columns[i]) for i in (found or places)[:10])
