@@ -121,7 +121,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.add_middleware(FinishedAnswers)
     app.add_middleware(HeadAnswers)
-    app.add_middleware(CountedRequests, metrics=app.state.metrics)
+    app.add_middleware(CountedRequests, metrics=app.state.metrics, access_log=settings.access_log)
     return app
 
 
@@ -163,7 +163,7 @@ class _Server(uvicorn.Server):
             app,
             http=ProblemProtocol,
             log_config=None,
-            access_log=settings.access_log,
+            access_log=False,  # of which `CountedRequests` leaves out nothing
             server_header=False,
             timeout_graceful_shutdown=STOP_SECONDS,
         )

@@ -1,9 +1,11 @@
-"""Count and time requests by route, for Prometheus: what ``/metrics`` tells of this process."""
+"""Count and time requests by route, for Prometheus, and log them: what ``/metrics`` tells of this process."""
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
+from urllib.parse import quote
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
 from prometheus_client.core import GaugeMetricFamily
@@ -12,6 +14,8 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+access_logger = logging.getLogger("app.access_log")
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
@@ -80,29 +84,47 @@ class Metrics:
 
 
 class CountedRequests:
-    """Middleware that counts every request of the application."""
+    """Middleware that counts every request of the application, and logs it if ``access_log`` is true.
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self._app, self._metrics = app, metrics
+    The server's own log leaves out requests whose client went away, which may have been carried out.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, *, access_log: bool) -> None:
+        self._app, self._metrics, self._access_log = app, metrics, access_log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer as the application does."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        status, began = 500, time.perf_counter()  # an error that nobody catches becomes a 500
+        status, began = 0, time.perf_counter()
+
+        def note(given: int) -> None:
+            nonlocal status
+            status = given
+            if self._access_log:
+                access_logger.info(*_line(scope, status))
 
         async def send_counted(message: Message) -> None:
-            nonlocal status
             if message["type"] == "http.response.start":
-                status = message["status"]
+                note(message["status"])
             await send(message)
 
         self._metrics.begin()
         try:
             await self._app(scope, receive, send_counted)
         finally:
+            if not status:
+                note(500)  # an error that nobody catches becomes a 500
             self._metrics.end(scope, status, time.perf_counter() - began)
+
+
+def _line(scope: Scope, status: int) -> tuple[str | int, ...]:
+    """Return what the log says of a request: its client, what it asked for, and its status."""
+    host, port = scope.get("client") or ("", 0)
+    query = scope["query_string"].decode("ascii", "backslashreplace")
+    path = quote(scope["path"]) + (f"?{query}" if query else "")
+    return '%s:%d - "%s %s HTTP/%s" %d', host, port, scope["method"], path, scope["http_version"], status
 
 
 class _Stored(Collector):

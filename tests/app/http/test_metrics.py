@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
+import socket
+import threading
 from typing import Any
 
 import pytest
+import uvicorn
 from fastapi.testclient import TestClient
 from sqlalchemy.exc import OperationalError
+from starlette.types import Receive, Scope, Send
 
-from app.http.metrics import Metrics
+from app.http.metrics import CountedRequests, Metrics
+from app.main import create_app
 from app.persistence.database import Database
 from app.persistence.models import JobState
 from app.registry import service
+from app.settings import Settings
 from tests.support.models import add_version, trained
+from tests.support.processes import PATIENCE, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +72,58 @@ def test_metrics_are_told_while_the_database_is_away() -> None:
     assert "ccmtl_jobs" not in text
     assert "ccmtl_workers" not in text
     assert 'ccmtl_info{version="0.1.0"} 1.0' in text
+
+
+@pytest.fixture
+def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level("INFO", "app.access_log")
+    return caplog
+
+
+def lines_of(logged: pytest.LogCaptureFixture) -> list[str]:
+    return [
+        re.sub(r"^\S+:\d+ - ", "", record.getMessage())
+        for record in logged.records
+        if record.name == "app.access_log"
+    ]
+
+
+@pytest.mark.parametrize("access_log", [False, True])
+def test_each_request_is_logged_where_that_is_wanted(
+    access_log: bool, settings: Settings, logged: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = create_app(settings.model_copy(update={"access_log": access_log}))
+    with TestClient(app, "http://localhost", raise_server_exceptions=False) as client:
+        client.head("/v1/models?limit=3")
+        client.get("/n\u00f6 such?q=%0a")
+        monkeypatch.setattr(service, "list_models", None)
+        client.get("/v1/models")
+    expected = [
+        '"HEAD /v1/models?limit=3 HTTP/1.1" 200',
+        '"GET /n%C3%B6%20such?q=%0A HTTP/1.1" 404',
+        '"GET /v1/models HTTP/1.1" 500',
+    ]
+    assert [line.replace("%0a", "%0A") for line in lines_of(logged)] == (expected if access_log else [])
+
+
+def test_a_request_whose_client_went_away_is_logged_too(logged: pytest.LogCaptureFixture) -> None:
+    async def answer_late(scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        await send({"type": "http.response.start", "status": 201, "headers": []})
+        await send({"type": "http.response.body", "body": b"{}"})
+
+    counted = CountedRequests(answer_late, Metrics("0.1.0", dict, lambda: 0), access_log=True)
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(counted, log_config=None, lifespan="off", access_log=False))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    with socket.create_connection(listener.getsockname(), PATIENCE) as connection:
+        connection.sendall(b"POST /versions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}")
+    wait_until(lambda: lines_of(logged), "a line in the log")
+    assert lines_of(logged) == ['"POST /versions HTTP/1.1" 201']
+    server.should_exit = True
+    thread.join(PATIENCE)
 
 
 def test_an_error_that_nobody_expected_counts_as_500(
