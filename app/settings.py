@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +18,7 @@ from app.http.names import hint
 from app.processes.cannot_start import CannotStart
 
 PREFIX = "CCMTL_"
+_SHORTEST_KEY = 32
 _OF_THE_TESTS = "test_"
 _DRIVERS = {"sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg"}
 
@@ -36,7 +38,6 @@ class Settings(BaseSettings):
     port: int = Field(8000, ge=0, le=65535, description="Port the API listens on; 0: a free one.")
     secret_key: SecretStr | None = Field(
         None,
-        min_length=32,
         description="What API keys are hashed with, at least 32 characters, the same for all processes; "
         "default: random, in the file `secret_key` in data_dir.",
     )
@@ -81,7 +82,6 @@ class Settings(BaseSettings):
     )
     dask_scheduler: str | None = Field(
         None,
-        pattern=r"^(tcp|tls)://[^ /]+:[0-9]+$",
         description="Dask scheduler whose workers fit the folds of jobs, such as tcp://scheduler:8786; "
         "default: the machine of the job fits them.",
     )
@@ -148,6 +148,20 @@ class Settings(BaseSettings):
                 "must be a URL such as sqlite:////folder/ccmtl.db or postgresql+psycopg://host/name"
             )
         return database_url
+
+    @field_validator("secret_key")
+    @classmethod
+    def _long_enough(cls, key: SecretStr | None) -> SecretStr | None:
+        if key is not None and len(key) < _SHORTEST_KEY:
+            raise ValueError(f"must have {_SHORTEST_KEY} or more characters, not {len(key)}")
+        return key
+
+    @field_validator("dask_scheduler")
+    @classmethod
+    def _with_port(cls, address: str | None) -> str | None:
+        if address is not None and not re.fullmatch("(tcp|tls)://[^ /]+:[0-9]+", address):
+            raise ValueError("must be an address such as tcp://scheduler:8786")
+        return address
 
     @cached_property
     def resolved_database_url(self) -> str:

@@ -181,11 +181,20 @@ def test_an_unknown_path_leads_to_the_reference(client: TestClient) -> None:
     assert "/docs" in answer.json()["detail"]
 
 
-def test_a_database_address_is_refused_without_the_validator_s_prefix() -> None:
+@pytest.mark.parametrize(
+    ("setting", "value", "begins"),
+    [
+        ("database_url", "x", "CCMTL_DATABASE_URL: must be a URL"),
+        ("secret_key", "changeme", "CCMTL_SECRET_KEY: must have 32 or more characters, not 8"),
+        ("dask_scheduler", "host:1", "CCMTL_DASK_SCHEDULER: must be an address such as tcp://scheduler:8786"),
+    ],
+)
+def test_a_setting_is_refused_in_plain_words(setting: str, value: str, begins: str) -> None:
     with pytest.raises(ValidationError) as refused:
-        Settings(database_url="x")
+        Settings.model_validate({setting: value})
     (line,) = map(explained, refused.value.errors())
-    assert line.startswith("CCMTL_DATABASE_URL: must be a URL")
+    assert line.startswith(begins)
+    assert "changeme" not in line
 
 
 @pytest.mark.parametrize("opened", [lambda s: Storage(s.data_dir), Database])
