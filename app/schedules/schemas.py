@@ -11,13 +11,16 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, W
 from app.http.parameters import Page
 from app.http.request_body import without_references
 from app.persistence.base import utc_now
-from app.schedules.ticks import fault_of_zone, next_tick
+from app.schedules.ticks import fault_of_steps, fault_of_zone, next_tick
 from app.training.schemas import JobError, TrainingJobRequest
 
 
 def _cron(text: str) -> str:
     if next_tick(text, "UTC", utc_now()) is None:
         raise ValueError("is a time that never comes")
+    fault = fault_of_steps(text)
+    if fault is not None:
+        raise ValueError(fault)
     return " ".join(text.split())
 
 

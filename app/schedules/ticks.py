@@ -12,6 +12,10 @@ from app.http.names import hint
 
 FIELDS = "five fields (minute, hour, day, month, day of the week), such as `30 2 * * *` or `0 4 * * MON`"
 
+_N_VALUES = {"minutes": 60, "hours": 24, "days": 31, "months": 12, "days of the week": 7}
+_OF_THE_MACHINE = {"localtime", "posixrules", "Factory"}
+"""Files among those of time zones that are none: what they mean differs from machine to machine."""
+
 
 def next_tick(cron: str, time_zone: str, after: datetime) -> datetime | None:
     """Return the first time of a schedule after a moment.
@@ -58,6 +62,16 @@ def next_tick(cron: str, time_zone: str, after: datetime) -> datetime | None:
     return next((moment for moment in moments if moment > after), None)
 
 
+def fault_of_steps(cron: str) -> str | None:
+    """Return what is wrong with the steps of an expression that can be read, or None."""
+    for field, (name, n_values) in zip(cron.split(), _N_VALUES.items(), strict=True):
+        for term in field.split(","):
+            step = term.partition("/")[2]
+            if step and int(step) > n_values:
+                return f"cannot go on in steps of {step} {name}, as there are {n_values}"
+    return None
+
+
 def fault_of_zone(name: str) -> str | None:
     """Return what is wrong with the name of a time zone, or None."""
     if name in _zones():
@@ -68,4 +82,4 @@ def fault_of_zone(name: str) -> str | None:
 
 @cache
 def _zones() -> set[str]:
-    return available_timezones()
+    return available_timezones() - _OF_THE_MACHINE

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from app.schedules.ticks import fault_of_zone, next_tick
+from app.schedules.ticks import fault_of_steps, fault_of_zone, next_tick
 
 BERLIN = "Europe/Berlin"
 
@@ -66,8 +66,28 @@ def test_what_is_no_expression_of_five_fields_is_refused(cron: str) -> None:
         next_tick(cron, "UTC", datetime(2026, 1, 1, tzinfo=UTC))
 
 
+@pytest.mark.parametrize(
+    ("cron", "fault"),
+    [
+        ("*/99999999999999999999 * * * *", "steps of 99999999999999999999 minutes, as there are 60"),
+        ("*/90 * * * *", "steps of 90 minutes, as there are 60"),
+        ("0 0-12/3,13-23/25 * * *", "steps of 25 hours, as there are 24"),
+        ("0 0 1/32 * *", "steps of 32 days, as there are 31"),
+        ("0 0 1 */13 *", "steps of 13 months, as there are 12"),
+        ("0 0 * * */8", "steps of 8 days of the week, as there are 7"),
+    ],
+)
+def test_a_step_beyond_the_values_of_its_field_is_told(cron: str, fault: str) -> None:
+    assert fault_of_steps(cron) == f"cannot go on in {fault}"
+
+
+@pytest.mark.parametrize("cron", ["*/60 */24 */31 */12 */7", "5-59/15,7 1 * * MON", "0 0 L * 1#2"])
+def test_other_steps_are_taken(cron: str) -> None:
+    assert fault_of_steps(cron) is None
+
+
 def test_a_wrong_zone_is_told_with_a_near_one() -> None:
     assert fault_of_zone(BERLIN) is None
     assert "'Europe/Berlin'" in (fault_of_zone("Europe/Berlim") or "")
-    for wrong in ("CEST", "../UTC", "/etc/localtime", "", "x" * 100):
+    for wrong in ("CEST", "../UTC", "/etc/localtime", "localtime", "posixrules", "Factory", "", "x" * 100):
         assert "time zone" in (fault_of_zone(wrong) or "")
