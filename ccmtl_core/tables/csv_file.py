@@ -23,7 +23,12 @@ from ccmtl_core.tables.dialects.dialect import Dialect, ReadOptions
 from ccmtl_core.tables.dialects.encoding import in_utf8
 from ccmtl_core.tables.dialects.layout import Layout, layout_of
 from ccmtl_core.tables.dialects.rewrite import Rewritten, rewritten
-from ccmtl_core.tables.dialects.row_faults import SKIPPED, ScannedText, ends_within_quotes
+from ccmtl_core.tables.dialects.row_faults import (
+    SKIPPED,
+    ScannedText,
+    ends_within_quotes,
+    without_repeated_headers,
+)
 from ccmtl_core.tables.faults import MAX_LISTED, FaultList, Parts
 from ccmtl_core.tables.header import (
     refuse_other_formats,
@@ -104,7 +109,8 @@ class CsvText:
             notes = (*notes, Note("blank_lines", message, structure.n_blank_at_end))
         malformed = tuple(structure.irregularities[:, 1].tolist())
         n_skipped = 0 if skipped is None else skipped.count
-        return replace(table, malformed_rows=malformed, n_skipped=n_skipped, notes=notes, parts=parts)
+        table = replace(table, malformed_rows=malformed, n_skipped=n_skipped, notes=notes, parts=parts)
+        return without_repeated_headers(table, self.data, faults) if plain.has_header else table
 
     def _swallowed(self, structure: CsvStructure) -> Note:
         """Say of text within quotes that it looks like rows."""

@@ -27,9 +27,9 @@ from ccmtl_core.tables.cells import OtherStyle, cell_batches, numbers_of, read_c
 from ccmtl_core.tables.csv_file import CsvText
 from ccmtl_core.tables.dialects.dialect import NOTHING_STATED, ReadOptions
 from ccmtl_core.tables.dialects.number_choice import SAMPLE_ROWS, sampled_decimals, styled
-from ccmtl_core.tables.faults import FaultList
+from ccmtl_core.tables.faults import Fault, FaultList
 from ccmtl_core.tables.header import Role, sample_roles
-from ccmtl_core.tables.table import Table
+from ccmtl_core.tables.table import REPEATED_HEADER, Table
 from ccmtl_core.tables.table_file import open_table, open_unscanned
 
 BATCH_ROWS = 2**17
@@ -67,6 +67,7 @@ def read_columns(
     """
     faults = FaultList(str(path))
     with open_table(checked_path(path), [role.column for role in roles], faults, dialect) as table:
+        _refuse_repeated_headers(table, faults)
         frame = read_cells(table, roles, faults).frame
     if faults:
         raise faults.refusal()
@@ -156,12 +157,21 @@ def _statistics_of_file(
             if statistics is not None:
                 return statistics
             table = opened.scanned(faults)
+        _refuse_repeated_headers(table, faults)
         try:
             return _statistics_of_table(
                 styled(table, numbers_of(roles), faults), roles, features, batch_rows, faults
             )
         except OtherStyle as other:
             return _statistics_of_table(other.table, roles, features, batch_rows, faults)
+
+
+def _refuse_repeated_headers(table: Table, faults: FaultList) -> None:
+    """Refuse rows that would be left out, as no report tells of them here."""
+    for note in table.notes:
+        if note.code == REPEATED_HEADER:
+            message = "the row repeats the header: take it out"
+            faults.add_all(note.code, note.count, (Fault(note.code, message, row) for row in note.rows))
 
 
 def _statistics_of_plain_text(

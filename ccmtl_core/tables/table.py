@@ -19,6 +19,8 @@ from ccmtl_core.tables.faults import FaultList, Parts
 
 UNCOMPUTED = "formulas_without_value"
 """The code of the note on cells of a workbook that are read as their formulas."""
+REPEATED_HEADER = "repeated_header"
+"""That of the note on rows that are the header once more."""
 
 
 @dataclass(frozen=True)

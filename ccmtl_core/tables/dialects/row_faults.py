@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from ccmtl_core.base.display import counted, quoted
 from ccmtl_core.base.types import IntArray
 from ccmtl_core.kernels.csv_scan import CsvStructure, Irregularity
 from ccmtl_core.tables.faults import MAX_LISTED, Fault, FaultList, TableError
-from ccmtl_core.tables.table import Note
+from ccmtl_core.tables.table import REPEATED_HEADER, Note, Table, refusing_unreadable
 
 SKIPPED = (Irregularity.FIELD_COUNT, Irregularity.BLANK)
 """What ``ragged="skip"`` leaves out."""
@@ -37,6 +38,57 @@ def ends_within_quotes(part: str, faults: FaultList) -> TableError:
     """
     message = f"{quoted(part)} ends within a quoted field: was the file cut off? {_REMEDY}"
     return faults.refusal_for("csv_unclosed_quote", message)
+
+
+def without_repeated_headers(table: Table, data: NDArray[np.uint8], faults: FaultList) -> Table:
+    """Return a table without the rows that are its header once more, which a note counts.
+
+    Parameters
+    ----------
+    table : Table
+        Of a text with a header; where it has ``rows``, all of them are text.
+    data : (n,) uint8
+        The bytes from the header on.
+    faults : FaultList
+        Has the faults that were found before.
+
+    Returns
+    -------
+    Table
+    """
+    if table.rows is None or not _has_first_line_again(data):
+        return table
+    cells = zip(table.names, table.columns, strict=True)
+    is_header = pl.all_horizontal(pl.col(name) == pl.lit(column) for name, column in cells)
+    with refusing_unreadable(table.unreadable, faults):
+        found = table.rows.with_row_index("row", offset=1).filter(is_header).select("row").collect()
+    at = np.setdiff1d(found["row"].to_numpy().astype(np.int64), table.malformed_rows)
+    if not len(at):
+        return table
+    kept = np.delete(np.arange(1, table.n_rows + 1), at - 1)
+    of_file = at if table.row_of is None else table.row_of[at - 1]
+    malformed = np.array(table.malformed_rows, dtype=np.int64)
+    message = "rows repeat the header, as where files were put one after another, and were left out"
+    note = Note(REPEATED_HEADER, message, len(at), tuple(of_file[:MAX_LISTED].tolist()), severity="warning")
+    rows = table.rows.with_row_index("row", offset=1).filter(~pl.col("row").is_in(at.tolist())).drop("row")
+    return replace(
+        table,
+        rows=rows,
+        n_rows=len(kept),
+        malformed_rows=tuple((malformed - np.searchsorted(at, malformed)).tolist()),
+        row_of=kept if table.row_of is None else table.row_of[kept - 1],
+        notes=(*table.notes, note),
+    )
+
+
+def _has_first_line_again(data: NDArray[np.uint8]) -> bool:
+    """Whether a line of a text begins as its first one, which has a letter in it."""
+    line = data[: 4 * _FARTHEST].tobytes().partition(b"\n")[0].rstrip(b"\r")
+    if not any(map(str.isalpha, line.decode("utf-8", "replace"))):
+        return False
+    again = b"\n" + line
+    starts = range(0, len(data), _BLOCK)
+    return any(again in data[at : at + _BLOCK + len(again)].tobytes() for at in starts)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ FAULTY = {
     "no number": ("b,2024-03-01,many\n", {}),
     "shifted": ("b,2024-03-01,1,2\n", {}),
     "a quote that is never closed": ('"b,2024-03-01,1\n', {}),
+    "the header once more": ("unique_id,ds,y\nb,2024-03-01,7\n", {}),
     "a footer below a blank line": ("\nTotal: 7\n", {}),
 }
 
