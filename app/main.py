@@ -162,6 +162,7 @@ class _Server(uvicorn.Server):
         config = uvicorn.Config(
             app,
             http=ProblemProtocol,
+            ws="none",
             log_config=None,
             access_log=False,  # of which `CountedRequests` leaves out nothing
             server_header=False,

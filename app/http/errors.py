@@ -6,11 +6,13 @@ AppError (500)
 ├── Forbidden (403)
 ├── NotFound (404)              near matches in ``suggestions``
 ├── NotAcceptable (406)
+├── RequestTimeout (408)
 ├── Conflict (409)
 ├── PayloadTooLarge (413)
 ├── UnsupportedMediaType (415)
 ├── InvalidContent (422)        every fault of the request in ``errors``
 ├── TooManyRequests (429)       says in ``Retry-After`` when to come again
+├── HeadTooLarge (431)
 ├── ServiceUnavailable (503)
 └── InsufficientStorage (507)
 """
@@ -153,6 +155,12 @@ class NotAcceptable(AppError):
     status, title = 406, "Not acceptable"
 
 
+class RequestTimeout(AppError):
+    """The rest of the request did not come in time."""
+
+    status, title = 408, "Request timeout"
+
+
 class Conflict(AppError):
     """The request contradicts what is stored."""
 
@@ -181,6 +189,12 @@ class TooManyRequests(AppError):
     """The key has sent as many requests as it may, or as many jobs wait as may."""
 
     status, title = 429, "Too many requests"
+
+
+class HeadTooLarge(AppError):
+    """The request line and the headers are over the limit."""
+
+    status, title = 431, "Request header fields too large"
 
 
 class ServiceUnavailable(AppError):

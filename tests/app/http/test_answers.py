@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import zlib
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +12,6 @@ from fastapi.testclient import TestClient
 
 from app.http.answers import COMPRESSED_FROM, IN_A_THREAD_FROM, FinishedAnswers, Packed
 from app.http.errors import install_error_handlers
-from app.http.protocol import ProblemProtocol
 from app.persistence.database import Database
 from app.processes.logs import REQUEST_ID
 from app.registry.publication import History
@@ -76,19 +73,6 @@ def test_a_request_that_the_stop_of_the_server_cuts_off_is_answered_so() -> None
     assert (answer.status_code, answer.json()["code"]) == (503, "stopping")
     assert answer.headers["retry-after"]
     assert answer.headers["x-request-id"] == answer.json()["request_id"]
-
-
-def test_what_is_no_http_is_answered_with_a_problem_too() -> None:
-    written: list[bytes] = []
-    protocol = object.__new__(ProblemProtocol)
-    protocol.transport = SimpleNamespace(write=written.append, close=lambda: written.append(b""))  # type: ignore[assignment]
-    protocol.send_400_response("Invalid HTTP request received.")
-    answer, end = written
-    head, _, body = answer.partition(b"\r\n\r\n")
-    assert end == b""
-    assert head.startswith(b"HTTP/1.1 400 ")
-    assert b"content-length: %d" % len(body) in head
-    assert json.loads(body)["code"] == "not_http"
 
 
 @quickly_on("sqlite")

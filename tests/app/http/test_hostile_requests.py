@@ -22,6 +22,7 @@ import zstandard
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from app.http.protocol import ProblemProtocol
 from app.main import create_app
 from app.persistence.database import Database
 from app.settings import Settings
@@ -378,7 +379,9 @@ UNFINISHED = {"no request", "less than was announced", "chunks that do not end"}
 def address(client: TestClient, app: FastAPI) -> Iterator[tuple[str, int]]:
     """The same application behind a real server."""
     listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
+    server = uvicorn.Server(
+        uvicorn.Config(app, http=ProblemProtocol, ws="none", log_config=None, lifespan="off")
+    )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     while not server.started:
@@ -390,11 +393,32 @@ def address(client: TestClient, app: FastAPI) -> Iterator[tuple[str, int]]:
 
 @pytest.mark.parametrize("name", WIRE)
 def test_bytes_that_are_no_request(address: tuple[str, int], name: str) -> None:
-    """Each is answered with a 4xx, or with the end of the connection; none keeps it open or is obeyed."""
+    """Each is answered with a 4xx, and empty lines with the end of the connection; none is obeyed."""
     answer = _answer(address, WIRE[name], is_whole=name not in UNFINISHED)
-    assert answer == b"" or answer.startswith(b"HTTP/1.1 4"), answer[:300]
+    if name == "no request":
+        assert answer == b""
+    else:
+        assert answer.startswith(b"HTTP/1.1 4")
+        assert b"content-type: application/problem+json" in answer
     alive = _answer(address, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     assert alive.startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize(
+    "begun", [b"Content-Length: 1000\r\n\r\nunique_id", b"Transfer-Encoding: chunked\r\n\r\n2\r\nun\r\n"]
+)
+def test_an_upload_that_is_cut_off_is_told_so(address: tuple[str, int], begun: bytes) -> None:
+    start = b"POST /v1/datasets/shop/versions HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\n"
+    answer = _answer(address, start + begun, is_whole=False)
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert b'"code":"upload_cut_off"' in answer
+
+
+def test_a_websocket_is_answered_as_the_plain_request(address: tuple[str, int]) -> None:
+    wish = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: eA==\r\n"
+    answer = _answer(address, b"GET /v1/nothing HTTP/1.1\r\nHost: localhost\r\n" + wish + b"\r\n")
+    assert answer.startswith(b"HTTP/1.1 404")
+    assert b'"code":"route_not_found"' in answer
 
 
 def _answer(address: tuple[str, int], sent: bytes, *, is_whole: bool = True) -> bytes:
