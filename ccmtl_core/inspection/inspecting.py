@@ -221,7 +221,9 @@ def fault_findings(error: TableError) -> Iterator[Finding]:
         shown = listed[:5] if of_rows else []
         samples = tuple(Sample(fault.row, fault.unique_id, fault.ds, fault.value) for fault in shown)
         first = listed[0].message if listed else code
-        where = f"column {quoted(listed[0].column)}: " if listed and listed[0].column and of_rows else ""
+        columns = list(dict.fromkeys(fault.column for fault in listed if fault.column))
+        shown_columns = ", ".join(map(quoted, columns[:3])) + (", …" if len(columns) > 3 else "")
+        where = f"column{'s' if len(columns) > 1 else ''} {shown_columns}: " if columns else ""
         message = f"{counted(count, 'row')}, {where}{first}" if of_rows else first
         policy = "missing" if code == "empty_number" else None
         yield Finding(code, "error", count, "rows" if of_rows else "table", message, samples, policy)

@@ -55,6 +55,49 @@ class Fault:
         return f"{table}: {self}" if self.row is None else f"{table}, {self}"
 
 
+@dataclass(frozen=True)
+class Melted:
+    """The columns of a wide table that those of the long one were made of.
+
+    Examples
+    --------
+    >>> long = {"unique_id": "unique_id", "ds": "ds", "y": "y"}
+    >>> melted = Melted(long, "sku", {"2024-01": "X2024.01"}, by_periods=True)
+    >>> melted.column_of(Fault("unparseable_number", "not a number", 3, "y", "many", "0471", "2024-01"))
+    'X2024.01'
+    """
+
+    names: Mapping[str, str]
+    """Of the columns of the long table: ``unique_id``, ``ds`` and ``y``."""
+    key: str | None
+    """The column that the wide table has for all series, or all times; None where rows are counted."""
+    heads: Mapping[str, str]
+    """The other columns, by what their names became as times or ids."""
+    by_periods: bool
+    """Whether these are periods, and not series."""
+
+    def column_of(self, fault: Fault) -> str | None:
+        """Return the column of the wide table that a fault is in, None where it is in no one."""
+        of_key, of_heads = self._of_key_and_heads()
+        if fault.column == of_key:
+            return self.key
+        if fault.column not in (of_heads, self.names["y"]):
+            return fault.column
+        head = fault.ds if self.by_periods else fault.unique_id
+        return self.heads.get((fault.value if fault.column == of_heads else head) or "")
+
+    def called(self, column: str) -> str:
+        """Return what a sentence calls a column of the long table."""
+        of_key, of_heads = self._of_key_and_heads()
+        if column == of_key and self.key is not None:
+            return f"the column {quoted(self.key)}"
+        return "the header" if column == of_heads else "the wide table"
+
+    def _of_key_and_heads(self) -> tuple[str, str]:
+        unique_id, ds = self.names["unique_id"], self.names["ds"]
+        return (unique_id, ds) if self.by_periods else (ds, unique_id)
+
+
 def part_of(parts: Parts, row: int | None) -> tuple[str, int] | None:
     """Return the file that a row is of, and its number there; None where there is one file alone.
 
@@ -90,11 +133,17 @@ class FaultList:
         self.table = table
         self.parts: Parts = ()
         """The files that rows are of, with the first row of each; empty for one file."""
+        self.melted: Melted | None = None
+        """What the columns of a long table were made of, where the file has a wide one."""
         self._samples: dict[str, list[Fault]] = {}
         self._counts: dict[str, int] = {}
 
     def __bool__(self) -> bool:
         return bool(self._counts)
+
+    def called(self, column: str) -> str:
+        """Return what a sentence calls a column of the table."""
+        return f"the column {quoted(column)}" if self.melted is None else self.melted.called(column)
 
     def add(
         self,
@@ -129,7 +178,9 @@ class FaultList:
         return TableError(list(map(self._placed, listed)), self._counts, self.table)
 
     def _placed(self, fault: Fault) -> Fault:
-        """The fault with the file that its row is of, where there are several."""
+        """The fault with the column of the file, and the file that its row is of where there are several."""
+        if self.melted is not None:
+            fault = replace(fault, column=self.melted.column_of(fault))
         place = part_of(self.parts, fault.row)
         if place is None:
             return fault

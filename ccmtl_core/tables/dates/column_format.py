@@ -75,7 +75,7 @@ def column_format(
     elif not (found.is_known or found.is_ambiguous) and lack_year(texts):
         question = f"{quoted(texts[0])} has no year: state the `year`, such as 2024, or write it in each"
     if question:
-        faults.add("ambiguous_dates", f"the dates of the column {column!r}: {question}", column=column)
+        faults.add("ambiguous_dates", f"the dates of {faults.called(column)}: {question}", column=column)
         raise faults.refusal()
     return table, time_format(found.format, in_utc=in_utc), found
 

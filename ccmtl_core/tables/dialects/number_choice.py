@@ -259,7 +259,7 @@ def _decimal(
         return mark, "nothing stands between thousands, as is stated"
     faults.add(
         "ambiguous_number",
-        f"{quoted(counts.example)} of the column {quoted(column)} has a {_NAMES[mark]} that may part "
+        f"{quoted(counts.example)} of {faults.called(column)} has a {_NAMES[mark]} that may part "
         f"thousands or be the decimal sign, and no other number decides: state "
         f"{option('decimal', mark)} or {option('decimal', other[mark])}",
         column=column,

@@ -28,7 +28,7 @@ from ccmtl_core.tables.dialects.period_names import (
     refuse_months_in_other_words,
     with_years,
 )
-from ccmtl_core.tables.faults import MAX_LISTED, FaultList, TableError
+from ccmtl_core.tables.faults import MAX_LISTED, FaultList, Melted, TableError
 from ccmtl_core.tables.header import WIDE
 from ccmtl_core.tables.table import Note, Table, refusing_unreadable
 
@@ -86,7 +86,7 @@ def long_table(table: Table, stated: Mapping[str, str | None], faults: FaultList
         head = table.rows.select(by_name(list(table.names))).head(_SAMPLED).collect()
         found = _by_periods(table, names, head, faults) or _by_series(table, names, stated["ds"], head)
         if found is not None:
-            return _melted(table, found, names)
+            return _melted(table, found, names, faults)
         if is_stated:
             raise faults.refusal_for("unknown_shape", _not_wide(table.columns, names))
         return replace(noting_repetitions(table), hint=_if_wide(table, names, head))
@@ -268,7 +268,7 @@ def _are_dates(cells: pl.Series) -> bool:
     return (found.is_known and found.format != _INTEGER) or bool(found.readings)
 
 
-def _melted(table: Table, found: _Wide, names: Mapping[str, str]) -> Table:
+def _melted(table: Table, found: _Wide, names: Mapping[str, str], faults: FaultList) -> Table:
     assert table.rows is not None
     frame = table.rows.select(by_name(list(table.names))).collect()
     positions = np.arange(1, table.n_rows + 1)
@@ -285,6 +285,9 @@ def _melted(table: Table, found: _Wide, names: Mapping[str, str]) -> Table:
     heads = pl.Series(found.labels or labels, dtype=pl.String)
     if found.is_counted:
         heads = heads.str.extract("([0-9]+)")
+    of_heads = dict(zip(heads.fill_null(""), [table.columns[i] for i in found.values], strict=True))
+    key_name = None if found.key is None else table.columns[found.key]
+    faults.melted = Melted(dict(names), key_name, of_heads, by_periods)
     by_row = pl.Series(range(1, n_rows + 1), dtype=pl.Int64).cast(pl.String)
     key = by_row if found.key is None else frame.to_series(found.key)
     across = np.repeat(np.arange(n_columns), n_rows)

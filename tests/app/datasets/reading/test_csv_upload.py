@@ -178,6 +178,11 @@ def test_a_wide_table_that_does_not_look_like_one_is_told_how_to_be_read(shop: S
     assert shop.accepted(shop.series(), text, shape="wide")["series"] == 3
 
 
+def test_a_fault_of_a_wide_table_names_the_column_of_the_file(shop: Shop) -> None:
+    problem = shop.refused(shop.series(), "sku,2024-01-01,2024-01-02,2024-01-03\na,1,2,few\nb,1,2,3\n")
+    assert faults(problem) == [("unparseable_number", 1, "2024-01-03", "few")]
+
+
 def test_the_repeated_period_of_a_wide_table_is_decided_by_duplicates(shop: Shop) -> None:
     text = "product,Jan 24,Feb 24,Feb 24,Mar 24\nA,1,2,9,3\n"
     refusal = shop.refused(shop.series(frequency="MS"), text)

@@ -10,7 +10,11 @@ import pytest
 from ccmtl_core import DataError
 from ccmtl_core.forecasting import read_series
 from ccmtl_core.inspection import InspectionReport, Policies, inspect
+from ccmtl_core.inspection.reading import read_rows
 from ccmtl_core.tables import ReadOptions
+from ccmtl_core.tables.dialects.shape import long_table
+from ccmtl_core.tables.faults import FaultList
+from ccmtl_core.tables.table_file import open_table
 
 ROOT = Path(__file__).parents[4]
 DATA = ROOT.parent / "shared" / "data"
@@ -369,3 +373,36 @@ def test_series_of_a_wide_table_without_a_value_are_named(tmp_path: Path) -> Non
 def test_of_columns_of_numbers_before_periods_the_one_that_is_called_so_has_the_ids(tmp_path: Path) -> None:
     path = written(tmp_path, "sku,price,Jan-24,Feb-24,Mar-24\n1,9,100,101,102\n2,8,200,201,202\n")
     assert inspect(path).require_panel().unique_ids == ("1", "2")
+
+
+OF_PERIODS = "sku,2024-01,2024-02,2024-03\nA,1,2,3\nB,4,5,6\n"
+OF_SERIES = "day,A,B,C\n2024-01-01,1,2,3\n2024-01-02,4,5,6\n2024-01-03,7,8,9\n"
+COUNTED = "sku,W1,W2,W3\nA,1,2,3\nB,4,5,6\n"
+PLACES = {
+    "a number": (OF_PERIODS.replace("5", "few"), [(2, "2024-02", "few")]),
+    "numbers": (OF_PERIODS.replace("5", "few").replace("1,2,3", "1,2,inf"),
+                [(1, "2024-03", "inf"), (2, "2024-02", "few")]),
+    "an id": (OF_PERIODS.replace("B", ""), [(2, "sku", "")] * 3),
+    "a counted period": (COUNTED.replace("5", "few"), [(2, "W2", "few")]),
+    "a number of a series": (OF_SERIES.replace("5", "few"), [(2, "B", "few")]),
+    "a time": (OF_SERIES.replace("2024-01-02", "noon"), [(2, "day", "noon")] * 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_a_fault_of_a_wide_table_names_the_column_of_the_file(tmp_path: Path, name: str) -> None:
+    text, places = PLACES[name]
+    path, options, faults = written(tmp_path, text), ReadOptions(shape="wide"), FaultList()
+    stated = {"unique_id": None, "ds": None, "y": None}
+    with open_table(path, [], faults, options) as table:
+        read_rows(long_table(table, stated, faults), stated, faults)
+    assert [(fault.row, fault.column, fault.value) for fault in faults.refusal().listed] == places
+
+
+def test_a_finding_on_a_wide_table_names_the_columns_of_the_file(tmp_path: Path) -> None:
+    text = OF_PERIODS.replace("5", "few").replace("6", "more")
+    (finding,) = inspect(written(tmp_path, text)).errors
+    assert finding.message.startswith("2 rows, columns '2024-02', '2024-03': not a number")
+    unclear = "sku,01/02/2024,02/02/2024,03/02/2024\nA,1.234,2.345,3.456\n"
+    of_code = {one.code: one.message for one in inspect(written(tmp_path, unclear)).errors}
+    assert of_code["ambiguous_dates"].startswith("the dates of the header: '01/02/2024' may be")
