@@ -34,6 +34,7 @@ from app.http.names import NO_NUL
 from app.http.parameters import IdempotencyKey, Limit, NameCursor, NumberCursor, VersionNumber
 from app.http.request_body import (
     BODY_REFUSALS,
+    content_encoding_of,
     decoder_for,
     documented_body,
     faults_in_body,
@@ -191,10 +192,12 @@ async def upload_dataset_version(
         IdempotencyKey | None,
         Header(description="The same key with the same upload returns the version that it made before."),
     ] = None,
-    content_encoding: Annotated[str | None, Header(description="`gzip`, `zstd` or `identity`.")] = None,
+    content_encoding: Annotated[  # for the reference; of several lines it has one
+        str | None, Header(description="`gzip`, `zstd` or `identity`.")
+    ] = None,
 ) -> UploadOutcome:
     """Upload a file as the next version; its faults are reported all at once, and then nothing is stored."""
-    decoder = decoder_for(content_encoding)
+    decoder = decoder_for(content_encoding_of(request))
     await run_in_threadpool(_require, database, name)
     bounds = Bounds(settings.max_upload_bytes, settings.max_expansion)
     processes = request.app.state.reader_processes

@@ -24,6 +24,7 @@ from app.http.parameters import check_queries
 
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
 _FORWARDED = {"forwarded", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-real-ip"}
+_ONE_VALUE = ("Authorization", "Content-Type", "Idempotency-Key")
 
 
 class Scope(StrEnum):
@@ -80,10 +81,12 @@ class _Requirement(SecurityBase):
 async def admit(request: Request, scope: Scope) -> None:
     """Note the workspace of a caller that has ``scope``, or refuse the request."""
     callers: Callers = request.app.state.callers
-    sent = request.headers.getlist("authorization")
-    authorization = sent[0] if sent else None
-    if len(sent) > 1:  # a proxy in front may go by another of them than we would
-        raise BadRequest("repeated_header", "The header Authorization stands twice; send one key.")
+    sent = request.headers.raw
+    headers = dict(sent)
+    if len(headers) < len(sent):
+        _refuse_contradictions(sent)
+    given = headers.get(b"authorization")
+    authorization = None if given is None else given.decode("latin-1")
     caller = callers.peek(authorization)
     if caller is None:
         caller = await run_in_threadpool(callers.find, authorization)
@@ -138,6 +141,14 @@ def requires(scope: Scope) -> Any:
     >>> router = APIRouter(prefix="/v1/shops", dependencies=[requires(Scope.DATA)])
     """
     return Security(_Requirement(scope), scopes=[scope.value])
+
+
+def _refuse_contradictions(headers: list[tuple[bytes, bytes]]) -> None:
+    """Refuse two keys, and two different values where one is meant: a proxy may go by the other."""
+    for name in _ONE_VALUE:
+        values = [value for key, value in headers if key == name.lower().encode()]
+        if len(values) > 1 and (name == "Authorization" or len(set(values)) > 1):
+            raise BadRequest("repeated_header", f"The header {name} stands {len(values)} times; send one.")
 
 
 def _is_from_elsewhere(headers: Headers) -> bool:

@@ -82,7 +82,7 @@ def media_type_of(request: Request) -> str:
 
 async def read_body(request: Request, max_bytes: int) -> bytes:
     """Return the body, decompressed; refuse it as soon as more than ``max_bytes`` came in or came out."""
-    decoder = decoder_for(request.headers.get("content-encoding"))
+    decoder = decoder_for(content_encoding_of(request))
     body, n_received = bytearray(), 0
     try:
         async for chunk in request.stream():
@@ -103,9 +103,14 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
     return bytes(body)
 
 
-def decoder_for(content_encoding: str | None) -> Decoder | None:
+def content_encoding_of(request: Request) -> str:
+    """Return how the body is encoded; several lines of ``Content-Encoding`` are one, as ``gzip, gzip``."""
+    return ", ".join(request.headers.getlist("content-encoding"))
+
+
+def decoder_for(content_encoding: str) -> Decoder | None:
     """Return the decoder for a ``Content-Encoding`` header; None where there is nothing to decode."""
-    name = (content_encoding or "identity").strip().lower()
+    name = content_encoding.strip().lower() or "identity"
     if name not in DECODERS:
         raise UnsupportedMediaType(
             "unsupported_content_encoding",

@@ -190,7 +190,7 @@ async def _body(request: Request) -> bytes:
 
 
 async def _stream(request: Request, model: StoredModel, asked: Asked) -> Response:
-    kind = _accepted(request.headers.get("accept", "*/*"))
+    kind = _accepted(", ".join(request.headers.getlist("accept")) or "*/*")
     parts = await run_in_threadpool(forecasts.forecast_all, model, asked)
     path = request.app.url_path_for("forecast_all", model=f"{model.name}/versions/{model.version}")
     headers = {"Content-Location": path, "Vary": "Accept"}

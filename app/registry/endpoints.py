@@ -172,7 +172,7 @@ def read_task(model: LoadedDep, database: DatabaseDep, unique_id: UniqueId) -> T
 def export_weights(model: LoadedDep, request: Request) -> Response:
     """Export the weights of all tasks as Parquet, or as an Arrow stream if `Accept` asks for that."""
     location = request.url_for("export_weights", model=f"{model.name}/versions/{model.version}").path
-    accepted = request.headers.get("accept", "*/*")
+    accepted = ", ".join(request.headers.getlist("accept")) or "*/*"
     kind = ARROW_STREAM if ARROW_STREAM in accepted else PARQUET
     etag = f'W/"{model.name}-{model.version}-{kind.rpartition(".")[2]}"'  # a version never changes
     headers = {"Content-Location": location, "Vary": "Accept", "ETag": etag}

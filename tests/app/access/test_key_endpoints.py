@@ -45,6 +45,29 @@ def test_a_request_with_two_keys_is_refused(client: TestClient) -> None:
         assert (answer.status_code, answer.json()["code"]) == (400, "repeated_header")
 
 
+@pytest.mark.parametrize(
+    ("name", "values", "refusal"),
+    [
+        ("Content-Type", ["application/json", "text/csv"], (400, "repeated_header")),
+        ("Content-Type", ["application/json", "application/json"], None),
+        ("Idempotency-Key", ["one", "two"], (400, "repeated_header")),
+        ("Content-Encoding", ["gzip", "gzip"], (415, "unsupported_content_encoding")),
+        ("Content-Encoding", ["identity", "gzip"], (415, "unsupported_content_encoding")),
+    ],
+)
+def test_headers_that_contradict_each_other_are_refused(
+    client: TestClient, name: str, values: list[str], refusal: tuple[int, str] | None
+) -> None:
+    client.post("/v1/datasets", json={"name": "shop", "kind": "series", "frequency": "D"})
+    for path in ("/v1/training-jobs", "/v1/datasets/shop/versions"):
+        headers = [(name, value) for value in values]
+        if name != "Content-Type":
+            headers.append(("Content-Type", "application/json" if "jobs" in path else "text/csv"))
+        answer = client.post(path, content=b"{}", headers=headers)
+        problem = (answer.status_code, answer.json()["code"])
+        assert problem == refusal if refusal else answer.status_code in (415, 422)
+
+
 def test_metrics_may_be_kept_for_administrators(client: TestClient) -> None:
     app = cast(FastAPI, client.app)
     open_to_all = app.state.settings

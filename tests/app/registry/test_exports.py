@@ -49,7 +49,9 @@ def test_weights_are_exported_as_parquet(client: TestClient, accept: str) -> Non
 
 
 def test_weights_are_exported_as_one_arrow_stream(client: TestClient) -> None:
-    answer = client.get("/v1/models/sales/versions/1/weights", headers={"Accept": ARROW_STREAM})
+    answer = client.get(
+        "/v1/models/sales/versions/1/weights", headers=[("Accept", "text/csv"), ("Accept", ARROW_STREAM)]
+    )
     assert answer.headers["content-type"] == ARROW_STREAM
     check(pl.read_ipc_stream(BytesIO(answer.content)))
 
