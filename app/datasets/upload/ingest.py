@@ -16,7 +16,7 @@ from app.datasets.stored.period_values import PeriodValues
 from app.datasets.upload.appended import with_version
 from app.datasets.upload.dropped import still_dropped
 from app.datasets.upload.extent import Base, Extent, regression_extent, series_extent
-from app.datasets.upload.inspected import inspect_rows, with_history
+from app.datasets.upload.inspected import inspect_rows, with_faults, with_history
 from app.datasets.upload.option_names import in_request
 from app.datasets.upload.streamed import Taken, streamed
 from app.http.errors import Fault, InvalidContent, PayloadTooLarge
@@ -128,6 +128,8 @@ def ingest(
             raise bounds.refusal(n_packed) from None
         if inspection is None and isinstance(definition, SeriesDefinition) and n_rows is not None:
             inspection = refused(error, n_rows, definition.policies)
+        elif inspection is not None:
+            inspection = with_faults(inspection, error)
         raise _refusal(error, inspection) from None
     n_kept, zone = cells.frame.height, cells.time_zone
     taken = Taken(extent, inspection, table.n_rows, n_kept, zone, cells.dialect, dropped)

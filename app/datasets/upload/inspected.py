@@ -21,7 +21,7 @@ from ccmtl_core.inspection.parts.examined import Examined, examine
 from ccmtl_core.inspection.reading import read_rows
 from ccmtl_core.inspection.report import MAX_SAMPLES, ordered
 from ccmtl_core.tables.cells import Cells
-from ccmtl_core.tables.faults import Fault, FaultList
+from ccmtl_core.tables.faults import Fault, FaultList, TableError
 from ccmtl_core.tables.header import Role
 from ccmtl_core.tables.table import Table
 
@@ -99,6 +99,24 @@ def _kept(examined: Examined, frame: pl.DataFrame, faults: FaultList) -> pl.Data
 
 def _fault(finding: Finding) -> Callable[[Sample], Fault]:
     return lambda sample: Fault(finding.code, finding.message, sample.row, None, sample.value)
+
+
+def with_faults(report: InspectionReport, error: TableError) -> InspectionReport:
+    """Return the report of a refused file with the faults that only what is stored shows.
+
+    Parameters
+    ----------
+    report : InspectionReport
+        Of the file.
+    error : TableError
+        Why it is refused.
+
+    Returns
+    -------
+    InspectionReport
+    """
+    new = [finding for finding in fault_findings(error) if finding.code not in report.counts]
+    return replace(report, findings=ordered([*report.findings, *new]))
 
 
 def with_history(

@@ -28,6 +28,7 @@ def refusal(shop: Shop, name: str, text: str) -> Any:
     assert answer.status_code == 422, answer.text
     (fault,) = answer.json()["errors"]
     assert fault["code"] == "dropped_period"
+    assert "dropped_period" in {finding["code"] for finding in answer.json()["report"]["findings"]}
     return fault
 
 

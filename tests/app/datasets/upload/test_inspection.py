@@ -212,4 +212,5 @@ def test_a_refused_append_tells_the_gaps_of_the_version_that_it_would_make(
     assert answer.status_code == status
     report = answer.json()["report"]
     told = found(report)
+    assert told.get("duplicate_period", 0) == (0 if policies else 1)
     assert (told["absent_periods"], told["history_changed" if policies else "history_repeated"]) == (2, 1)
