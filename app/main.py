@@ -96,7 +96,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.has_ended = threading.Event()
     app.state.database = Database(settings)
     app.state.storage = Storage(settings.data_dir)
-    app.state.places_apart = CapacityLimiter(apart.AT_ONCE)
+    app.state.places_here, app.state.places_apart = (CapacityLimiter(apart.AT_ONCE) for _ in range(2))
     app.state.reader_processes = ReaderProcesses(settings)
     app.state.histories = Histories(StoredValues(app.state.database, app.state.storage))
     app.state.matrix_files = MatrixFiles(settings.data_dir)

@@ -200,19 +200,21 @@ async def upload_dataset_version(
     decoder = decoder_for(content_encoding_of(request))
     await run_in_threadpool(_require, database, name)
     bounds = Bounds(settings.max_upload_bytes, settings.max_expansion)
-    processes = request.app.state.reader_processes
+    state = request.app.state
+    processes = state.reader_processes
     with storage.incoming() as path:
         body = processes.begin_after(APART_FROM_BYTES, request.stream())
         await receive(body, request.headers.get("content-length"), path, decoder, bounds)
         upload = Upload(path, options, mode, overlap, dry_run, idempotency_key)
         if await run_in_threadpool(is_large, path):
             workspace = request.state.workspace
-            async with request.app.state.places_apart:
+            async with state.places_apart:
                 outcome = await run_in_threadpool(
                     add_version_apart, processes, settings, workspace, name, upload
                 )
         else:
-            outcome = await run_in_threadpool(add_version, database, storage, name, upload, bounds)
+            async with state.places_here:
+                outcome = await run_in_threadpool(add_version, database, storage, name, upload, bounds)
     if outcome.version is None:
         response.status_code = 200
     else:

@@ -36,7 +36,7 @@ def test_a_file_is_left_to_a_process_by_its_size_and_a_packed_one_sooner(tmp_pat
     noise = random.Random(0).randbytes(60_000)
     for content, is_large in (
         (text, False),
-        (text * 40, True),
+        (text * 60, True),
         (gzip.compress(text), False),
         (gzip.compress(noise), True),
         (b"PAR1" + noise, True),
@@ -65,8 +65,9 @@ def test_answers_are_those_of_an_upload_that_the_api_reads(
     assert shop.client.get(f"/v1/datasets/{there}").json()["newest_version"] == 1
 
 
+@pytest.mark.parametrize(("apart_from", "reads"), [(0, "add_version_apart"), (10_000, "add_version")])
 def test_few_are_read_at_a_time_and_other_requests_are_answered_meanwhile(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
+    apart_from: int, reads: str, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, may_go_on, begun = shop.series(), threading.Event(), threading.Semaphore(0)
     under_way: list[int] = []
@@ -77,8 +78,8 @@ def test_few_are_read_at_a_time_and_other_requests_are_answered_meanwhile(
         assert may_go_on.wait(60)
         raise Conflict("released", "The test is over.")
 
-    monkeypatch.setattr(apart, "APART_FROM_BYTES", 0)
-    monkeypatch.setattr(endpoints, "add_version_apart", wait)
+    monkeypatch.setattr(apart, "APART_FROM_BYTES", apart_from)
+    monkeypatch.setattr(endpoints, reads, wait)
     n_uploads = 3 * apart.AT_ONCE
     with ThreadPoolExecutor(n_uploads) as clients:
         answers = [clients.submit(shop.upload, name, ROWS) for _ in range(n_uploads)]
