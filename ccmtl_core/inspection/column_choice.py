@@ -77,12 +77,15 @@ def choose_columns(
             traits[role] = Trait(role, "guessed", "its name")
             continue
         currency = table.options.currency
-        cells = {c: sample.get(c) for c in left if not (is_other(c) or is_named_for_another(c, role))}
+        cells = {c: sample.get(c) for c in left if not (is_other(c, role) or is_named_for_another(c, role))}
         fitting = [c for c, those in cells.items() if _fits(role, those, ds_format, currency)]
+        numbers = _numbers_of_rows(fitting, sample) if role == "unique_id" else set()
+        fitting = [c for c in fitting if c not in numbers]
         if role == "ds" and not fitting:
             fitting = [column for column in left if _may_count_time(column, sample.get(column))]
         column, evidence = _best(role, fitting)
-        called = [c for c in left if is_a_word(c, role) or (role == "ds" and is_named_date(c))]
+        called = [c for c in cells if is_a_word(c, role) or (role == "ds" and is_named_date(c))]
+        called = [c for c in called if c not in numbers]
         if role == "ds" and fitting:
             called = [c for c in called if not _may_count_time(c, sample.get(c))]
         surest, _ = _best(role, called)
@@ -161,6 +164,13 @@ def _may_count_time(column: str, cells: pl.Series | None) -> bool:
         return False
     texts = cells.cast(pl.String).drop_nulls()
     return bool(len(texts)) and bool(texts.str.contains("^([A-Za-z]+[. _]?)?[0-9]+$").all())
+
+
+def _numbers_of_rows(columns: Sequence[str], sample: Mapping[str, pl.Series]) -> set[str]:
+    """The columns whose cells all differ, as numbers of orders do, if one that is called by ids is left."""
+    words = WORDS["unique_id"]
+    repeats = {c for c in columns if sample[c].n_unique() < len(sample[c])}
+    return set(columns) - repeats if any(rank(c, words) < 2 * len(words) for c in repeats) else set()
 
 
 def _best(role: str, columns: Sequence[str]) -> tuple[str | None, str]:

@@ -22,6 +22,7 @@ SERIAL_FROM, SERIAL_TO = 20_000, 80_000
 _FIRST_TEXTS = 60
 _NUMBERED_MOST = 9_999
 _LAST_DAY = 31
+_MUCH_FARTHER = 5
 _YEARS = (1900, 2100)
 _TIMES = ("", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 _WORDED = (
@@ -127,6 +128,7 @@ and no other date of the column decides: state `ds_format`
     best = {written: parsed for written, parsed in best.items() if written not in unwanted}
     if 2 * fewest > len(distinct):
         return _unknown(distinct)
+    best = _of_near_years(best)
     n_read = len(distinct) - fewest
     name, times = next(iter(best.items()))
     others = {written: parsed for written, parsed in best.items() if not parsed.equals(times)}
@@ -134,8 +136,10 @@ and no other date of the column decides: state `ds_format`
         readings = {name: times, **others}
         differs = _first_difference(list(readings.values())) or 0
         return _contradiction(distinct, readings) or _ambiguous(distinct, readings, differs)
-    if name is not None and (days := _may_be_days(distinct, name)):
-        return days
+    if name is not None and (
+        open_question := _may_be_days(distinct, name) or _may_be_seasons(distinct, name)
+    ):
+        return open_question
     of = counted(len(distinct), "different date")
     evidence = f"{n_read:,} of {of} are written so" + _decided(distinct, tried, name)
     evidence += "".join(f", as they are for {option('ds_format', other)}" for other in sorted(unwanted))
@@ -159,6 +163,38 @@ def _may_be_days(distinct: pl.Series, name: str) -> DatesFound | None:
     return DatesFound(
         None, message, example=distinct[0], is_known=False, is_ambiguous=True, may_lack_year=True
     )
+
+
+def _may_be_seasons(distinct: pl.Series, name: str) -> DatesFound | None:
+    """What is told where months or weeks may be years from one to the next, as 2023/24 and 2024/25 are."""
+    if name[:2] not in ("%Y", "%G") or name[3:] not in ("%m", "%V") or len(distinct) < 2:
+        return None
+    numbers = distinct.str.extract_all("[0-9]+")
+    year, second = (numbers.list.get(i).cast(pl.Int32) for i in (0, 1))
+    if not ((year + 1) % 100 == second).all():
+        return None
+    message = (
+        f"{quoted(distinct[0])} may be a year that ends in the next one, or what {option('ds_format', name)} "
+        "reads: write such years as one number, or state it"
+    )
+    return DatesFound(None, message, example=distinct[0], is_known=False, is_ambiguous=True)
+
+
+def _of_near_years(readings: dict[str | None, pl.Series]) -> dict[str | None, pl.Series]:
+    """Without readings that find the year elsewhere and spread the dates over many times as many years."""
+    spans = {
+        written: (parsed.max() - parsed.min()).total_seconds()  # type: ignore[operator, union-attr]
+        for written, parsed in readings.items()
+        if written is not None and "%y" in written
+    }
+    if len(spans) < 2:
+        return readings
+    nearest = min(spans, key=lambda written: spans[written])
+    of_year = nearest.index("%y")
+    far = {
+        w for w, span in spans.items() if w.index("%y") != of_year and span > _MUCH_FARTHER * spans[nearest]
+    }
+    return {written: parsed for written, parsed in readings.items() if written not in far}
 
 
 def _weeks_or_months(readings: Mapping[str | None, pl.Series], *, is_week: bool) -> set[str]:

@@ -25,6 +25,9 @@ CODE_PAGES = {
     "iso8859_2": "iso-8859-2",
     "koi8_r": "koi8-r",
     "mac_roman": "macintosh",
+    "cp850": "cp850",
+    "cp852": "cp852",
+    "cp866": "cp866",
     "gb18030": "gb18030",
     "big5": "big5",
     "cp932": "shift_jis",
@@ -32,15 +35,41 @@ CODE_PAGES = {
     "euc_jp": "euc_jp",
 }
 """What is tried, by Python's names, each with the name that people state."""
-_AS_LIKELY = 0.06
-_WITHOUT_KANA = 0.2
-"""How much less likely Japanese is without a sign of its syllables."""
+_ALPHABETS = {
+    "western": "äöüß àâçèéêëîïôùûüÿœæ áéíñóúüïç àèéìíîòóùú áàâãçéêíóôõúü æøåéäö åäöé éëïöüèáíóú áðéíóúýþæö "
+    "àçèéíïòóúü",
+    "central": "ąćęłńóśźż áčďéěíňóřšťúůýž áäčďéíĺľňóôŕšťúýž áéíóöőúüű čćđšž ăâîşţ äöüß ëç",
+    "turkish": "çğıöşüâîû",
+    "baltic": "ąčęėįšųūž āčēģīķļņšūž äõöüšž",
+}
+"""The letters of languages beyond a to z, as words of a file have them: German, French, Spanish, Italian, ….
+
+They are in small letters; those that are the same in capitals are left out."""
+_LANGUAGES = {
+    "cp1252": "western",
+    "mac_roman": "western",
+    "cp850": "western",
+    "cp1250": "central",
+    "iso8859_2": "central",
+    "cp852": "central",
+    "cp1254": "turkish",
+    "cp1257": "baltic",
+}
+_OF_NO_LANGUAGE = 0.1
+_AS_LIKELY, _MOST_DOUBT = 0.06, 0.4
+_WITHOUT_ITS_OWN = 0.2
+"""How much less likely Japanese is without a sign of its syllables, or Arabic without its letters."""
+_OWN = {"cp1255": re.compile("[\u05d0-\u05ea]"), "cp1256": re.compile("[\u0621-\u064a]")}
 _KANA = re.compile("[\u3041-\u30fa\uff66-\uff9d]")
 _FULL_WIDTH = re.compile("[\u3041-\u30fa\u3400-\u9fff]")
 _HANZI = re.compile("[\u3400-\u9fff]")
 _JAPANESE = {"CJK", "HIRAGANA", "KATAKANA", "HALFWIDTH", "FULLWIDTH", "KATAKANA-HIRAGANA"}
-_IN_WORDS = "\u2019\u2018\u00b7\u30fc\u30fb\u00b0\u00b2\u00b3\u00ae\u2122\u00a9\u2026\u2013\u2014"
-"""Signs that stand beside letters: apostrophes, dots, degrees, powers, trade marks, dashes."""
+_IN_WORDS, _BEHIND_WORDS = (
+    "\u2019\u2018\u00b7\u2013\u2014",
+    "\u00b0\u00b2\u00b3\u00ae\u2122\u00a9\u2026\u00bb\u201d",
+)
+"""Signs that stand between letters (apostrophes, dots, dashes), and behind words (degrees, trade marks)."""
+_BOXES = re.compile("[\u2500-\u259f]")
 _ACCENTED = re.compile("[\u0386-\u0390\u03aa-\u03b0\u03ca-\u03ce]")
 _VOWELS = {
     "CYRILLIC": re.compile("(?i)[аеёиоуыэюяіїєў]"),
@@ -67,18 +96,18 @@ def likely_code_pages(words: list[bytes]) -> list[tuple[str, str]]:
         tells which is meant.
     """
     sample = b"\n".join(words)
-    found = {
+    chaos = {
         name: match.chaos
-        for match in reversed(list(from_bytes(sample, cp_isolation=list(CODE_PAGES), threshold=0.3)))
+        for match in reversed(list(from_bytes(sample, cp_isolation=[*_TWO_BYTES], threshold=0.3)))
         for name in [match.encoding, *match.could_be_from_charset]
-        if name in CODE_PAGES
     }
     read = []
     for at, name in enumerate(CODE_PAGES):
-        if name in found:
+        if name in chaos or name not in _TWO_BYTES:
             with suppress(UnicodeDecodeError):
                 text = sample.decode(name)
-                read.append((found[name] + _doubt(text, name), at, name, text))
+                read.append((chaos.get(name, 0.0) + _doubt(text, name), at, name, text))
+    read = [one for one in read if one[0] <= _MOST_DOUBT]
     read.sort()
     return [(name, text) for doubt, _, name, text in read if doubt <= read[0][0] + _AS_LIKELY]
 
@@ -88,7 +117,13 @@ def _doubt(text: str, name: str) -> float:
     words = text.split("\n")
     doubt = sum(_is_odd(word, name) for word in words) / len(words)
     if name in ("cp932", "euc_jp") and not (_KANA.search(text) and _FULL_WIDTH.search(text)):
-        doubt += _WITHOUT_KANA
+        doubt += _WITHOUT_ITS_OWN
+    if name in _OWN and not _OWN[name].search(text):
+        doubt += _WITHOUT_ITS_OWN
+    if name in _LANGUAGES:
+        letters = {letter for letter in text.lower() if letter.isalpha() and not letter.isascii()}
+        if not any(letters <= set(language) for language in _ALPHABETS[_LANGUAGES[name]].split()):
+            doubt += _OF_NO_LANGUAGE
     return doubt
 
 
@@ -101,7 +136,7 @@ def _is_odd(word: str, name: str) -> bool:
 def _is_rare(word: str, name: str) -> bool:
     """Whether a word has Chinese characters that its language hardly uses."""
     if name == "cp949":
-        return bool(_HANZI.search(word))
+        return bool(_HANZI.search(word)) or not all(_is_in(one, "euc_kr") for one in word)
     if name == "big5":
         return any(one.encode("big5")[0] > 0xC6 for one in _HANZI.findall(word))
     return not all(_is_in(one, "gb2312") for one in _HANZI.findall(word))
@@ -109,22 +144,26 @@ def _is_rare(word: str, name: str) -> bool:
 
 def _is_in(character: str, name: str) -> bool:
     with suppress(UnicodeEncodeError):
-        return bool(character.encode(name))
+        return len(character.encode(name)) <= 2  # euc_kr writes others with eight
     return False
 
 
 def _is_odd_run(run: str, name: str) -> bool:
     """Whether characters without a space between them are no word."""
+    if _BOXES.search(run) or any(unicodedata.category(letter) == "Cc" for letter in run):
+        return True
     scripts = set()
-    for before, letter in zip(" " + run, run, strict=False):
+    for before, letter, after in zip(" " + run[:-1], run, run[1:] + " ", strict=True):
         if letter.isalpha():
             scripts.add(unicodedata.name(letter, "").partition(" ")[0])
-        elif before.isalpha() and not letter.isascii() and letter not in _IN_WORDS and name not in _TWO_BYTES:
-            return True
+        elif before.isalpha() and not letter.isascii() and name not in _TWO_BYTES:
+            is_behind = letter in _BEHIND_WORDS and not after.isalpha()
+            if not (is_behind or letter in _IN_WORDS):
+                return True
         if letter.isupper() and before.islower() and not (letter.isascii() and before.isascii()):
             return True
     if len(scripts) != 1:
-        return not scripts <= _JAPANESE
+        return "HALFWIDTH" in scripts or not scripts <= _JAPANESE
     (script,) = scripts
     if len(run) <= _FEWEST_LETTERS:
         return False

@@ -116,7 +116,8 @@ def _code_page(path: Path, place: int, faults: FaultList) -> tuple[str, str]:
         for (name, _), word in zip(likely[:4], _that_differ([text for _, text in likely[:4]]), strict=True)
     ]
     told = f" ({', '.join(readings)})" if readings else ""
-    remedy = f"save it as UTF-8, or state the `encoding`, such as windows-1252{told}"
+    example = CODE_PAGES[likely[0][0]] if likely else "windows-1252"
+    remedy = f"save it as UTF-8, or state the `encoding`, such as {example}{told}"
     raise _refusal(path, place, remedy, faults)
 
 

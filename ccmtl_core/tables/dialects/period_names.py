@@ -39,11 +39,16 @@ def periods_alone(names: Sequence[str]) -> list[str]:
     heads, tails = _cuts(names), _cuts([name[::-1] for name in names])
     for head, tail in [(0, 0), *((at, 0) for at in heads), *((0, at) for at in tails)]:
         bare = [name[head : len(name) - tail] for name in names]
-        texts = pl.Series(bare)
-        found = infer_dates(texts)
-        if (found.is_known and found.format != "integer") or found.readings or lack_year(texts):
+        if are_periods(bare):
             return bare
     return names
+
+
+def are_periods(names: Sequence[str]) -> bool:
+    """Return whether names are dates, with a year or without."""
+    texts = pl.Series(names, dtype=pl.String)
+    found = infer_dates(texts)
+    return (found.is_known and found.format != "integer") or bool(found.readings) or lack_year(texts)
 
 
 def _cuts(names: Sequence[str]) -> list[int]:

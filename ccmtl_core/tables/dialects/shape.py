@@ -121,7 +121,10 @@ def _if_wide(table: Table, names: Mapping[str, str], head: pl.DataFrame) -> str:
             return ""
         return f"; if the columns beside {quoted(table.columns[ids[0]])} are periods, name them as 2024-05"
     if len(found.values) < 2:
-        return ""
+        one = quoted(table.columns[found.values[0]])
+        return (
+            f"; if {one} is the only series, state {option('shape', 'wide')}" if found.key is not None else ""
+        )
     called = [table.columns[i] for i in found.values]
     state = f"state {option('shape', 'wide')}"
     if found.kind == BY_PERIODS:
@@ -162,6 +165,9 @@ def _by_periods(
     are_dated = (dates.is_known and dates.format != _INTEGER) or bool(dates.readings)
     is_sure = are_dated or pattern is not None or table.options.shape == "wide"
     key = next((i for i in others if columns[i] == names["unique_id"]), None)
+    called_ids = [i for i in others if is_a_word(columns[i], "unique_id") and _differ(head, i)]
+    if key is None and len(called_ids) == 1 and _hold_numbers([head.to_series(called_ids[0])], 1.0):
+        key = called_ids[0]  # whatever text stands beside the numbers of products
     if key is None:
         before = [i for i in others if i < places[0]] or others
         texts = (
@@ -173,7 +179,7 @@ def _by_periods(
             return None
         else:
             key = _key_of_series(table, head, before, evidence, faults)
-    if pattern is None and _are_dates(head.to_series(key)):
+    if pattern is None and (_are_dates(head.to_series(key)) or is_a_word(columns[key], "ds")):
         return None
     is_named = columns[key] == names["unique_id"] or not _hold_numbers([head.to_series(key)], 1.0)
     if len(set(called)) < len(called) and not (are_dated or is_named or pattern is not None):
@@ -221,8 +227,12 @@ def _by_series(
     key = next((i for i, name in enumerate(columns) if name == names["ds"]), None)
     evidence = "it has the column of times, and numbers in all others"
     if key is None:
-        key = next((i for i in range(min(3, len(columns))) if _are_dates(head.to_series(i))), None)
+        places = dict.fromkeys([*range(min(3, len(columns))), len(columns) - 1])  # an index of pandas is last
+        key = next((i for i in places if _are_dates(head.to_series(i))), None)
         evidence = "one column holds dates, and all others numbers"
+    if key is None:
+        key = next((i for i, name in enumerate(columns[:3]) if is_a_word(name, "ds")), None)
+        evidence = "one column is called by times, and all others hold numbers"
     values = tuple(i for i in range(len(columns)) if i != key)
     is_wide = table.options.shape == "wide" or stated_ds in columns
     if len(values) < (1 if is_wide else WIDE) or not all(_hold_numbers([head.to_series(i)]) for i in values):

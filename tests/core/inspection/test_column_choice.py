@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -92,3 +93,37 @@ def test_columns_that_are_no_text_are_left_alone(tmp_path: Path, column: pl.Seri
     frame.select("sku", "date").with_columns(column).write_parquet(path)
     (finding,) = inspect(path, today=TODAY).findings
     assert finding.code == "unknown_column"
+
+
+CHOSEN = {
+    "orders": ("Order Date,Sales Order No,Item Code,Order Qty", "Item Code", "Order Date", "Order Qty"),
+    "organisations": ("Date,Sales Organization,SKU,Billed Quantity", "SKU", "Date", "Billed Quantity"),
+    "a stock": ("date,sku,stock_quantity,units_sold", "sku", "date", "units_sold"),
+    "a forecast": ("date,sku,forecast_qty,actual_qty", "sku", "date", "actual_qty"),
+    "money": ("Datum,Artikel,Umsatz,Menge", "Artikel", "Datum", "Menge"),
+    "a delivery": ("delivery_date,sold_on,SKU,Qty", "SKU", "sold_on", "Qty"),
+    "a year": ("Posting Date,Year,Item,Quantity", "Item", "Posting Date", "Quantity"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_what_is_sold_is_chosen_beside(name: str) -> None:
+    header, unique_id, ds, y = CHOSEN[name]
+    columns: dict[str, Any] = {}
+    for column in header.split(","):
+        is_text, is_time = column == unique_id, column == ds or "date" in column.casefold()
+        cells = ["a", "b", "a", "b"] if is_text else DAYS[:4] if is_time else [2021, 2022, 2023, 2024]
+        columns[column] = [day.replace(year=2025) for day in DAYS[:4]] if column == ds else cells
+    traits = inspect(pl.DataFrame(columns), today=TODAY).traits
+    assert [traits[role].value for role in ("unique_id", "ds", "y")] == [unique_id, ds, y]
+
+
+@pytest.mark.parametrize("column", ["id", "order_id", "Line Item"])
+def test_a_number_of_each_row_is_no_id(column: str) -> None:
+    days = [DAYS[0], DAYS[0], DAYS[1], DAYS[1]]
+    frame = pl.DataFrame(
+        {column: [1, 2, 3, 4], "date": days, "item_nbr": [55, 56, 55, 56], "qty": [3, 4, 5, 6]}
+    )
+    report = inspect(frame, today=TODAY)
+    assert report.traits["unique_id"].value == "item_nbr"
+    assert report.require_panel().unique_ids == ("55", "56")

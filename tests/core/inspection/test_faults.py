@@ -201,10 +201,13 @@ FILES = {
     "with dots": File(dated([f"{d}.3.2024" for d in range(1, 21)]), {}, traits={"ds_format": "%d.%m.%Y"}),
     "digits": File(dated([f"202403{d:02d}" for d in range(1, 21)]), {}, traits={"ds_format": "%Y%m%d"}),
     "two-digit years": File(
-        dated([f"{d:02d}/03/24" for d in range(13, 29)]),
+        dated(["01/02/03", "02/03/04", "03/04/05"]),
         {"ambiguous_dates": 1},
-        dropped={"faulty_rows": 16},
+        dropped={"faulty_rows": 3},
         is_usable=False,
+    ),
+    "two-digit years at the other end of years that lie far apart": File(
+        dated([f"{d:02d}/03/24" for d in range(13, 29)]), {"two_digit_years": 16}
     ),
     "two-digit years, stated": File(
         dated([f"{d:02d}/03/24" for d in range(13, 29)]),

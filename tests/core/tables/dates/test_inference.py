@@ -167,3 +167,16 @@ def test_months_of_many_years_are_no_days() -> None:
     months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
     texts = [f"{month} {year}" for year in range(10, 25) for month in months]
     assert infer_dates(pl.Series(texts)).format == "%b %y"
+
+
+@pytest.mark.parametrize("texts", [["2005/06", "2006/07", "2023/24"], ["1999-00", "2000-01"]])
+def test_years_that_end_in_the_next_one_are_no_months(texts: list[str]) -> None:
+    found = infer_dates(pl.Series(texts))
+    assert found.is_ambiguous
+    assert "a year that ends in the next one" in found.question
+
+
+def test_the_year_is_where_it_hardly_changes() -> None:
+    assert infer_dates(pl.Series(["29.01.24", "30.01.24", "31.01.24", "01.02.24"])).format == "%d.%m.%y"
+    assert infer_dates(pl.Series(["24.01.29", "24.01.30", "24.02.01"])).format == "%y.%m.%d"
+    assert infer_dates(pl.Series(["01.02.03", "02.03.04"])).is_ambiguous

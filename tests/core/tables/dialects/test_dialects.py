@@ -176,7 +176,13 @@ CODE_PAGES = {
     "windows-1250": "Żółć gęś Łódź čeština příliš žluťoučký kůň Škoda Győr őrült sůl květák",
     "iso-8859-2": "Mléko čerstvé Łosoś wędzony Żółty ser",
     "windows-1253": "Γάλα Τυρί Ψωμί",
+    "windows-1256": "حليب خبز جبنة",
     "koi8-r": "Молоко Сыр голландский Хлеб",
+    "cp850": "Brötchen Käse Müsli Weißbrot",
+    "cp866": "Молоко Сыр Хлеб шоколад",
+    "windows-1252": "Hyvää päivää maitojäätelö käsityö sämpylä",
+    "latin-1": "Crème brûlée Gâteau noël pêche",
+    "windows-1254": "Ekmek şeker Süt Yoğurt ayçiçek yağı",
     "macintosh": "Brötchen Café crème Gemüse",
     "gb18030": "牛奶 面包 鸡蛋 苹果 大米 酱油 绿茶 可乐 洗发水 纸巾",
     "gbk": "面包蛋糕 牛奶饮料 苹果汁饮品",
@@ -188,11 +194,10 @@ CODE_PAGES = {
 """Words by which they can be told."""
 UNSURE = {
     "windows-1252": "Crème Brûlée Käse",
-    "windows-1254": "Ekmek şeker Süt Yoğurt",
+    "windows-1254": "Ekmek şeker ekşi",
     "windows-1257": "Pienas šviežias Sūris",
     "windows-1253": "ΓΑΛΑ ΤΥΡΙ ΨΩΜΙ",
     "windows-1255": "חלב לחם צהובה",
-    "windows-1256": "حليب خبز جبنة",
 }
 """Words that are words in other code pages too."""
 

@@ -406,3 +406,52 @@ def test_a_finding_on_a_wide_table_names_the_columns_of_the_file(tmp_path: Path)
     unclear = "sku,01/02/2024,02/02/2024,03/02/2024\nA,1.234,2.345,3.456\n"
     of_code = {one.code: one.message for one in inspect(written(tmp_path, unclear)).errors}
     assert of_code["ambiguous_dates"].startswith("the dates of the header: '01/02/2024' may be")
+
+
+BY_TIMES = {
+    "days without a year": ("Date", ["01-Jan", "02-Jan", "03-Jan"], {"year": 2024}),
+    "months without a year": ("Month", ["Jan", "Feb", "Mar"], {"year": 2024}),
+    "numbers of weeks": ("Week", ["1", "2", "3"], {}),
+    "months of another language": ("month", ["styczeń 2024", "luty 2024", "marzec 2024"], None),
+}
+
+
+@pytest.mark.parametrize("n_series", [2, 20])
+@pytest.mark.parametrize("name", BY_TIMES)
+def test_a_column_that_is_called_by_times_holds_no_ids(tmp_path: Path, name: str, n_series: int) -> None:
+    column, times, stated = BY_TIMES[name]
+    names = [f"P{i}" for i in range(n_series)]
+    rows = [",".join([time, *(str(7 * i) for i in range(n_series))]) for time in times]
+    path = written(tmp_path, "\n".join([",".join([column, *names]), *rows, ""]))
+    report = inspect(path)
+    if n_series == 2:
+        assert "is a series, state `shape='wide'`" in report.findings[0].message
+    elif name != "numbers of weeks":
+        assert [one.code for one in report.findings if one.severity == "error"] in (
+            ["ambiguous_dates"],
+            ["unparseable_date"],
+        )
+    if stated is not None:
+        panel = inspect(path, dialect=ReadOptions(shape="wide", **stated)).require_panel()
+        assert sorted(panel.unique_ids) == sorted(names)
+
+
+def test_a_number_beside_a_description_holds_the_ids_of_a_wide_table(tmp_path: Path) -> None:
+    path = written(tmp_path, "SKU,Description,2024-01,2024-02,2024-03\n101,Apple,1,2,3\n102,Bread,4,5,6\n")
+    report = inspect(path)
+    assert report.require_panel().unique_ids == ("101", "102")
+    assert dict(report.counts)["ignored_columns"] == 1
+
+
+def test_years_by_months_are_not_turned_round(tmp_path: Path) -> None:
+    text = "Year,Jan,Feb,Mar\n2021,1,2,3\n2022,4,5,6\n2023,7,8,9\n"
+    for stated in ({}, {"year": 2021}):
+        report = inspect(written(tmp_path, text), dialect=ReadOptions(**stated))
+        assert any(one.severity == "error" for one in report.findings)
+
+
+def test_a_single_series_is_read_once_it_is_stated_to_be_wide(tmp_path: Path) -> None:
+    path = written(tmp_path, "Date,Sales\n2024-01-01,1\n2024-01-02,2\n")
+    (finding,) = inspect(path).findings
+    assert "if 'Sales' is the only series, state `shape='wide'`" in finding.message
+    assert inspect(path, dialect=ReadOptions(shape="wide")).require_panel().unique_ids == ("Sales",)
