@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from contextlib import suppress
 
 from charset_normalizer import from_bytes
@@ -35,27 +36,26 @@ CODE_PAGES = {
     "euc_jp": "euc_jp",
 }
 """What is tried, by Python's names, each with the name that people state."""
-_ALPHABETS = {
-    "western": "äöüß àâçèéêëîïôùûüÿœæ áéíñóúüïç àèéìíîòóùú áàâãçéêíóôõúü æøåéäö åäöé éëïöüèáíóú áðéíóúýþæö "
+_WESTERN = [
+    "äöüß",
+    "àâçèéêëîïôùûüÿœæ",
+    "áéíñóúüïç",
+    "àèéìíîòóùú",
+    "áàâãçéêíóôõúü",
+    "æøåéäö",
+    "åäöé",
+    "éëïöüèáíóú",
+    "áðéíóúýþæö",
     "àçèéíïòóúü",
-    "central": "ąćęłńóśźż áčďéěíňóřšťúůýž áäčďéíĺľňóôŕšťúýž áéíóöőúüű čćđšž ăâîşţ äöüß ëç",
-    "turkish": "çğıöşüâîû",
-    "baltic": "ąčęėįšųūž āčēģīķļņšūž äõöüšž",
-}
-"""The letters of languages beyond a to z, as words of a file have them: German, French, Spanish, Italian, ….
-
-They are in small letters; those that are the same in capitals are left out."""
+]
+_CENTRAL = ["ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű", "čćđšž", "ăâîşţ", "äöüß", "ëç"]
 _LANGUAGES = {
-    "cp1252": "western",
-    "mac_roman": "western",
-    "cp850": "western",
-    "cp1250": "central",
-    "iso8859_2": "central",
-    "cp852": "central",
-    "cp1254": "turkish",
-    "cp1257": "baltic",
+    **dict.fromkeys(["cp1252", "mac_roman", "cp850"], _WESTERN),
+    **dict.fromkeys(["cp1250", "iso8859_2", "cp852"], _CENTRAL),
+    "cp1254": ["çğıöşüâîû"],
+    "cp1257": ["ąčęėįšųūž", "āčēģīķļņšūž", "äõöüšž"],
 }
-_OF_NO_LANGUAGE = 0.1
+"""The small letters beyond a to z of German, French, Spanish and other languages that code pages are for."""
 _AS_LIKELY, _MOST_DOUBT = 0.06, 0.4
 _WITHOUT_ITS_OWN = 0.2
 """How much less likely Japanese is without a sign of its syllables, or Arabic without its letters."""
@@ -121,9 +121,9 @@ def _doubt(text: str, name: str) -> float:
     if name in _OWN and not _OWN[name].search(text):
         doubt += _WITHOUT_ITS_OWN
     if name in _LANGUAGES:
-        letters = {letter for letter in text.lower() if letter.isalpha() and not letter.isascii()}
-        if not any(letters <= set(language) for language in _ALPHABETS[_LANGUAGES[name]].split()):
-            doubt += _OF_NO_LANGUAGE
+        letters = Counter(letter for letter in text.lower() if letter.isalpha() and not letter.isascii())
+        strange = [letters.total() - sum(letters[one] for one in language) for language in _LANGUAGES[name]]
+        doubt += min(strange) / max(letters.total(), 1)
     return doubt
 
 
