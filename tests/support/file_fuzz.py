@@ -31,7 +31,7 @@ OTHERS = [
     "id;ds;y\nМолоко;2024;1\nХлеб;2025;2\nСыр;2026;3\n",
     '{"id": "001", "y": 1}\n\n{"id": 2, "y": null}\n',
 ]
-LEFT_OUT = ("csv_field_count", "csv_blank", "comment_lines", "skipped_rows")
+LEFT_OUT = ("csv_field_count", "csv_blank", "comment_lines", "skipped_rows", "repeated_header")
 
 
 def _zipped(*contents: bytes) -> bytes:
