@@ -170,8 +170,8 @@ def _may_be_seasons(distinct: pl.Series, name: str) -> DatesFound | None:
     if name[:2] not in ("%Y", "%G") or name[3:] not in ("%m", "%V") or len(distinct) < 2:
         return None
     numbers = distinct.str.extract_all("[0-9]+")
-    year, second = (numbers.list.get(i).cast(pl.Int32) for i in (0, 1))
-    if not ((year + 1) % 100 == second).all():
+    year, second = (numbers.list.get(i, null_on_oob=True).cast(pl.Int32, strict=False) for i in (0, 1))
+    if not ((year + 1) % 100 == second).fill_null(False).all():
         return None
     message = (
         f"{quoted(distinct[0])} may be a year that ends in the next one, or what {option('ds_format', name)} "

@@ -180,3 +180,7 @@ def test_the_year_is_where_it_hardly_changes() -> None:
     assert infer_dates(pl.Series(["29.01.24", "30.01.24", "31.01.24", "01.02.24"])).format == "%d.%m.%y"
     assert infer_dates(pl.Series(["24.01.29", "24.01.30", "24.02.01"])).format == "%y.%m.%d"
     assert infer_dates(pl.Series(["01.02.03", "02.03.04"])).is_ambiguous
+
+
+def test_a_text_without_digits_among_months_is_told() -> None:
+    assert infer_dates(pl.Series(["\0", "1000-1"])).format == "%Y-%m"
