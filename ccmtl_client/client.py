@@ -32,7 +32,7 @@ from ccmtl_client.wire import Answer, Response, Wire
 class Client:
     """A client of the service; threads may share one.
 
-    What fails on its way, or is answered 429, 502, 503, 504 or ``dataset_changed``, is sent again, with
+    What fails on its way, or is answered 408, 429, 502, 503, 504 or ``dataset_changed``, is sent again, with
     pauses that grow, and as long as ``Retry-After`` asks for. Requests that must not be carried out twice
     have a key by which the service knows them again.
 

@@ -7,7 +7,7 @@ ClientError
 ├── JobFailed               a training job failed or was cancelled
 ├── WaitedTooLong           a training job went on past the given time
 └── ApiError                the service refused: its status, code, sentence and all faults
-    ├── BadRequest          400, 405, 406, 415
+    ├── BadRequest          400, 405, 406, 408, 415, 431
     ├── Unauthorized        401
     ├── Forbidden           403
     ├── NotFound            404
@@ -155,7 +155,7 @@ class ServiceFailed(ApiError):
 
 
 _OF_STATUS: dict[int, type[ApiError]] = {
-    **dict.fromkeys((400, 405, 406, 415), BadRequest),
+    **dict.fromkeys((400, 405, 406, 408, 415, 431), BadRequest),
     401: Unauthorized,
     403: Forbidden,
     404: NotFound,

@@ -29,8 +29,8 @@ NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, http
 """Those of them after which the service cannot have carried out the request."""
 UNREADABLE = (httpx2.DecodingError, json.JSONDecodeError, UnicodeDecodeError, RecursionError)
 NOT_OURS = "cannot be read; is it the service that answers there, or something on the way to it"
-AGAIN = {429, 502, 503, 504}
-UNDONE = {"dataset_changed"}
+AGAIN = {408, 429, 502, 503, 504}
+UNDONE = {"dataset_changed", "request_timeout"}
 """Codes of requests that came at a bad moment: nothing was done, and the next try may find a better one."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0
 CONNECT_SECONDS = 10.0

@@ -21,6 +21,13 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 UNMATCHED = "unmatched"
 """Stands for all paths of no route, whose number has no limit."""
+UNREAD = Counter(
+    "ccmtl_http_unread_requests",
+    "Requests that were refused before the application saw them, by the code of the refusal.",
+    ["code"],
+    registry=None,
+)
+"""Of all connections of the process; the other counts are of one application."""
 
 
 class Metrics:
@@ -45,6 +52,7 @@ class Metrics:
         self.registry.register(_Stored("ccmtl_jobs", "Training jobs.", ["state"], n_jobs))
         alive = "Workers that are alive, on all machines."
         self.registry.register(_Stored("ccmtl_workers", alive, [], lambda: {"": n_workers()}))
+        self.registry.register(UNREAD)
         Info("ccmtl", "The program.", registry=self.registry).info({"version": version})
         labels = ("method", "route", "status")
         self._requests = Counter(

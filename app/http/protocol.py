@@ -18,6 +18,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from app.http.errors import MEDIA_TYPE, AppError, BadRequest, HeadTooLarge, RequestTimeout
+from app.http.metrics import UNREAD
 
 MAX_HEAD_BYTES = 64 * 1024
 """The longest head of a request, and the longest stretch of a body in chunks that brings no byte of it."""
@@ -261,6 +262,7 @@ class ProblemProtocol(HttpToolsProtocol):
         if self._is_refused:
             return
         self._is_refused = True
+        UNREAD.labels(error.problem.code).inc()
         request_id = secrets.token_hex(8)
         self.logger.warning("refused a request before it was read: %s (%s)", error, request_id)
         words = self._words(error, request_id)

@@ -22,8 +22,9 @@ def refused(answer: httpx2.Response) -> ApiError:
 @pytest.mark.parametrize(("status", "name"), [(400, "BadRequest"), (401, "Unauthorized"), (403, "Forbidden"),
                                               (404, "NotFound"), (409, "Conflict"), (413, "PayloadTooLarge"),
                                               (415, "BadRequest"), (422, "InvalidContent"),
-                                              (429, "TooManyRequests"), (503, "ServiceUnavailable"),
-                                              (507, "ServiceFailed"), (418, "ApiError")])  # fmt: skip
+                                              (429, "TooManyRequests"), (431, "BadRequest"),
+                                              (503, "ServiceUnavailable"), (507, "ServiceFailed"),
+                                              (418, "ApiError")])  # fmt: skip
 def test_each_family_has_a_class(status: int, name: str) -> None:
     error = refused(problem(status, "a_code", suggestions=["shops"], request_id="r1"))
     assert type(error) is getattr(ccmtl_client, name)

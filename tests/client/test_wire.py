@@ -36,7 +36,7 @@ def client_of(transport: httpx2.BaseTransport, **options: Any) -> Client:
 
 @pytest.mark.parametrize("failure", [NOT_SENT, LOST, httpx2.ReadTimeout("late"),
                                      httpx2.RemoteProtocolError("ended"), problem(429, "queue_full"),
-                                     problem(409, "dataset_changed"),
+                                     problem(409, "dataset_changed"), problem(408, "request_timeout"),
                                      *(problem(status, "away") for status in (502, 503, 504))],
                          ids=str)  # fmt: skip
 def test_a_failure_on_the_way_is_tried_again_with_the_same_key(failure: Any, pauses: list[float]) -> None:
@@ -112,7 +112,8 @@ def test_what_is_asked_to_come_again_too_late_is_told_at_once(pauses: list[float
 
 
 @pytest.mark.parametrize(("failure", "is_final"), [(LOST, True), (problem(503, "away"), True),
-                                                   (NOT_SENT, False), (problem(429, "queue_full"), False)],
+                                                   (NOT_SENT, False), (problem(429, "queue_full"), False),
+                                                   (problem(408, "request_timeout"), False)],
                          ids=str)  # fmt: skip
 def test_any_post_is_sent_again_only_if_it_was_not_carried_out(
     failure: Any, is_final: bool, pauses: list[float]

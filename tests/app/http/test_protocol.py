@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
 import threading
 import time
@@ -18,6 +19,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
+from app.http.metrics import Metrics
 from app.http.protocol import LINGER_BYTES, MAX_HEAD_BYTES, MAX_HEADER_LINES, ProblemProtocol
 from tests.support.processes import PATIENCE
 
@@ -224,6 +226,17 @@ def test_a_new_connection_that_asks_nothing_is_closed(hasty: Address, sent: byte
 )
 def test_a_body_that_falls_silent_is_refused(hasty: Address, begun: bytes) -> None:
     assert refusal(talk(hasty, POST + begun)) == (408, "request_timeout")
+
+
+def test_refusals_are_counted_by_code(address: Address) -> None:
+    def count() -> float:
+        text = Metrics("0.1.0", dict, int).text().decode()
+        found = re.search(r'^ccmtl_http_unread_requests_total\{code="not_http"\} (.+)$', text, re.MULTILINE)
+        return 0.0 if found is None else float(found[1])
+
+    before = count()
+    assert refusal(talk(address, b"secret\r\n\r\n")) == (400, "not_http")
+    assert count() == before + 1
 
 
 class SkippingLoop(asyncio.SelectorEventLoop):
