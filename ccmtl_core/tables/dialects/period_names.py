@@ -8,6 +8,7 @@ from itertools import takewhile
 
 import polars as pl
 
+from ccmtl_core.base.display import option
 from ccmtl_core.tables.dates.inference import infer_dates, lack_year
 from ccmtl_core.tables.dates.months import OTHER_WORDS
 from ccmtl_core.tables.dates.timestamps import time_format
@@ -18,6 +19,8 @@ _MONTH = (
     rf"|(?:{OTHER_WORDS})(?![^\W\d_]))\.?"
 )
 _WEEK = re.compile(r"(?i)(?:kw|cw|wk|w|week|woche|sem|semaine|semana)[. ]?[0-9]{1,2}")
+_BACK = re.compile(r"(?i)\b(?:ago|back|lag|prior|vor|hace)(?![^\W\d_])|^t ?-")
+"""Says that a number counts from the present."""
 _SUMS = ("total", "sum", "gesamt", "ytd")
 """How names begin of columns that add up the periods before them."""
 
@@ -91,6 +94,18 @@ def refuse_months_in_other_words(columns: Sequence[str], places: Sequence[int], 
         message = (
             f"the columns {', '.join(map(repr, left[:5]))} stand between periods such as "
             f"{columns[places[0]]!r} and are not read as one: name the months in English or as 2024-05"
+        )
+        raise faults.refusal_for("unknown_periods", message)
+
+
+def refuse_counted_back(names: Sequence[str], faults: FaultList) -> None:
+    """Refuse counted periods whose numbers fall or that say that they count from now, as "M-3", "M-2" do."""
+    numbers = pl.Series(names).str.extract("([0-9]+)").cast(pl.Int64, strict=False)
+    if (numbers.diff().drop_nulls() < 0).all() or all(map(_BACK.search, names)):
+        message = (
+            f"the columns {names[0]!r} to {names[-1]!r} may count periods back from now: call them by dates, "
+            "as 2024-03, or by numbers that grow with time; if the largest number is the newest, state "
+            f"{option('periods', re.sub('[0-9]+', '*', names[0]))}"
         )
         raise faults.refusal_for("unknown_periods", message)
 

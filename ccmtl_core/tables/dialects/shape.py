@@ -25,6 +25,7 @@ from ccmtl_core.tables.dates.inference import infer_dates
 from ccmtl_core.tables.dialects.period_names import (
     form_of,
     periods_alone,
+    refuse_counted_back,
     refuse_months_in_other_words,
     with_years,
 )
@@ -190,6 +191,8 @@ def _by_periods(
     is_counted = form.count("#") == 1 and form != "#" and not are_dated
     if is_counted and len({re.sub("[^0-9]", "", text) for text in called}) < len(set(called)):
         return None
+    if is_counted and pattern is None:
+        refuse_counted_back(called, faults)
     if columns[key] != names["unique_id"]:
         evidence += f"; {columns[key]!r} names the series"
     return _Wide(BY_PERIODS, key, tuple(places), evidence, is_counted, labels)

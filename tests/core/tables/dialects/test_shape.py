@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -233,6 +234,23 @@ def test_periods_without_a_year_are_refused_until_it_is_stated(tmp_path: Path, n
     assert "state the `year`" in finding.message
     report = inspect(path, dialect=ReadOptions(year=year))
     assert (report.traits["frequency"].value, report.first, report.last) == (frequency, first, last)
+    assert report.require_panel().values.tolist() == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("names", ["M-3;M-2;M-1", "Week -3;Week -2;Week -1", "t-1;t-2;t-3",
+                                   "1 back;2 back;3 back", "Lag 1;Lag 2;Lag 3", "P3;P2;P1"])  # fmt: skip
+def test_periods_that_may_count_back_are_asked_for(tmp_path: Path, names: str) -> None:
+    path = written(tmp_path, f"sku;{names}\na;1;2;3\nb;4;5;6\n")
+    (finding,) = inspect(path).findings
+    first, pattern = names.partition(";")[0], re.sub("[0-9]", "*", names.partition(";")[0])
+    assert (finding.code, f"{first!r} to" in finding.message) == ("unknown_periods", True)
+    assert f"state `periods={pattern!r}`" in finding.message
+    assert inspect(path, dialect=ReadOptions(periods=pattern)).require_panel().n_series == 2
+
+
+@pytest.mark.parametrize("names", ["P1;P2;P3", "W-01;W-02;W-03"])
+def test_periods_that_grow_are_counted(tmp_path: Path, names: str) -> None:
+    report = inspect(written(tmp_path, f"sku;{names}\na;1;2;3\nb;4;5;6\n"))
     assert report.require_panel().values.tolist() == [1, 2, 3, 4, 5, 6]
 
 
