@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +42,22 @@ class Note:
 
 
 @dataclass(frozen=True)
+class CellKinds:
+    """Which cells of a workbook are numbers; these are written with a point, whatever texts are."""
+
+    fractions: frozenset[int] = frozenset()
+    """The places of columns with numbers that are no whole ones."""
+    like_numbers: Mapping[int, str] = field(default_factory=dict)
+    """Of each column with texts that are written like numbers, the first of these."""
+
+    def together(self, places: Collection[int], place: int) -> CellKinds:
+        """Return those of a table in whose column ``place`` these columns stand one below another."""
+        texts = [text for at, text in self.like_numbers.items() if at in places]
+        has_fractions = not self.fractions.isdisjoint(places)
+        return CellKinds(frozenset({place} if has_fractions else ()), {place: texts[0]} if texts else {})
+
+
+@dataclass(frozen=True)
 class Table:
     """A table that was opened and not read yet."""
 
@@ -68,6 +84,8 @@ class Table:
     """How times are written, where the table's shape says so."""
     styles: Mapping[str, NumberStyle] = field(default_factory=dict)
     """How the numbers of columns are written, where not as programs write them."""
+    kinds: CellKinds = field(default_factory=CellKinds)
+    """Of a workbook."""
     notes: tuple[Note, ...] = ()
     hint: str | None = None
     """Of a long table of series, how it would be read if it were stated to be wide, if it may be; None of any

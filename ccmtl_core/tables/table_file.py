@@ -75,11 +75,14 @@ def open_unscanned(
         elif kind is Format.JSON_LINES:
             table = open_json_lines(path, folder, faults)
         else:
-            path, dialect, of_sheet = sheet_as_csv(path, folder, wanted, options, dialect, faults, max_bytes)
+            sheet = sheet_as_csv(path, folder, wanted, options, dialect, faults, max_bytes)
             as_text = replace(options, delimiter=",", encoding="utf-8", quote=None)
-            text = open_csv(path, wanted, faults, as_text, dialect, folder)
+            text = open_csv(sheet.path, wanted, faults, as_text, sheet.dialect, folder)
             table = _as_workbook(text.scanned(faults), options)
-            table, dialect = replace(table, notes=(*of_sheet, *table.notes)), table.dialect
+            table, dialect = (
+                replace(table, notes=(*sheet.notes, *table.notes), kinds=sheet.kinds),
+                table.dialect,
+            )
         yield replace(table, dialect=dialect, options=options, notes=(*notes, *table.notes))
 
 

@@ -2,7 +2,8 @@
 
 ``python sheet_child.py WORKBOOK FOLDER BYTES [SHEET]`` writes each sheet with cells to FOLDER as CSV, called
 0.csv, 1.csv, …, and prints a JSON list of objects, each with the ``name`` of a sheet, how many ``formulas``
-in it have no value, and the ``first`` of their places; or an object with the ``error``.
+in it have no value, the ``first`` of their places, the columns with ``fractions`` that are numbers, and the
+first text of each column that is written like a number (``like_numbers``); or an object with the ``error``.
 
 The reader of workbooks gives nothing for errors and for formulas without a value, and rounds whole numbers.
 The XML of ``.xlsx`` has these cells as they were written, and so they come through.
@@ -17,7 +18,7 @@ import re
 import resource
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.parsers import expat
@@ -34,6 +35,10 @@ from python_calamine import (
 
 MAX_SECONDS = 120
 _EXACT = 2**53
+_LIKE_A_NUMBER = re.compile(
+    r"(?!(?:19|20)[0-9]{2}[.,][0-9]{1,2}$)"  # but for months, as columns are called
+    r"[-+(]?(?:[0-9]{1,3}(?:[., '’\u00a0\u202f][0-9]{3})+(?:[.,][0-9]+)?|[0-9]+[.,][0-9]+)[)-]?"
+)
 _PIECE, _FIRST, _LONGEST = 1 << 20, 5, 60
 _CLOSED, _NO_VALUE = rb"</(?:\w+:)?", rb"(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v></(?:\w+:)?v>)?"
 _ODD = re.compile(
@@ -72,14 +77,38 @@ def _written(
         sheet = book.get_sheet_by_name(name)
         cells = _odd_cells(path, name)
         if sheet.start is not None or cells.texts:
+            kinds = _CellKinds()
             with (folder / f"{len(list(folder.iterdir()))}.csv").open(
                 "w", encoding="utf-8", newline=""
             ) as out:
-                csv.writer(out, lineterminator="\n").writerows(_rows(sheet, cells.texts))
-            yield {"name": name, "formulas": len(cells.formulas), "first": cells.formulas[:_FIRST]}
+                csv.writer(out, lineterminator="\n").writerows(_rows(sheet, cells.texts, kinds))
+            yield {
+                "name": name,
+                "formulas": len(cells.formulas),
+                "first": cells.formulas[:_FIRST],
+                "fractions": sorted(kinds.fractions),
+                "like_numbers": kinds.like_numbers,
+            }
 
 
-def _rows(sheet: CalamineSheet, odd: dict[int, dict[int, str]]) -> Iterator[list[str]]:
+class _CellKinds:
+    """Which columns of the CSV file have fractions that are numbers, and texts that are written like one."""
+
+    def __init__(self) -> None:
+        self.fractions: set[int] = set()
+        self.like_numbers: dict[int, str] = {}
+
+    def note(self, row: Sequence[object], first: int) -> None:
+        """Look at the cells of a row, the first of which is in this column."""
+        for column, cell in enumerate(row, start=first):
+            if isinstance(cell, float):
+                if not cell.is_integer():
+                    self.fractions.add(column)
+            elif isinstance(cell, str) and _LIKE_A_NUMBER.fullmatch(cell):
+                self.like_numbers.setdefault(column, cell)
+
+
+def _rows(sheet: CalamineSheet, odd: dict[int, dict[int, str]], kinds: _CellKinds) -> Iterator[list[str]]:
     """The rows as text, those without a cell empty, without columns that are empty at both ends."""
     odd_columns = [column for texts in odd.values() for column in texts]
     first = sheet.start[1] if sheet.start else min(odd_columns)  # of the cells that `iter_rows` gives
@@ -88,7 +117,9 @@ def _rows(sheet: CalamineSheet, odd: dict[int, dict[int, str]]) -> Iterator[list
         right = max([right, *(first + i + 1 for i, cell in enumerate(row) if cell != "")])
     rows = sheet.iter_rows()
     for i in range(max([*(sheet.end or ())[:1], *odd]) + 1):
-        cells = [""] * (first - left) + [_text(cell) for cell in next(rows, [])]
+        row = next(rows, [])
+        kinds.note(row, first - left)
+        cells = [""] * (first - left) + list(map(_text, row))
         cells = cells[: right - left] + [""] * (right - left - len(cells))
         for column, text in odd.get(i, {}).items():
             cells[column - left] = text

@@ -7,17 +7,27 @@ import subprocess
 import sys
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ccmtl_core.base.display import counted
 from ccmtl_core.tables.containers import sheet_child
 from ccmtl_core.tables.dialects.dialect import Dialect, ReadOptions
 from ccmtl_core.tables.dialects.layout import has_names
 from ccmtl_core.tables.faults import FaultList
-from ccmtl_core.tables.table import UNCOMPUTED, Note
+from ccmtl_core.tables.table import UNCOMPUTED, CellKinds, Note
 
 USUAL_BYTES, SPARE_BYTES = 1 << 31, 1 << 29
 _HEAD_BYTES = 1 << 16
+
+
+class Sheet(NamedTuple):
+    """A sheet as a CSV file, and what the file does not tell."""
+
+    path: Path
+    dialect: Dialect
+    notes: tuple[Note, ...]
+    """On formulas without a value, which come through as they are written."""
+    kinds: CellKinds
 
 
 def sheet_as_csv(
@@ -28,12 +38,11 @@ def sheet_as_csv(
     dialect: Dialect,
     faults: FaultList,
     max_bytes: int | None = None,
-) -> tuple[Path, Dialect, tuple[Note, ...]]:
+) -> Sheet:
     """Return a CSV file of the sheet that is stated or, of several, the only one with the columns ``wanted``.
 
-    Text stays text, whole numbers have no point, and times are ISO 8601. Notes count formulas without a
-    value, which come through as they are written. A workbook that cannot be read in memory for ``max_bytes``,
-    or leaves open which sheet is meant, is a `TableError`.
+    Text stays text, whole numbers have no point, and times are ISO 8601. A workbook that cannot be read in
+    memory for ``max_bytes``, or leaves open which sheet is meant, is a `TableError`.
     """
     sheets = folder / "sheets"
     sheets.mkdir()
@@ -42,20 +51,25 @@ def sheet_as_csv(
         raise faults.refusal_for("no_rows", "the workbook has no visible sheet with cells")
     files, names = [sheets / f"{i}.csv" for i in range(len(found))], [one["name"] for one in found]
     if options.sheet is not None:
-        return files[0], dialect.stated("sheet", options.sheet), _notes(found[0])
+        return _sheet(files[0], dialect.stated("sheet", options.sheet), found[0])
     if len(names) == 1:
         known = dialect.guessed("sheet", names[0], "the only visible sheet with cells")
-        return files[0], known, _notes(found[0])
+        return _sheet(files[0], known, found[0])
     fitting = [i for i, file in enumerate(files) if wanted and _has_names(file, wanted)]
     if len(fitting) == 1:
         at = fitting[0]
         evidence = "the only sheet with the columns asked for"
-        return files[at], dialect.guessed("sheet", names[at], evidence), _notes(found[at])
+        return _sheet(files[at], dialect.guessed("sheet", names[at], evidence), found[at])
     listed = ", ".join(map(repr, names[:12]))
     message = (
         f"the workbook has {counted(len(names), 'sheet')} with cells: state the `sheet`, one of {listed}"
     )
     raise faults.refusal_for("ambiguous_sheet", message)
+
+
+def _sheet(file: Path, dialect: Dialect, told: dict[str, Any]) -> Sheet:
+    texts = {int(column): text for column, text in told["like_numbers"].items()}
+    return Sheet(file, dialect, _notes(told), CellKinds(frozenset(told["fractions"]), texts))
 
 
 def _notes(sheet: dict[str, Any]) -> tuple[Note, ...]:

@@ -218,10 +218,16 @@ def _counts(rows: pl.LazyFrame, names: Sequence[str], options: ReadOptions) -> d
 
 def _decided(table: Table, found: Mapping[str, _Counts], faults: FaultList) -> Table:
     options = table.options
-    proved = {counts.decimal for counts in found.values()} - {None}
+    proved = {counts.decimal for column, counts in found.items() if not _has_fractions(table, column)} - {
+        None
+    }
     common = proved.pop() if len(proved) == 1 else None
     styles, why = {}, []
     for column, counts in found.items():
+        if _has_fractions(table, column):
+            _refuse_texts_like_numbers(table, column, faults)
+            why.append("numbers of the workbook are no text")
+            continue
         decimal, reason = _decimal(table, column, counts, common, faults)
         thousands = options.thousands or _thousands(counts, decimal, is_sure=bool(reason))
         style = NumberStyle(decimal, thousands, counts["marked"] > 0, options.currency)
@@ -230,6 +236,21 @@ def _decided(table: Table, found: Mapping[str, _Counts], faults: FaultList) -> T
         if reason:
             why.append(reason)
     return _told(table, styles, why[0] if why else "numbers are as programs write them")
+
+
+def _has_fractions(table: Table, column: str) -> bool:
+    return table.columns.index(column) in table.kinds.fractions
+
+
+def _refuse_texts_like_numbers(table: Table, column: str, faults: FaultList) -> None:
+    """Refuse texts beside numbers in a column of a workbook: nothing tells how they are written."""
+    text = table.kinds.like_numbers.get(table.columns.index(column))
+    if text is not None:
+        message = (
+            f"{faults.called(column)} has numbers, and cells of text that are written like numbers, such as "
+            f"{quoted(text)}: turn these into numbers in a spreadsheet program"
+        )
+        faults.add("text_among_numbers", message, column=column)
 
 
 def _decimal(

@@ -341,6 +341,7 @@ def _melted(table: Table, found: _Wide, names: Mapping[str, str], faults: FaultL
         row_of=rows[~empty],
         dialect=dialect,
         options=table.options,
+        kinds=table.kinds.together(found.values, list(melted.columns).index(names["y"])),
         notes=(*table.notes, *notes),
         ds_format=ds_format,
     )

@@ -159,6 +159,39 @@ def test_a_formula_without_a_value_is_no_id(tmp_path: Path) -> None:
     assert inspect(written(tmp_path, xlsx({"S": rows}))).require_panel().unique_ids == ("=A", "=B")
 
 
+FRACTIONS = [["01", "2024-01-01", 22.125], ["01", "2024-01-02", 1.5]]
+
+
+@pytest.mark.parametrize("decimal", [None, ",", "."])
+@pytest.mark.parametrize("shape", ["long", "a column for each period", "a column for each series"])
+def test_fractions_of_a_workbook_are_what_they_are(tmp_path: Path, decimal: Any, shape: str) -> None:
+    rows: list[list[Any]] = [["sku", "ds", "qty"], *FRACTIONS]
+    if shape == "a column for each period":
+        rows = [["sku", "2024-01", "2024-02", "2024-03"], ["01", 22.125, 1.5, 3], ["02", 4, 5.375, 6]]
+    elif shape == "a column for each series":
+        rows = [["day", "a", "b"], *([day, 22.125, 1.5] for day in ("2024-01-01", "2024-01-02"))]
+    options = ReadOptions(decimal=decimal, shape="wide" if shape == "a column for each series" else None)
+    report = inspect(written(tmp_path, xlsx({"S": rows})), dialect=options)
+    assert set(report.require_panel().values.tolist()) >= {22.125, 1.5}
+
+
+@pytest.mark.parametrize("rows", [[["sku", "ds", "qty"], *FRACTIONS, ["02", "2024-01-02", "1.234"]],
+                                  [["sku", "ds", "qty"], ["02", "2024-01-02", "-1.234,50"], *FRACTIONS],
+                                  [["sku", "2024-01", "2024-02"], ["1", "1.234", 1.5]]])  # fmt: skip
+def test_texts_among_numbers_of_a_workbook_are_refused(tmp_path: Path, rows: Any) -> None:
+    report = inspect(written(tmp_path, xlsx({"S": rows})))
+    (finding,) = (one for one in report.findings if one.code == "text_among_numbers")
+    assert "1.234" in finding.message
+    assert finding.severity == "error"
+
+
+def test_numbers_of_a_workbook_tell_nothing_of_its_texts(tmp_path: Path) -> None:
+    rows = [["sku", "ds", "qty", "price"], ["01", "2024-01-01", "1.234", 22.5]]
+    with pytest.raises(TableError, match=r"'1\.234' of the column 'qty'") as refused:
+        read_table(written(tmp_path, xlsx({"S": rows})), numbers=["qty", "price"])
+    assert refused.value.counts == {"ambiguous_number": 1}
+
+
 def test_cells_of_a_workbook_become_the_text_that_they_mean(tmp_path: Path) -> None:
     rows = [["a", "b", "c"], [4006381333931.0, True, 0.1], ["007", "x,y", 1e22], [None, '"', -0.5]]
     table = read_table(written(tmp_path, xlsx({"S": rows})))
