@@ -177,7 +177,7 @@ def test_fractions_of_a_workbook_are_what_they_are(tmp_path: Path, decimal: Any,
 
 @pytest.mark.parametrize("rows", [[["sku", "ds", "qty"], *FRACTIONS, ["02", "2024-01-02", "1.234"]],
                                   [["sku", "ds", "qty"], ["02", "2024-01-02", "-1.234,50"], *FRACTIONS],
-                                  [["sku", "2024-01", "2024-02"], ["1", "1.234", 1.5]]])  # fmt: skip
+                                  [["sku", "W 1", "W 2", "W 3"], ["1", "1.234", 1.5, 3]]])  # fmt: skip
 def test_texts_among_numbers_of_a_workbook_are_refused(tmp_path: Path, rows: Any) -> None:
     report = inspect(written(tmp_path, xlsx({"S": rows})))
     (finding,) = (one for one in report.findings if one.code == "text_among_numbers")
