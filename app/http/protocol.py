@@ -1,9 +1,9 @@
 """Refuse what is no whole HTTP request before the application sees it, as other faults are answered.
 
 uvicorn's protocol has no bound on the head of a request (the request line and the header lines), waits for
-its end for ever, and answers in plain text what its parser gives up on. :class:`ProblemProtocol` has bounds,
-and answers with a problem document. It counts bytes and looks at the clock only between pieces of a request:
-one that arrives whole takes 2 µs more.
+its end for ever, reads on while thousands of requests wait for their answers, and answers in plain text what
+its parser gives up on. :class:`ProblemProtocol` has bounds, and answers with a problem document. It counts
+bytes and looks at the clock only between pieces of a request: one that arrives whole takes 2 µs more.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from app.http.metrics import UNREAD
 MAX_HEAD_BYTES = 64 * 1024
 """The longest head of a request, and the longest stretch of a body in chunks that brings no byte of it."""
 MAX_HEADER_LINES = 200
+MAX_WAITING = 100
+"""Requests of one connection that may wait for the answers to those before them."""
 LINGER_BYTES = 1024**2
 """So much of what a refused client goes on sending is read and dropped, so that it gets the answer."""
 _HOST = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~!$&'()*+,;=%-]+)(?::[0-9]*)?")
@@ -124,6 +126,11 @@ class ProblemProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         self.headers = []  # trailers are no headers of the request
         self._is_in_body = True
+        if len(self.pipeline) > MAX_WAITING:
+            waiting = (
+                f"More than {MAX_WAITING} requests of this connection wait for their answers; read these."
+            )
+            self._give_up(BadRequest("too_many_waiting", waiting))
 
     def on_body(self, body: bytes) -> None:
         """Note that the body goes on."""

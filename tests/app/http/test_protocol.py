@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from app.http.metrics import Metrics
-from app.http.protocol import LINGER_BYTES, MAX_HEAD_BYTES, MAX_HEADER_LINES, ProblemProtocol
+from app.http.protocol import LINGER_BYTES, MAX_HEAD_BYTES, MAX_HEADER_LINES, MAX_WAITING, ProblemProtocol
 from tests.support.processes import PATIENCE
 
 Address = tuple[str, int]
@@ -347,6 +347,14 @@ def test_a_refusal_comes_after_the_answers_to_requests_before(address: Address, 
     *before, last = answers(talk(address, (GET + b"\r\n") * 3 + fault))
     assert [status for status, _ in before] == [200] * 3
     assert (last[0], last[1]["code"]) == (400, "not_http")
+
+
+@pytest.mark.parametrize("one", [GET + b"\r\n", POST + b"Content-Length: 2\r\n\r\nab"], ids=["head", "body"])
+def test_requests_that_wait_for_answers_are_bounded(address: Address, one: bytes) -> None:
+    *before, last = answers(talk(address, one * (MAX_WAITING + 500)))
+    assert [status for status, _ in before] == [200] * (MAX_WAITING + 1)
+    assert (last[0], last[1]["code"]) == (400, "too_many_waiting")
+    assert len(answers(talk(address, one * MAX_WAITING + CLOSE))) == MAX_WAITING + 1
 
 
 @pytest.mark.parametrize("wish", [b"websocket", b"h2c"])
