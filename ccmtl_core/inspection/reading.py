@@ -12,7 +12,7 @@ from ccmtl_core.inspection.report import Trait
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.tables.cells import Cells, read_cells
 from ccmtl_core.tables.dates.column_format import column_format
-from ccmtl_core.tables.dates.inference import DatesFound
+from ccmtl_core.tables.dates.doubts import DatesFound
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.header import Kind, Role
 from ccmtl_core.tables.table import REPEATED_HEADER, Table

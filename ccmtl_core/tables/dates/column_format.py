@@ -8,7 +8,8 @@ import polars as pl
 from polars.selectors import by_name
 
 from ccmtl_core.base.display import quoted
-from ccmtl_core.tables.dates.inference import DatesFound, infer_dates, lack_year
+from ccmtl_core.tables.dates.doubts import DatesFound
+from ccmtl_core.tables.dates.inference import infer_dates, lack_year
 from ccmtl_core.tables.dates.timestamps import TimeFormat, time_format
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.table import Table, refusing_unreadable

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from functools import cache
-from typing import Any
 
 import polars as pl
 
 from ccmtl_core.base.display import counted, option, quoted
+from ccmtl_core.tables.dates.doubts import (
+    NAMES_MONTHS,
+    NAMES_QUARTERS,
+    NAMES_WEEKS,
+    DatesFound,
+    ambiguous,
+    called_part_of_year,
+    contradiction,
+    may_be_days,
+    may_be_seasons,
+    shown_day,
+)
 from ccmtl_core.tables.dates.months import in_english
 from ccmtl_core.tables.dates.notations import WORDS
 from ccmtl_core.tables.dates.timestamps import FIRST_YEAR, ISO_8601, LAST_YEAR, TimeFormat, time_format
@@ -21,7 +30,6 @@ SERIAL_FROM, SERIAL_TO = 20_000, 80_000
 """Whole numbers that a spreadsheet may mean as days: 1954 to 2119."""
 _FIRST_TEXTS = 60
 _NUMBERED_MOST = 9_999
-_LAST_DAY = 31
 _MUCH_FARTHER = 5
 _YEARS = (1900, 2100)
 _TIMES = ("", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
@@ -38,7 +46,8 @@ _LONGER = (
     "%Y-%m-%d %H:%M:%S %z", "%Y-%m-%d %H:%M:%S.%f %z", "%d%b%Y", "%d%b%y", "%Y.%m.%d.", "%Y. %m. %d.",
     "%b '%y", "%qQ %y", "%Y-%m-%d %H:%M:%S.%f",
     "%d-%b %Y", "%d/%b %Y", "%b-%d %Y", "%b %d %Y",
-    "%G-%V", "%G/%V", "%V/%G", "%V.%G", "%V-%G",
+    "%G-%V", "%G/%V", "%V/%G", "%V.%G", "%V-%G", "%Y-%q", "%Y/%q", "%q/%Y", "%q.%Y", "%q-%Y",
+    "%y-%b", "%y %b",
 )  # fmt: skip
 _DIGITS = {
     4: ("%Y", "%y%m", "%g%V"),
@@ -51,37 +60,7 @@ _DIGITS = {
 """Ways to write dates in digits alone, by how many there are."""
 _WEEK_WORD = r"(?:kw|cw|wk|w|week|woche|sem|semaine|semana|settimana|s)[. ]?\s?"
 _WEEK_OF_YEAR = re.compile(rf"(?i)({_WEEK_WORD})([0-9]{{1,2}})([ /,.-]{{1,2}})([12][0-9]{{3}})")
-_NAMES_WEEKS = re.compile(
-    r"(?i)week|woche|semaine|semana|settimana|y?yyyww|(?:^|[^a-z])(?:kw|cw|wk)s?(?:[^a-z]|$)"
-)
-_NAMES_MONTHS = re.compile(r"(?i)month|monat|mois|mes|mese|m[eê]s|period|yyyymm")
 _YEAR_AND_WEEK = re.compile(rf"(?i)([12][0-9]{{3}})([ /-]?{_WEEK_WORD})([0-9]{{1,2}})")
-
-
-@dataclass(frozen=True)
-class DatesFound:
-    """How a column of dates is written, and why; or the readings that fit alike."""
-
-    format: str | None
-    """A ``ds_format``; None for ISO 8601, or where nothing was found."""
-    evidence: str
-    readings: tuple[tuple[str, str], ...] = ()
-    """Of several that fit alike each format, and what it makes of the example."""
-    example: str = ""
-    is_known: bool = True
-    is_ambiguous: bool = False
-    """Whether something must be stated, as the column can be read in several ways."""
-    may_lack_year: bool = False
-    """Whether one of these ways is as days of a year that is not written."""
-
-    @property
-    def question(self) -> str:
-        """What must be stated, and why."""
-        if self.readings:
-            ways = " or ".join(f"{when} ({option('ds_format', written)})" for written, when in self.readings)
-            rest = "and no other date of the column decides: state `ds_format`"
-            return f"{quoted(self.example)} may be {ways}, {rest}"
-        return self.evidence
 
 
 def infer_dates(texts: pl.Series, *, in_utc: bool = False, column: str = "") -> DatesFound:
@@ -94,7 +73,7 @@ def infer_dates(texts: pl.Series, *, in_utc: bool = False, column: str = "") -> 
     in_utc : bool
         Whether times with a zone are converted to UTC.
     column : str
-        The column's name; where it tells of weeks, 202401 is one, and no month.
+        The column's name; where it tells of weeks, 202401 is one, and no month; so 2024-1 in quarters.
 
     Returns
     -------
@@ -124,7 +103,9 @@ and no other date of the column decides: state `ds_format`
         return _numbered(distinct) or _unknown(distinct)
     fewest = min(parsed.null_count() for parsed in tried.values())
     best = {written: parsed for written, parsed in tried.items() if parsed.null_count() == fewest}
-    unwanted = _weeks_or_months(best, is_week=bool(_NAMES_WEEKS.search(column)))
+    if open_question := called_part_of_year(distinct, best, column):
+        return open_question
+    unwanted = _of_other_periods(best, column, distinct)
     best = {written: parsed for written, parsed in best.items() if written not in unwanted}
     if 2 * fewest > len(distinct):
         return _unknown(distinct)
@@ -135,49 +116,13 @@ and no other date of the column decides: state `ds_format`
     if others:
         readings = {name: times, **others}
         differs = _first_difference(list(readings.values())) or 0
-        return _contradiction(distinct, readings) or _ambiguous(distinct, readings, differs)
-    if name is not None and (
-        open_question := _may_be_days(distinct, name) or _may_be_seasons(distinct, name)
-    ):
+        return contradiction(distinct, readings) or ambiguous(distinct, readings, differs)
+    if name is not None and (open_question := may_be_days(distinct, name) or may_be_seasons(distinct, name)):
         return open_question
     of = counted(len(distinct), "different date")
     evidence = f"{n_read:,} of {of} are written so" + _decided(distinct, tried, name)
     evidence += "".join(f", as they are for {option('ds_format', other)}" for other in sorted(unwanted))
     return DatesFound(name, evidence + (f"; {CENTURY_RULE}" if name and "%y" in name else ""))
-
-
-def _may_be_days(distinct: pl.Series, name: str) -> DatesFound | None:
-    """What is told where months with a year of two digits may be days, as "Jan 24" and "Jan 25" are."""
-    if "%y" not in name or "%d" in name or not ("%b" in name or "%B" in name):
-        return None
-    parts = distinct.to_frame().select(
-        pl.col("text").str.extract("([0-9]{2})").cast(pl.Int32).alias("number"),
-        pl.col("text").str.extract(r"(\p{L}+)").str.to_lowercase().alias("month"),
-    )
-    if 2 * parts["number"].n_unique() <= 3 * parts["month"].n_unique() or (parts["number"] > _LAST_DAY).any():
-        return None
-    message = (
-        f"{quoted(distinct[0])} may be a month of a year ({option('ds_format', name)}) or a day of a month "
-        "whose year is not written: state the one, or the `year`"
-    )
-    return DatesFound(
-        None, message, example=distinct[0], is_known=False, is_ambiguous=True, may_lack_year=True
-    )
-
-
-def _may_be_seasons(distinct: pl.Series, name: str) -> DatesFound | None:
-    """What is told where months or weeks may be years from one to the next, as 2023/24 and 2024/25 are."""
-    if name[:2] not in ("%Y", "%G") or name[3:] not in ("%m", "%V") or len(distinct) < 2:
-        return None
-    numbers = distinct.str.extract_all("[0-9]+")
-    year, second = (numbers.list.get(i, null_on_oob=True).cast(pl.Int32, strict=False) for i in (0, 1))
-    if not ((year + 1) % 100 == second).fill_null(False).all():
-        return None
-    message = (
-        f"{quoted(distinct[0])} may be a year that ends in the next one, or what {option('ds_format', name)} "
-        "reads: write such years as one number, or state it"
-    )
-    return DatesFound(None, message, example=distinct[0], is_known=False, is_ambiguous=True)
 
 
 def _of_near_years(readings: dict[str | None, pl.Series]) -> dict[str | None, pl.Series]:
@@ -197,47 +142,37 @@ def _of_near_years(readings: dict[str | None, pl.Series]) -> dict[str | None, pl
     return {written: parsed for written, parsed in readings.items() if written not in far}
 
 
-def _weeks_or_months(readings: Mapping[str | None, pl.Series], *, is_week: bool) -> set[str]:
-    """Those as weeks of what may be months, or the other way round where the column says so."""
-    pairs = {written.replace("%G", "%Y").replace("%V", "%m"): written for written in readings if written}
-    both = {month: week for month, week in pairs.items() if week != month in readings}
-    return set(both if is_week else both.values())
+def _of_other_periods(readings: Mapping[str | None, pl.Series], column: str, distinct: pl.Series) -> set[str]:
+    """Those as weeks and quarters of what may be months, or as others where the column says what they are.
+
+    Numbers from 1 to 4 of several years may be quarters as well as months: then both are left.
+    """
+    alike: dict[str, list[str]] = {}
+    for written in filter(None, readings):
+        as_month = written.replace("%G", "%Y").replace("%V", "%m").replace("%q", "%m")
+        alike.setdefault(as_month, []).append(written)
+    months = [written for written, ways in alike.items() if len(ways) > 1 and written in ways]
+    kept = "%m"
+    if NAMES_WEEKS.search(column):
+        kept = "%V"
+    elif NAMES_QUARTERS.search(column):
+        kept = "%q"
+    elif (
+        not NAMES_MONTHS.search(re.sub("(?i)period", "", column))
+        and distinct.str.extract("([12][0-9]{3})").n_unique() > 1
+    ):
+        kept = "%m|%q"
+    unwanted = set()
+    for month in months:
+        wanted = {way for way in alike[month] if re.search(kept, way)} or {month}
+        unwanted |= set(alike[month]) - wanted
+    return unwanted
 
 
 def _first_difference(readings: Sequence[pl.Series]) -> int | None:
     """The place of the first text that is not the same date in all readings; None where there is none."""
     differs = [readings[0].ne_missing(other).arg_true() for other in readings[1:]]
     return min((int(at[0]) for at in differs if len(at)), default=None)
-
-
-def _ambiguous(distinct: pl.Series, readings: Mapping[Any, pl.Series], shown: int) -> DatesFound:
-    """Several readings that fit alike, and what each makes of the text to show."""
-    return DatesFound(
-        None,
-        "more than one reading fits all dates",
-        tuple((str(written or "ISO 8601"), _day(p[shown])) for written, p in readings.items()),
-        distinct[shown],
-        is_known=False,
-        is_ambiguous=True,
-    )
-
-
-def _contradiction(distinct: pl.Series, readings: Mapping[Any, pl.Series]) -> DatesFound | None:
-    """What is told where texts fit one reading each, and not the same."""
-    n_readings = sum(parsed.is_not_null().cast(pl.Int32) for parsed in readings.values())
-    alone = {}
-    for written, parsed in readings.items():
-        at = (parsed.is_not_null() & (n_readings == 1)).arg_true()
-        if len(at):
-            alone[distinct[int(at[0])]] = written or "ISO 8601"
-    if len(alone) < 2:
-        return None
-    told = ", ".join(f"{quoted(text)} as {written}" for text, written in alone.items())
-    message = (
-        f"the dates contradict each other: {told}, and no other way reads them; write all in one "
-        "way, or state `ds_format` to be told each one that is written otherwise"
-    )
-    return DatesFound(None, message, example=next(iter(alone)), is_known=False, is_ambiguous=True)
 
 
 def lack_year(texts: pl.Series) -> bool:
@@ -268,10 +203,6 @@ def lack_year(texts: pl.Series) -> bool:
         return False
     found = infer_dates(words + " 2024")
     return found.is_known and found.format != "integer"
-
-
-def _day(moment: datetime | None) -> str:
-    return "no date" if moment is None else f"{moment:%Y-%m-%d}"
 
 
 def _decided(distinct: pl.Series, tried: dict[str | None, pl.Series], name: str | None) -> str:
@@ -322,12 +253,14 @@ def _parsed(texts: pl.Series, written: str | None, in_utc: bool) -> pl.Series:
 
 def _of_numbers(distinct: pl.Series, numbers: pl.Series, column: str) -> DatesFound:
     """Days, weeks, months or years in digits, or small numbers of periods; other ones may be anything."""
-    is_week = bool(_NAMES_WEEKS.search(column))
+    is_week = bool(NAMES_WEEKS.search(column))
     widths = distinct.str.len_chars().unique().to_list()
     low, high = int(numbers.min() or 0), int(numbers.max() or 0)  # type: ignore[arg-type]
-    fits = dict(_fitting(distinct, _DIGITS.get(widths[0], ()))) if len(widths) == 1 else {}
+    fits: dict[str | None, pl.Series] = {}
+    if len(widths) == 1:
+        fits.update(_fitting(distinct, _DIGITS.get(widths[0], ())))
     others = ""
-    if "%Y%m" not in fits and not is_week and _NAMES_MONTHS.search(column):
+    if "%Y%m" not in fits and not is_week and NAMES_MONTHS.search(column):
         fits.pop("%G%V", None)  # a 13th month, as of a fiscal year, is no week
     if "%Y%m" in fits and "%G%V" in fits:  # twelve weeks look like twelve months
         others = option("ds_format", "%Y%m" if is_week else "%G%V")
@@ -336,14 +269,16 @@ def _of_numbers(distinct: pl.Series, numbers: pl.Series, column: str) -> DatesFo
         fits = {"%Y%m": fits["%Y%m"]}
     elif "%Y" in fits:
         fits = {"%Y": fits["%Y"]}
-    if any("%Y" in written or "%G" in written for written in fits):
+    if open_question := called_part_of_year(distinct, fits, column):
+        return open_question
+    if any(written and ("%Y" in written or "%G" in written) for written in fits):
         if (differs := _first_difference(list(fits.values()))) is not None:
-            return _ambiguous(distinct, fits, differs)
+            return ambiguous(distinct, fits, differs)
         evidence = f"all are {widths[0]} digits that read so"
         return DatesFound(next(iter(fits)), evidence + (f", as they do with {others}" if others else ""))
     if not fits and -_NUMBERED_MOST <= low <= high <= _NUMBERED_MOST:
         return DatesFound("integer", f"all are whole numbers, from {low} to {high}")
-    ways = [f"{option('ds_format', name)} reads {distinct[0]} as {_day(fits[name][0])}" for name in fits]
+    ways = [f"{option('ds_format', name)} reads {distinct[0]} as {shown_day(fits[name][0])}" for name in fits]
     words = ["excel"] if SERIAL_FROM <= low <= high <= SERIAL_TO else []
     words += ["epoch"] if high > 1e8 else []
     words += ["epoch_ms"] if high > 1e11 else []
@@ -352,7 +287,7 @@ def _of_numbers(distinct: pl.Series, numbers: pl.Series, column: str) -> DatesFo
     what = f"the dates are whole numbers from {low} to {high}"
     if "excel" in words:
         first, last = (_parsed(pl.Series("text", [str(day)]), "excel", False)[0] for day in (low, high))
-        what += f", which as days of a spreadsheet are {_day(first)} to {_day(last)}"
+        what += f", which as days of a spreadsheet are {shown_day(first)} to {shown_day(last)}"
     told = "; ".join(ways) or "a `ds_format` such as '%Y%m%d'"
     return DatesFound(None, f"{what}: state what they are ({told})", is_known=False, is_ambiguous=True)
 

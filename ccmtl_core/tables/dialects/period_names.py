@@ -72,6 +72,12 @@ def with_years(names: Sequence[str], year: int | None, faults: FaultList) -> tup
     are_weeks = all(map(_WEEK.fullmatch, names)) and (goes_back or year is not None)
     if not (are_weeks or lack_year(texts)):
         return None
+    if year is None and texts.str.contains(r"^[0-9]{2}[- ]\p{L}+$").all():
+        message = (
+            f"the columns {names[0]!r} to {names[-1]!r} may be called by days or by months of years: if by "
+            "days, state the `year` of the first, such as 2024; months write as 2024-03"
+        )
+        raise faults.refusal_for("unknown_periods", message)
     if year is None:
         message = (
             f"the columns {names[0]!r} to {names[-1]!r} are called by periods without a year: state the "

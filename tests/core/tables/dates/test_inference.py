@@ -176,6 +176,49 @@ def test_years_that_end_in_the_next_one_are_no_months(texts: list[str]) -> None:
     assert "a year that ends in the next one" in found.question
 
 
+QUARTERS = [f"{year}-{quarter}" for year in (2023, 2024) for quarter in range(1, 5)]
+
+
+@pytest.mark.parametrize("column", ["quarter", "Fiscal Quarter", "Quartal", "trimestre", "Kwartaal", "qtr"])
+def test_quarters_that_may_be_months_are_told_by_the_name_of_the_column(column: str) -> None:
+    turned = [f"{text[5:]}/{text[:4]}" for text in QUARTERS]
+    assert infer_dates(pl.Series(QUARTERS), column=column).format == "%Y-%q"
+    assert infer_dates(pl.Series(turned), column=column).format == "%q/%Y"
+
+
+@pytest.mark.parametrize("column", ["", "period", "season"])
+def test_numbers_to_four_of_several_years_must_be_stated(column: str) -> None:
+    found = infer_dates(pl.Series(QUARTERS), column=column)
+    assert dict(found.readings) == {"%Y-%m": "2023-02-01", "%Y-%q": "2023-04-01"}
+    assert infer_dates(pl.Series(QUARTERS[:4]), column=column).format == "%Y-%m"
+    assert infer_dates(pl.Series([*QUARTERS, "2024-5"]), column=column).format == "%Y-%m"
+
+
+@pytest.mark.parametrize(("column", "texts"), [("quarter", ["2023-02", "2023-03"]), ("quarter", ["202302"]),
+                                               ("Halbjahr", ["2023-1", "2023-2"]), ("Semestre", ["202302"]),
+                                               ("half", ["01/2023", "02/2023"])])  # fmt: skip
+def test_parts_of_years_are_no_months(column: str, texts: list[str]) -> None:
+    found = infer_dates(pl.Series(texts), column=column)
+    assert found.is_ambiguous
+    assert f"the column is called {column!r}" in found.question
+    assert infer_dates(pl.Series(texts), column="month").is_known
+
+
+@pytest.mark.parametrize(("column", "texts"), [("quarter", ["2023-01", "2023-04", "2023-07", "2023-10"]),
+                                               ("half", ["2023-01", "2023-07"]), ("semana", ["2023-02"]),
+                                               ("quarter", ["2023-03", "2023-06"])])  # fmt: skip
+def test_months_that_begin_or_end_parts_of_years_are_read(column: str, texts: list[str]) -> None:
+    assert infer_dates(pl.Series(texts), column=column).is_known
+
+
+@pytest.mark.parametrize("texts", [["22-Jan", "22-Feb", "23-Jan", "23-Feb"], ["01-Jan", "08-Jan"]])
+def test_numbers_before_months_may_be_days_or_years(texts: list[str]) -> None:
+    found = infer_dates(pl.Series(texts))
+    assert found.is_ambiguous
+    assert "`ds_format='%y-%b'`" in found.question
+    assert found.may_lack_year
+
+
 def test_the_year_is_where_it_hardly_changes() -> None:
     assert infer_dates(pl.Series(["29.01.24", "30.01.24", "31.01.24", "01.02.24"])).format == "%d.%m.%y"
     assert infer_dates(pl.Series(["24.01.29", "24.01.30", "24.02.01"])).format == "%y.%m.%d"
