@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from ccmtl_core.base.display import counted, option
+from ccmtl_core.inspection.id_columns import has_texts, may_be_id
 from ccmtl_core.inspection.report import Trait
 from ccmtl_core.tables.column_words import (
     WORDS,
@@ -28,7 +29,6 @@ from ccmtl_core.tables.table import Table, refusing_unreadable
 
 ROLES = ("unique_id", "ds", "y")
 _SAMPLED = 1000
-_NO_TEXT = (pl.Binary, pl.Object)
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def choose_columns(
             continue
         currency = table.options.currency
         cells = {c: sample.get(c) for c in left if not (is_other(c, role) or is_named_for_another(c, role))}
-        fitting = [c for c, those in cells.items() if _fits(role, those, ds_format, currency)]
+        fitting = [c for c, those in cells.items() if _fits(role, c, those, ds_format, currency)]
         numbers = _numbers_of_rows(fitting, sample) if role == "unique_id" else set()
         fitting = [c for c in fitting if c not in numbers]
         if role == "ds" and not fitting:
@@ -128,19 +128,19 @@ def _sample(table: Table, faults: FaultList) -> dict[str, pl.Series]:
         head = table.rows.head(_SAMPLED).collect()
     by_name = dict(zip(table.columns[::-1], table.names[::-1], strict=True))
     cells = {column: head[name] for column, name in by_name.items()}
-    return {
-        column: one for column, one in cells.items() if not (one.dtype.is_nested() or one.dtype in _NO_TEXT)
-    }
+    return {column: one for column, one in cells.items() if has_texts(one.dtype)}
 
 
-def _fits(role: str, cells: pl.Series | None, ds_format: str | None, currency: str | None) -> bool:
+def _fits(
+    role: str, column: str, cells: pl.Series | None, ds_format: str | None, currency: str | None
+) -> bool:
     if cells is None:
         return False
     is_time = cells.dtype.is_temporal()
     if role == "ds":
         return is_time or _are_dates(cells.cast(pl.String), ds_format)
     if role == "unique_id":
-        return not (is_time or cells.dtype.is_float())
+        return may_be_id(column, cells, currency)
     if is_time or cells.dtype == pl.Boolean:
         return False
     texts = cells.cast(pl.String).drop_nulls()

@@ -8,15 +8,22 @@ from dataclasses import replace
 import polars as pl
 from polars.selectors import by_name
 
-from ccmtl_core.tables.column_words import is_other, is_time
+from ccmtl_core.tables.column_words import is_amount, is_code, is_other, is_time
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.header import check_header
 from ccmtl_core.tables.table import Table
 
 SIGN = "-"
 """Between the parts of an id, and between the names of its columns."""
+_MONEY = "[$€£¥₹₩₽₺฿]"
+_NUMBER = r"^[-+(]?[0-9.,' ]*[0-9]\)?$"
+_WITH_UNIT = rf"{_NUMBER}|^[^0-9]{{0,5}}[0-9][0-9 ]*[.,][0-9.,]*[^0-9]{{0,5}}$"
+_AMOUNT = r"^[-+(]?(?:[0-9]*[.,][0-9]*[1-9][0-9]*|[0-9]{1,3}(?:[., '][0-9]{3})+(?:[.,][0-9]+)?)\)?$"
+"""A currency, a number, one or a fraction with a unit, and a number with a fraction or with marks between its
+thousands."""
 _COMPARED = 200_000
 """Rows in which columns are looked for that tell rows of one period apart."""
+_SAMPLED = 1000
 
 
 def id_columns(unique_id: str | Sequence[str] | None) -> list[str]:
@@ -58,6 +65,47 @@ def with_one_id(table: Table, columns: Sequence[str], faults: FaultList) -> Tabl
     return replace(table, columns=(*table.columns, name), names=(*table.names, name), rows=rows)
 
 
+def has_texts(dtype: pl.DataType) -> bool:
+    """Return whether cells of a type have a text, which lists and the periods of pandas have not."""
+    plain = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Date, pl.Datetime, pl.Time, pl.Null)
+    return dtype.is_numeric() or isinstance(dtype, plain)
+
+
+def may_be_id(column: str, cells: pl.Series, currency: str | None = None) -> bool:
+    """Return whether a column may be taken as one of ids: it holds no times, fractions, money or amounts.
+
+    Parameters
+    ----------
+    column : str
+        Its name.
+    cells : polars Series
+        Its first cells.
+    currency : str, optional
+        A unit beside numbers that is stated.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> may_be_id("Product", pl.Series(["101", "102"])), may_be_id("Product Sales", pl.Series(["101", "102"]))
+    (True, False)
+    """
+    if cells.dtype.is_temporal() or cells.dtype.is_float():
+        return False
+    texts = cells.cast(pl.String).drop_nulls()
+    if currency:
+        texts = texts.str.replace_all(currency, "$", literal=True)
+    bare = texts.str.replace_all(_MONEY, "").str.strip_chars()
+    is_number = bare.str.contains(_WITH_UNIT if is_amount(column) else _NUMBER)
+    if 2 * (n_numbers := is_number.sum()) <= (bare != "").sum():
+        return True
+    if is_amount(column) or (is_number & (bare != texts.str.strip_chars())).any():
+        return False
+    return is_code(column) or 10 * bare.str.contains(_AMOUNT).sum() <= n_numbers
+
+
 def columns_apart(table: Table, unique_id: str, ds: str, y: str) -> list[str]:
     """Return the columns that each tell the rows of a series in one period apart, such as a store.
 
@@ -81,7 +129,10 @@ def columns_apart(table: Table, unique_id: str, ds: str, y: str) -> list[str]:
     keys, apart = [by_name[unique_id], by_name[ds]], []
     for column in (column for column in table.columns if column not in taken and not is_other(column)):
         cells = head[by_name[column]]
-        is_group = not cells.dtype.is_float() and (is_time(column) or 2 * cells.n_unique() <= head.height)
+        if cells.dtype.is_float() or not has_texts(cells.dtype):
+            continue
+        is_part = cells.dtype.is_temporal() or may_be_id(column, cells.head(_SAMPLED))
+        is_group = is_time(column) or (is_part and 2 * cells.n_unique() <= head.height)
         if is_group and not head.select(*keys, by_name[column]).is_duplicated().any():
             apart.append(column)
     return apart

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from unicodedata import combining, normalize
 
 WORDS = {
@@ -19,12 +20,34 @@ WORDS = {
           "value", "count", "revenue", "umsatz"),
 }  # fmt: skip
 """Words that name columns of each role, the surest first."""
-_OTHERS = {"price", "cost", "discount", "customer", "group", "min", "max", "promotion", "holiday"}
+_OTHERS = {"price", "cost", "discount", "customer", "group", "min", "max", "promotion", "holiday", "prix",
+           "precio", "prezzo", "preco", "prijs"}  # fmt: skip
 """Words of columns that are none of these, whatever else their names say."""
-_NO_VALUES = {"stock", "inventory", "forecast", "budget", "target", "average", "avg"}
-_ENDS_OF_CODES = {"no", "nr", "number", "id", "code", "org", "rep", "person", "tax", "date"}
-"""Words by which a column holds no values that were sold: anywhere in its name, or at its end."""
-_OTHER_TIMES = {"delivery", "ship", "shipping", "updated", "created", "modified", "due", "expiry", "birth"}
+_NO_VALUES = {"stock", "inventory", "forecast", "budget", "target", "average", "avg", "minimum", "maximum",
+              "moq", "reorder", "safety", "rank", "ranking", "available", "onhand", "bestand", "existencias",
+              "giacenza", "voorraad", "estoque", "returns", "returned", "retouren"}  # fmt: skip
+_ENDS_OF_NO_VALUES = ("preis", "prijs", "steuer", "bestand", "rabatt", "kosten")
+_TAXES = {"tax", "vat", "mwst", "tva", "iva", "btw"}
+_ENDS_OF_CODES = {"no", "nr", "number", "id", "code", "org", "rep", "person", "date", *_TAXES}
+"""Words by which a column holds no values that were sold: anywhere in its name, as the end of a word, or
+at its end."""
+_TAXED = re.compile(
+    "_(?:(?:in|ex)cl(?:uding)?|inkl|exkl|ex|with|without|before|after|ohne|mit|vor|nach|hors|sin|con|senza)"
+    "_(?:tax(?:es)?|vat|mwst|ust|steuern?|tva|iva|btw)(?=_|$)"
+)
+"""Sales with or without tax are sales."""
+_PER = {"per", "pro", "par", "por", "je"}
+_SPANS = {"hour", "day", "week", "month", "quarter", "year", "period", "stunde", "tag", "woche", "monat",
+          "jahr", "heure", "jour", "semaine", "mois", "hora", "dia", "semana", "mes"}  # fmt: skip
+"""Values may be told per day, but what is told per case or pack was not sold."""
+_CODES = {"id", "ids", "code", "codes", "no", "nr", "nbr", "num", "number", "numero", "nummer", "key", "sku",
+          "upc", "ean", "gtin", "asin", "barcode", "uuid"}  # fmt: skip
+_AMOUNTS = {*WORDS["y"], *_OTHERS, *_TAXES, "margin", "profit", "weight", "rating", "returns", "returned",
+            "total", "area", "traffic", "turnover", "income", "kosten", "preis", "marge", "gewicht", "steuer",
+            "rabatt"} - {"y", "customer", "group", "promotion", "holiday"}  # fmt: skip
+"""Words at the end of a name by which it is one of codes, and those of amounts, by which it is none."""
+_OTHER_TIMES = {"delivery", "ship", "shipping", "updated", "created", "modified", "due", "expiry", "birth",
+                "print", "printed", "export", "exported", "import", "imported", "launch"}  # fmt: skip
 _DATES = ("date", "datum", "fecha")
 _VAGUE = {"data", "tag", "dt", "part", "column", "code", "name"}
 """Words of a role that may as well name a column of another."""
@@ -71,9 +94,31 @@ def is_time(column: str) -> bool:
 
 def is_other(column: str, role: str | None = None) -> bool:
     """Return whether a column's name says that it has none of the roles, as of a price, or not this one."""
+    plain = _TAXED.sub("", _plain(column))
+    parts = plain.split("_")
+    if not _OTHERS.isdisjoint(parts):
+        return True
+    if role == "ds":
+        return not _OTHER_TIMES.isdisjoint(parts)
+    return role == "y" and (
+        not _NO_VALUES.isdisjoint(parts)
+        or any(part.endswith(_ENDS_OF_NO_VALUES) for part in parts)
+        or any(one in _PER and other not in _SPANS for one, other in pairwise(parts))
+        or "on_hand" in plain
+        or (len(parts) > 1 and parts[-1] in _ENDS_OF_CODES)
+    )
+
+
+def is_amount(column: str) -> bool:
+    """Return whether a column's name is of amounts, such as Product Sales, though it has a word of ids."""
     parts = _plain(column).split("_")
-    words = _OTHERS | {"y": _NO_VALUES, "ds": _OTHER_TIMES}.get(role or "", set())
-    return not words.isdisjoint(parts) or (role == "y" and len(parts) > 1 and parts[-1] in _ENDS_OF_CODES)
+    is_of_amounts = not _AMOUNTS.isdisjoint(parts) or parts[-1] in _NO_VALUES or parts[:2] == ["number", "of"]
+    return is_of_amounts and not is_code(column)
+
+
+def is_code(column: str) -> bool:
+    """Return whether a column's name ends in a word for codes, as Item Number does."""
+    return _plain(column).split("_")[-1] in _CODES
 
 
 def _plain(column: str) -> str:

@@ -102,6 +102,10 @@ CHOSEN = {
     "a forecast": ("date,sku,forecast_qty,actual_qty", "sku", "date", "actual_qty"),
     "money": ("Datum,Artikel,Umsatz,Menge", "Artikel", "Datum", "Menge"),
     "a delivery": ("delivery_date,sold_on,SKU,Qty", "SKU", "sold_on", "Qty"),
+    "money of articles": ("Order,Date,Article Sales,Item", "Item", "Date", "Article Sales"),
+    "a printing": ("Print date,Day,Item,Quantity", "Item", "Day", "Quantity"),
+    "contents of a case": ("Date,Item,Units per case,Cases", "Item", "Date", "Cases"),
+    "what was returned": ("Date,Item,Qty returned,Qty sold", "Item", "Date", "Qty sold"),
     "a year": ("Posting Date,Year,Item,Quantity", "Item", "Posting Date", "Quantity"),
 }  # fmt: skip
 
@@ -127,3 +131,59 @@ def test_a_number_of_each_row_is_no_id(column: str) -> None:
     report = inspect(frame, today=TODAY)
     assert report.traits["unique_id"].value == "item_nbr"
     assert report.require_panel().unique_ids == ("55", "56")
+
+
+AMOUNTS = ["Product Sales", "Store Revenue", "Artikel Umsatz", "Ventes produit", "Ordered Product Sales",
+           "Number of items", "product_id_count", "Item margin", "Item stock", "SKU Units"]  # fmt: skip
+
+
+@pytest.mark.parametrize("column", AMOUNTS)
+def test_amounts_of_products_are_no_ids(column: str) -> None:
+    cells = ["a", "b", "a", "b"]
+    frame = pl.DataFrame(
+        {"Ref": cells, "Date": DAYS[:4], column: ["5", "6", "5", "7"], "Units": [3, 4, 5, 6]}
+    )
+    stated = inspect(frame.with_columns(Buyer=pl.col("Ref")), today=TODAY)
+    assert stated.findings[0].message.startswith("which column holds the series?")
+    assert column not in stated.findings[0].message
+    assert inspect(frame, y="Units", today=TODAY).traits["unique_id"].value == "Ref"
+
+
+@pytest.mark.parametrize("cells", [["5.01", "6.25"], ["£18", "£19"], ["1,234", "2,500"], ["5,10", "6,20"]])
+def test_fractions_and_money_are_no_ids_by_guess(cells: list[str]) -> None:
+    frame = pl.DataFrame({"Ref": ["a", "b"], "Date": DAYS[:2], "Product line": cells, "Units": [3, 4]})
+    assert inspect(frame, y="Units", today=TODAY).traits["unique_id"].value == "Ref"
+    coded = frame.rename({"Product line": "Product code"}).with_columns(pl.lit("12.34").alias("Product code"))
+    assert inspect(coded, y="Units", today=TODAY).traits["unique_id"].value == "Product code"
+
+
+def test_amounts_are_not_named_as_part_of_a_series() -> None:
+    frame = pl.DataFrame(
+        {
+            "sku": ["a"] * 4,
+            "Date": [DAYS[0], DAYS[0], DAYS[1], DAYS[1]],
+            "Store Sales": ["5.01", "6.25"] * 2,
+            "Shop": ["x", "y"] * 2,
+            "Units": [3, 4, 5, 6],
+        }
+    )
+    (finding,) = (one for one in inspect(frame, today=TODAY).findings if one.code == "duplicate_period")
+    assert "'Shop'" in finding.message
+    assert "Store Sales" not in finding.message
+
+
+NO_SALES = ["Verkaufspreis", "Umsatzsteuer", "Units on hand", "Menge Bestand", "Sales rank", "Units per case",
+            "qty_per_pack", "Reorder qty", "Minimum quantity", "Sales VAT"]  # fmt: skip
+
+
+@pytest.mark.parametrize("column", NO_SALES)
+def test_what_was_not_sold_is_no_value_though_it_is_the_only_number(column: str) -> None:
+    frame = pl.DataFrame({"sku": ["a", "a"], "date": DAYS[:2], column: [3, 4]})
+    (finding,) = inspect(frame, today=TODAY).findings
+    assert finding.message.startswith("which column holds the value?")
+
+
+@pytest.mark.parametrize("column", ["Sales excl. VAT", "Umsatz ohne MwSt", "Units per day"])
+def test_sales_without_tax_or_per_day_are_values(column: str) -> None:
+    frame = pl.DataFrame({"sku": ["a", "a"], "date": DAYS[:2], column: [3, 4]})
+    assert inspect(frame, today=TODAY).traits["y"].value == column
