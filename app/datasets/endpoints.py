@@ -24,9 +24,8 @@ from app.datasets.schemas import (
     VersionDetail,
     VersionPage,
 )
-from app.datasets.upload.apart import APART_FROM_BYTES, add_version_apart, is_large
+from app.datasets.upload.apart import APART_FROM_BYTES, add_version_apart, add_version_here, is_large
 from app.datasets.upload.ingest import Upload
-from app.datasets.upload.upload import add_version
 from app.http.access import Scope, requires
 from app.http.dependencies import DatabaseDep, SettingsDep, StorageDep, read_form
 from app.http.errors import Fault, InvalidContent, faults_of, refusals
@@ -206,15 +205,16 @@ async def upload_dataset_version(
         body = processes.begin_after(APART_FROM_BYTES, request.stream())
         await receive(body, request.headers.get("content-length"), path, decoder, bounds)
         upload = Upload(path, options, mode, overlap, dry_run, idempotency_key)
-        if await run_in_threadpool(is_large, path):
+        outcome = None
+        if not await run_in_threadpool(is_large, path):
+            async with state.places_here:
+                outcome = await run_in_threadpool(add_version_here, database, storage, name, upload, bounds)
+        if outcome is None:
             workspace = request.state.workspace
             async with state.places_apart:
                 outcome = await run_in_threadpool(
                     add_version_apart, processes, settings, workspace, name, upload
                 )
-        else:
-            async with state.places_here:
-                outcome = await run_in_threadpool(add_version, database, storage, name, upload, bounds)
     if outcome.version is None:
         response.status_code = 200
     else:

@@ -1,4 +1,4 @@
-"""The process that decodes a Parquet file first. It imports polars alone, for each file waits for it."""
+"""The process that decodes a file of columns first. It imports polars alone, for each file waits for it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,22 @@ def main() -> None:
     with suppress(OSError):  # when the machine's memory runs out, the kernel should end this process first
         Path("/proc/self/oom_score_adj").write_text("1000")
     threading.Thread(target=_end_above, args=(int(limit),), daemon=True).start()
-    rows = pl.scan_parquet(path, glob=False, hive_partitioning=False)
+    rows = _scanned(path)
     rows = rows.select(by_name(columns)) if columns else rows
     if how == "whole":
         rows.collect()
         return
     for _ in rows.collect_batches(lazy=True, engine="streaming"):
         pass
+
+
+def _scanned(path: str) -> pl.LazyFrame:
+    """The rows of a Parquet file, an Arrow file or an Arrow stream."""
+    with open(path, "rb") as file:
+        head = file.read(6)
+    if head.startswith(b"PAR1"):
+        return pl.scan_parquet(path, glob=False, hive_partitioning=False)
+    return pl.scan_ipc(path) if head == b"ARROW1" else pl.read_ipc_stream(path).lazy()
 
 
 def _end_above(limit: int) -> None:

@@ -1,4 +1,4 @@
-"""Decode a Parquet file in a process of its own first, with limits, before the caller does.
+"""Decode a file of columns in a process of its own first, with limits, before the caller does.
 
 Changed bytes can make the decoder abort its process, out of reach of any handler, and a small file can be
 made to take any amount of memory or time. Here that ends the probe and nothing else.
@@ -42,7 +42,7 @@ def decoded_apart(
     Parameters
     ----------
     path : Path
-        A Parquet or Arrow file.
+        A Parquet or Arrow file, or an Arrow stream.
     columns : iterable of str
         Their names.
     max_bytes : int

@@ -28,6 +28,7 @@ _SCANS: dict[Format, Callable[..., pl.LazyFrame]] = {
     Format.PARQUET: pl.scan_parquet,
     Format.ARROW: pl.scan_ipc,
 }
+UNREADABLE_STREAM = "not_arrow", "the Arrow stream cannot be read: it was cut off, or its bytes were changed"
 _OF_CELLS = ("delimiter", "encoding", "quote")
 _OF_TEXT = (*_OF_CELLS, "header_row", "comment", "ragged")
 """Options for files of text; those of cells alone mean nothing for a workbook either."""
@@ -57,8 +58,12 @@ def open_unscanned(
     faults: FaultList,
     options: ReadOptions = NOTHING_STATED,
     max_bytes: int | None = None,
+    before_stream: Callable[[Path], None] | None = None,
 ) -> Iterator[Table | CsvText]:
-    """Open a file as :func:`open_table` does, but look at no row of a text."""
+    """Open a file as :func:`open_table` does, but look at no row of a text.
+
+    ``before_stream`` gets an Arrow stream before all of it is decoded.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         found = unpacked(path, folder, wanted, options, faults, max_bytes)
@@ -71,6 +76,8 @@ def open_unscanned(
         if kind in _SCANS:
             table = replace(_open_typed(path, kind, faults), path=path)
         elif kind is Format.ARROW_STREAM:
+            if before_stream is not None:
+                before_stream(path)
             table = _open_stream(path, faults)
         elif kind is Format.JSON_LINES:
             table = open_json_lines(path, folder, faults)
@@ -106,12 +113,11 @@ def _as_workbook(table: Table, options: ReadOptions) -> Table:
 
 
 def _open_stream(path: Path, faults: FaultList) -> Table:
-    unreadable = "not_arrow", "the Arrow stream cannot be read: it was cut off, or its bytes were changed"
     os.environ.setdefault("POLARS_IGNORE_TIMEZONE_PARSE_ERROR", "1")
-    with refusing_unreadable(unreadable, faults):
+    with refusing_unreadable(UNREADABLE_STREAM, faults):
         frame = pl.read_ipc_stream(path)
     refuse_too_many(frame.columns, faults)
-    return replace(Table.of_frame(frame), unreadable=unreadable)
+    return replace(Table.of_frame(frame), unreadable=UNREADABLE_STREAM)
 
 
 def _open_typed(path: Path, found: Format, faults: FaultList) -> Table:

@@ -44,6 +44,10 @@ as they do beside a process of its own. Of files of 8 MB, 130 MB stay.
 """
 PACKED_FROM_BYTES = 50_000
 """The same of what is not text: a hundred times as much can come out of it."""
+STREAM_FROM_BYTES = 5_000
+"""The same of an Arrow stream: ten thousand times as much can."""
+UNPACKED_HERE = 1 << 23
+"""What comes out as more is read apart, too."""
 AT_ONCE = 4
 """So many uploads an API process reads at a time, and has read apart; others wait, and hold no thread."""
 WATCH_SECONDS = 1.0
@@ -79,7 +83,22 @@ def is_large(path: Path) -> bool:
     """Return whether the API leaves a file to a process of its own."""
     with path.open("rb") as file:
         head = file.read(8)
+    if head.startswith(Format.ARROW_STREAM.magic):
+        return path.stat().st_size >= STREAM_FROM_BYTES
     return path.stat().st_size >= (PACKED_FROM_BYTES if head.startswith(_PACKED) else APART_FROM_BYTES)
+
+
+def add_version_here(
+    database: Database, storage: Storage, name: str, upload: Upload, bounds: Bounds
+) -> UploadOutcome | None:
+    """Do what :func:`app.datasets.upload.upload.add_version` does; None where too much comes of the file."""
+    here = Bounds(min(bounds.max_bytes, UNPACKED_HERE), bounds.max_expansion)
+    try:
+        return add_version(database, storage, name, upload, here)
+    except PayloadTooLarge:
+        if here.max_bytes == bounds.max_bytes:
+            raise
+        return None
 
 
 def add_version_apart(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import polars as pl
 
 from app.datasets.definition import Definition, SeriesDefinition
-from app.datasets.receive import Bounds, too_large
+from app.datasets.receive import Bounds
 from app.datasets.schemas import DroppedPeriod, OverlapPolicy, TraitFound, UploadMode, UploadReport, Warned
 from app.datasets.stored.period_values import PeriodValues
 from app.datasets.upload.appended import with_version
@@ -34,8 +34,8 @@ from ccmtl_core.tables.csv_file import CsvText
 from ccmtl_core.tables.dialects.shape import long_table, noting_repetitions
 from ccmtl_core.tables.faults import FaultList, TableError
 from ccmtl_core.tables.header import Kind, Role, sample_roles
-from ccmtl_core.tables.table import Note, Table
-from ccmtl_core.tables.table_file import open_unscanned
+from ccmtl_core.tables.table import Note
+from ccmtl_core.tables.table_file import UNREADABLE_STREAM, open_unscanned
 
 logger = logging.getLogger(__name__)
 
@@ -75,13 +75,14 @@ def ingest(
     are set aside in ``storage`` meanwhile.
     Raise InvalidContent with every fault of the file.
     """
-    path, faults, max_bytes = upload.path, FaultList(), bounds.max_bytes
+    path, faults = upload.path, FaultList()
     n_packed = path.stat().st_size
     roles = _roles_of(definition)
     wanted = _wanted(definition, roles)
     known = [*wanted, *(role.column for role in roles)]
     inspection: InspectionReport | None = None
     n_rows: int | None = None
+    is_stream = False
     dropped: Sequence[DroppedPeriod] = ()
 
     def compared(values: PeriodValues, is_taken: bool, extent: Extent) -> None:
@@ -96,19 +97,25 @@ def ingest(
             sent = values.unique_ids.to_list()
             inspection = with_version(inspection, extent.findings, extent.summary.series, sent)
 
+    def probe(stream: Path) -> None:
+        nonlocal is_stream
+        is_stream = True
+        _refuse_undecodable(stream, (), limit, faults)
+
     try:
         limit = bounds.unpacked(n_packed)
-        with open_unscanned(path, wanted, faults, upload.options, limit) as opened:
+        with open_unscanned(path, wanted, faults, upload.options, limit, probe) as opened:
             if isinstance(opened, CsvText) and isinstance(definition, SeriesDefinition) and stored is None:
                 done = streamed(opened, definition, storage, segment)
                 if done is not None:
                     return done.extent, _report(done, opened.columns, known, upload)
             table = opened.scanned(faults) if isinstance(opened, CsvText) else opened
+            has_columns = table.path is not None or is_stream
+            if has_columns and table.n_rows * len(roles) * BYTES_PER_CELL > limit:
+                raise bounds.refusal(n_packed)
             if table.path is not None:
-                if table.n_rows * len(roles) * BYTES_PER_CELL > max_bytes:
-                    raise too_large(max_bytes)
                 columns = [name for name in table.names if name in wanted]
-                _refuse_undecodable(table, columns, max_bytes, faults)
+                _refuse_undecodable(table.path, columns, limit, faults, table.unreadable)
             if isinstance(definition, SeriesDefinition):
                 n_rows = table.n_rows
                 table = with_one_id(table, definition.columns.of_id, faults)
@@ -169,24 +176,29 @@ def _report(
     )
 
 
-def _refuse_undecodable(table: Table, columns: Sequence[str], max_bytes: int, faults: FaultList) -> None:
+def _refuse_undecodable(
+    path: Path,
+    columns: Sequence[str],
+    max_bytes: int,
+    faults: FaultList,
+    unreadable: tuple[str, str] = UNREADABLE_STREAM,
+) -> None:
     """Refuse a Parquet or Arrow file that ends the process which decodes it, or takes too much to decode."""
-    assert table.path is not None
     limit = 2 * max_bytes + DECODING_SPARE_BYTES
-    decoding = decoded_apart(table.path, columns, limit, max_seconds=DECODING_SECONDS)
+    decoding = decoded_apart(path, columns, limit, max_seconds=DECODING_SECONDS)
     if decoding is Decoding.TOO_SLOW:
         raise faults.refusal_for(
             "parquet_takes_too_long",
-            f"decoding the Parquet file takes over {DECODING_SECONDS:g} seconds; send it in parts, or as CSV",
+            f"decoding the file takes over {DECODING_SECONDS:g} seconds; send it in parts, or as CSV",
         )
     if decoding is Decoding.TOO_LARGE:
         raise PayloadTooLarge(
             "upload_too_large",
-            f"Decoding the Parquet file takes more than {limit:,} bytes of memory, the limit for an upload "
-            f"of {max_bytes:,} bytes. Send it in parts (`mode=append`), or as CSV.",
+            f"Decoding the file takes more than {limit:,} bytes of memory, the limit for an upload that may "
+            f"unpack to {max_bytes:,} bytes. Send it in parts (`mode=append`), or as CSV.",
         )
     if decoding is Decoding.ABORTED:
-        raise faults.refusal_for(*table.unreadable)
+        raise faults.refusal_for(*unreadable)
 
 
 def _wanted(definition: Definition, roles: Sequence[Role]) -> list[str]:

@@ -77,7 +77,7 @@ def long_table(table: Table, stated: Mapping[str, str | None], faults: FaultList
         The options say that the table is wide, and it cannot be told how.
     """
     shape = table.options.shape or "auto"
-    if table.rows is None or table.n_rows == 0:
+    if table.rows is None or table.n_rows == 0 or not table.columns:
         return table
     names = {role: column or role for role, column in stated.items()}
     is_stated = shape == "wide" or table.options.periods is not None

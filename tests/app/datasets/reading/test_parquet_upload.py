@@ -12,14 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.datasets.upload import ingest
+from app.datasets import receive
+from app.datasets.upload import apart, ingest
 from tests.app.datasets.conftest import PARQUET, Shop, faults
 from tests.support.examples import FEW
 
 DAY = date(2000, 11, 1)
 
 
-def parquet(columns: dict[str, Any], **options: Any) -> bytes:
+def parquet(columns: dict[str, Any] | pl.DataFrame, **options: Any) -> bytes:
     file = io.BytesIO()
     pl.DataFrame(columns).write_parquet(file, **options)
     return file.getvalue()
@@ -161,6 +162,49 @@ def test_a_small_file_with_very_many_rows_is_too_large(shop: Shop) -> None:
     content = parquet(columns)
     assert len(content) < 100_000
     assert shop.refused(shop.series(), content, PARQUET, status=413)["code"] == "upload_too_large"
+
+
+def as_arrow(frame: pl.DataFrame, *, is_stream: bool) -> bytes:
+    file = io.BytesIO()
+    if is_stream:
+        frame.write_ipc_stream(file, compression="zstd")
+    else:
+        frame.write_ipc(file, compression="zstd")
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "arrow stream"])
+def test_few_bytes_of_very_many_rows_are_refused_as_a_bomb(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(receive, "EXPANSION_FROM", 1 << 20)
+    n_rows = 250_000
+    columns = {"unique_id": pl.repeat("a", n_rows, eager=True), "ds": pl.repeat(DAY, n_rows, eager=True)}
+    frame = pl.DataFrame({**columns, "y": pl.repeat(1.0, n_rows, eager=True)})
+    packed = parquet(frame) if kind == "parquet" else as_arrow(frame, is_stream="stream" in kind)
+    assert len(packed) * 200 < n_rows * 24
+    problem = shop.refused(shop.series(), packed, "application/octet-stream", status=413)
+    assert problem["code"] == "expands_too_much"
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_a_stream_that_takes_too_much_memory_to_decode_is_too_large(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, *, is_stream: bool
+) -> None:
+    monkeypatch.setattr(ingest, "DECODING_SPARE_BYTES", 96 * 1024**2)
+    monkeypatch.setattr(apart, "STREAM_FROM_BYTES", 50_000)
+    text = pl.Series([chr(97 + i) * 16 * 1024**2 for i in range(16)])
+    packed = as_arrow(pl.DataFrame({"unique_id": text, "ds": [DAY] * 16, "y": 1.0}), is_stream=is_stream)
+    problem = shop.refused(shop.series(), packed, "application/octet-stream", status=413)
+    assert problem["code"] == "upload_too_large"
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "arrow stream"])
+def test_rows_without_columns_are_refused(shop: Shop, kind: str) -> None:
+    frame = pl.DataFrame(height=500)
+    packed = parquet(frame) if kind == "parquet" else as_arrow(frame, is_stream="stream" in kind)
+    problem = shop.refused(shop.series(), packed, "application/octet-stream")
+    assert {fault["code"] for fault in problem["errors"]} == {"missing_column"}
 
 
 def test_two_columns_of_one_name_are_named(shop: Shop) -> None:

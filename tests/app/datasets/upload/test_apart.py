@@ -40,10 +40,29 @@ def test_a_file_is_left_to_a_process_by_its_size_and_a_packed_one_sooner(tmp_pat
         (gzip.compress(text), False),
         (gzip.compress(noise), True),
         (b"PAR1" + noise, True),
+        (b"\xff\xff\xff\xff" + noise[:4000], False),
+        (b"\xff\xff\xff\xff" + noise[:5000], True),
         (b"{" + noise, False),
     ):
         (tmp_path / "file").write_bytes(content)
         assert apart.is_large(tmp_path / "file") == is_large
+
+
+def test_what_unpacks_to_much_is_read_apart(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+
+    def noting(*upload: Any) -> UploadOutcome:
+        sizes.append(1)
+        return apart.add_version_apart(*upload)
+
+    monkeypatch.setattr(endpoints, "add_version_apart", noting)
+    monkeypatch.setattr(apart, "UNPACKED_HERE", 100_000)
+    text = "unique_id,ds,y\n" + "".join(f"a{i},2024-01-01,1\n" for i in range(4000))
+    assert shop.accepted(shop.series(), gzip.compress(text.encode()))["rows"] == 4000
+    assert not sizes
+    more = text + text[15:].replace("a", "b")
+    assert shop.accepted(shop.series(), gzip.compress(more.encode()))["rows"] == 8000
+    assert sizes
 
 
 def test_answers_are_those_of_an_upload_that_the_api_reads(
@@ -65,7 +84,7 @@ def test_answers_are_those_of_an_upload_that_the_api_reads(
     assert shop.client.get(f"/v1/datasets/{there}").json()["newest_version"] == 1
 
 
-@pytest.mark.parametrize(("apart_from", "reads"), [(0, "add_version_apart"), (10_000, "add_version")])
+@pytest.mark.parametrize(("apart_from", "reads"), [(0, "add_version_apart"), (10_000, "add_version_here")])
 def test_few_are_read_at_a_time_and_other_requests_are_answered_meanwhile(
     apart_from: int, reads: str, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
