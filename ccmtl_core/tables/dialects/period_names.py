@@ -8,7 +8,7 @@ from itertools import takewhile
 
 import polars as pl
 
-from ccmtl_core.base.display import option
+from ccmtl_core.base.display import option, quoted
 from ccmtl_core.tables.dates.inference import infer_dates, lack_year
 from ccmtl_core.tables.dates.months import OTHER_WORDS
 from ccmtl_core.tables.dates.timestamps import time_format
@@ -21,6 +21,9 @@ _MONTH = (
 _WEEK = re.compile(r"(?i)(?:kw|cw|wk|w|week|woche|sem|semaine|semana)[. ]?[0-9]{1,2}")
 _BACK = re.compile(r"(?i)\b(?:ago|back|lag|prior|vor|hace)(?![^\W\d_])|^t ?-")
 """Says that a number counts from the present."""
+_NAMES_YEARS = re.compile(
+    r"(?i)(?:^|[^a-z])(?:year|yr|jahr|ann[eé]e|a[nñ]o|anno|jaar|год|rok|år)(?:[^a-z]|$)"
+)
 _SUMS = ("total", "sum", "gesamt", "ytd")
 """How names begin of columns that add up the periods before them."""
 
@@ -100,6 +103,29 @@ def refuse_months_in_other_words(columns: Sequence[str], places: Sequence[int], 
         message = (
             f"the columns {', '.join(map(repr, left[:5]))} stand between periods such as "
             f"{columns[places[0]]!r} and are not read as one: name the months in English or as 2024-05"
+        )
+        raise faults.refusal_for("unknown_periods", message)
+
+
+def refuse_years_beside(names: Sequence[str], others: Sequence[str], faults: FaultList) -> None:
+    """Refuse periods without a year that stand beside a column of years, as "Jan" beside "Year" does."""
+    years = [other for other in others if _NAMES_YEARS.search(other)]
+    if years and not any(re.search("(?:19|20)[0-9]{2}", name) for name in names):
+        message = (
+            f"the year of the columns {names[0]!r} to {names[-1]!r} stands in a column of its own, "
+            f"{years[0]!r}: write a row for each period instead, or the year into the names, as 2024-03"
+        )
+        raise faults.refusal_for("unknown_periods", message)
+
+
+def refuse_counted_twice(names: Sequence[str], faults: FaultList) -> None:
+    """Refuse counted periods that begin anew, as below a line of years."""
+    repeated = [name for i, name in enumerate(names) if name in names[:i]]
+    numbers = pl.Series(names).str.extract("([0-9]+)").cast(pl.Int64, strict=False)
+    if repeated and (numbers.diff() < 0).any():
+        message = (
+            f"columns are called {quoted(repeated[0])} more than once, as months of several years are: write "
+            "the year into the names, as 2024-03"
         )
         raise faults.refusal_for("unknown_periods", message)
 

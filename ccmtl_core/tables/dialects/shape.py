@@ -26,7 +26,9 @@ from ccmtl_core.tables.dialects.period_names import (
     form_of,
     periods_alone,
     refuse_counted_back,
+    refuse_counted_twice,
     refuse_months_in_other_words,
+    refuse_years_beside,
     with_years,
 )
 from ccmtl_core.tables.faults import MAX_LISTED, FaultList, Melted, TableError
@@ -158,6 +160,8 @@ def _by_periods(
     fewest = 1 if pattern is not None or table.options.shape == "wide" else FEWEST_PERIODS
     if len(places) < fewest or not others or not _hold_numbers([head.to_series(i) for i in places]):
         return None
+    if pattern is None:
+        refuse_years_beside(called, [columns[i] for i in others], faults)
     bare = periods_alone(called)
     labels = with_years(bare, table.options.year, faults) or (None if bare == called else tuple(bare))
     if labels is None and not all(any(map(str.isdigit, name)) for name in called):
@@ -191,6 +195,8 @@ def _by_periods(
     is_counted = form.count("#") == 1 and form != "#" and not are_dated
     if is_counted and len({re.sub("[^0-9]", "", text) for text in called}) < len(set(called)):
         return None
+    if not are_dated and pattern is None:
+        refuse_counted_twice(called, faults)
     if is_counted and pattern is None:
         refuse_counted_back(called, faults)
     if columns[key] != names["unique_id"]:

@@ -248,6 +248,18 @@ def test_periods_that_may_count_back_are_asked_for(tmp_path: Path, names: str) -
     assert inspect(path, dialect=ReadOptions(periods=pattern)).require_panel().n_series == 2
 
 
+@pytest.mark.parametrize(("text", "said"), [
+    ("sku;Year;M1;M2;M3\na;2023;1;2;3\na;2024;4;5;6\n", "a column of its own, 'Year'"),
+    ("Jahr;Jan;Feb;Mar\n2023;1;2;3\n2024;4;5;6\n", "a column of its own, 'Jahr'"),
+    ("sku;1;2;3;1;2\n01;4;5;6;7;8\nb;5;6;7;8;9\n", "called '1' more than once"),
+    ("sku;Q1;Q2;Q3;Q4;Q1\na;4;5;6;7;8\nb;5;6;7;8;9\n", "called 'Q1' more than once"),
+])  # fmt: skip
+def test_years_that_stand_elsewhere_are_asked_for(tmp_path: Path, text: str, said: str) -> None:
+    (finding,) = inspect(written(tmp_path, text)).findings
+    assert finding.code == "unknown_periods"
+    assert said in finding.message
+
+
 @pytest.mark.parametrize("names", ["P1;P2;P3", "W-01;W-02;W-03"])
 def test_periods_that_grow_are_counted(tmp_path: Path, names: str) -> None:
     report = inspect(written(tmp_path, f"sku;{names}\na;1;2;3\nb;4;5;6\n"))
