@@ -43,7 +43,7 @@ class Note:
 
 @dataclass(frozen=True)
 class CellKinds:
-    """Which cells of a workbook are numbers; these are written with a point, whatever texts are."""
+    """Which cells of a workbook, or of JSON, are numbers; these have a point, however texts are written."""
 
     fractions: frozenset[int] = frozenset()
     """The places of columns with numbers that are no whole ones."""
@@ -85,7 +85,7 @@ class Table:
     styles: Mapping[str, NumberStyle] = field(default_factory=dict)
     """How the numbers of columns are written, where not as programs write them."""
     kinds: CellKinds = field(default_factory=CellKinds)
-    """Of a workbook."""
+    """Of a workbook, or of lines of JSON."""
     notes: tuple[Note, ...] = ()
     hint: str | None = None
     """Of a long table of series, how it would be read if it were stated to be wide, if it may be; None of any

@@ -15,9 +15,10 @@ from typing import Any
 import polars as pl
 
 from ccmtl_core.base.display import quoted
+from ccmtl_core.tables.containers.sheet_child import LIKE_A_NUMBER
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.header import refuse_long_line, refuse_too_many
-from ccmtl_core.tables.table import Note, Table
+from ccmtl_core.tables.table import CellKinds, Note, Table
 
 _KEYS = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:')
 
@@ -50,7 +51,27 @@ def open_json_lines(path: Path, folder: Path, faults: FaultList) -> Table:
     refuse_too_many(frame.columns, faults)
     message = "blank lines were skipped, and rows are counted without them"
     notes = [Note("blank_lines", message, n_lines - n_rows)] if n_lines > n_rows else []
-    return replace(Table.of_frame(frame), unreadable=unreadable, notes=tuple(notes))
+    kinds = _cell_kinds(path, frame)
+    return replace(Table.of_frame(frame), unreadable=unreadable, notes=tuple(notes), kinds=kinds)
+
+
+def _cell_kinds(path: Path, frame: pl.DataFrame) -> CellKinds:
+    """Which columns have numbers with a fraction and texts; polars makes text of these numbers."""
+    fractions: set[int] = set()
+    texts: dict[int, str] = {}
+    for place, name in enumerate(frame.columns):
+        column = frame.to_series(place)
+        if column.dtype != pl.String or not column.str.contains(r"^-?[0-9]+\.[0-9]+$").any():
+            continue
+        key = re.escape(json.dumps(name, ensure_ascii=False).encode())
+        number = re.compile(key + rb"\s*:\s*-?[0-9]+\.[0-9]")
+        text = re.compile(key + rb'\s*:\s*"([^"\\]+)"')
+        for _, line in _lines(path):
+            if number.search(line):
+                fractions.add(place)
+            elif (found := text.search(line)) and LIKE_A_NUMBER.fullmatch(found[1].decode()):
+                texts.setdefault(place, found[1].decode())
+    return CellKinds(frozenset(fractions), texts)
 
 
 def _without_mark(path: Path, folder: Path) -> Path:

@@ -35,10 +35,11 @@ from python_calamine import (
 
 MAX_SECONDS = 120
 _EXACT = 2**53
-_LIKE_A_NUMBER = re.compile(
+LIKE_A_NUMBER = re.compile(
     r"(?!(?:19|20)[0-9]{2}[.,][0-9]{1,2}$)"  # but for months, as columns are called
     r"[-+(]?(?:[0-9]{1,3}(?:[., '’\u00a0\u202f][0-9]{3})+(?:[.,][0-9]+)?|[0-9]+[.,][0-9]+)[)-]?"
 )
+"""Texts that a person may mean as a number, but for whole ones."""
 _PIECE, _FIRST, _LONGEST = 1 << 20, 5, 60
 _CLOSED, _NO_VALUE = rb"</(?:\w+:)?", rb"(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v></(?:\w+:)?v>)?"
 _ODD = re.compile(
@@ -104,7 +105,7 @@ class _CellKinds:
             if isinstance(cell, float):
                 if not cell.is_integer():
                     self.fractions.add(column)
-            elif isinstance(cell, str) and _LIKE_A_NUMBER.fullmatch(cell):
+            elif isinstance(cell, str) and LIKE_A_NUMBER.fullmatch(cell):
                 self.like_numbers.setdefault(column, cell)
 
 

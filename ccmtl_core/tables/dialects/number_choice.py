@@ -226,7 +226,7 @@ def _decided(table: Table, found: Mapping[str, _Counts], faults: FaultList) -> T
     for column, counts in found.items():
         if _has_fractions(table, column):
             _refuse_texts_like_numbers(table, column, faults)
-            why.append("numbers of the workbook are no text")
+            why.append("numbers of the file are no text")
             continue
         decimal, reason = _decimal(table, column, counts, common, faults)
         thousands = options.thousands or _thousands(counts, decimal, is_sure=bool(reason))
@@ -243,12 +243,12 @@ def _has_fractions(table: Table, column: str) -> bool:
 
 
 def _refuse_texts_like_numbers(table: Table, column: str, faults: FaultList) -> None:
-    """Refuse texts beside numbers in a column of a workbook: nothing tells how they are written."""
+    """Refuse texts beside numbers in a column: nothing tells how they are written."""
     text = table.kinds.like_numbers.get(table.columns.index(column))
     if text is not None:
         message = (
             f"{faults.called(column)} has numbers, and cells of text that are written like numbers, such as "
-            f"{quoted(text)}: turn these into numbers in a spreadsheet program"
+            f"{quoted(text)}: turn these into numbers, as in a spreadsheet program"
         )
         faults.add("text_among_numbers", message, column=column)
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ccmtl_core.tables import read_table
+from ccmtl_core.inspection import inspect
+from ccmtl_core.tables import ReadOptions, read_table
 from ccmtl_core.tables.faults import TableError
 
 LINE = '{"id": "a", "y": 1}\n'
@@ -47,3 +48,18 @@ def test_a_mark_before_lines_and_blank_lines_are_no_rows(tmp_path: Path) -> None
     assert table.frame.height == 2
     (note,) = table.notes
     assert (note.code, note.count) == ("blank_lines", 2)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_texts_among_numbers_are_refused_where_they_may_be_numbers(tmp_path: Path, *, turned: bool) -> None:
+    lines = [
+        '{"sku": "a", "ds": "2024-01-01", "y": 22.125}',
+        '{"sku": "a", "ds": "2024-01-02", "y" : "1.234,50"}',
+    ]
+    text = "\n".join(reversed(lines) if turned else lines)
+    path = tmp_path / "sales.ndjson"
+    path.write_text(text)
+    assert "text_among_numbers" in {finding.code for finding in inspect(path).findings}
+    path.write_text(text.replace("1.234,50", "22"))
+    panel = inspect(path, dialect=ReadOptions(decimal=",")).require_panel()
+    assert sorted(panel.values.tolist()) == [22.0, 22.125]
