@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from datetime import date
 
@@ -17,10 +16,17 @@ from ccmtl_core.inspection.report import Finding, Sample, Seen, Severity
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.tables.dates.inference import CENTURY_RULE
 
-_SUMS = re.compile(
-    "(?i)(?:grand |sub|sub-)?total(?:[ :].*)?|totale|totals|totaal|gesamt(?:summe|ergebnis)?|summe|suma|som|"
-    "razem|celkem|összesen|toplam|итого|всего|合計|合计|总计|總計|합계|sum|all|all products|all items"
+_SUM_WORDS = (
+    "(?:grand |sub|sub-|sous-|sous )?total(?:[ :].*)?|(?:sub)?totals|total[ei](?: .*)?",
+    "(?:eind|sub)?totaal(?: .*)?|totalsumma|delsumma|hovedtotal|i alt|som|soma|gesamt|insgesamt",
+    "(?:gesamt|zwischen|end)?(?:summe|ergebnis)|suma(?: końcowa| częściowa)?|razem|ogółem|łącznie",
+    "celkem|(?:celkový )?(?:součet|súčet)|mezisoučet|medzisúčet|spolu|összesen|(?:vég|rész)?összeg",
+    "(?:genel |ara )?toplam|итого|всего|(?:общий |промежуточный )?итог|сумма|сума|разом|всього",
+    "(?:загальний |проміжний )?підсумок|(?:sve)?ukupno|skupaj|yhteensä|(?:kokonais|loppu|väli)summa",
+    "(?:γενικό )?σύνολο|합계|총합계|총계|소계|合計|合计|总计|總計|総計|小計|小计|المجموع|الإجمالي",
+    'סה"כ|tổng cộng|jumlah|ผลรวมทั้งหมด|[σ∑]|sum|all|all products|all items',
 )
+_SUMS = f"(?i)^(?:{'|'.join(_SUM_WORDS)}) *:?$"
 """Ids of rows that add up others, as exports have at their end."""
 _VERBS = (
     {"have": "have", "were": "were", "are": "are", "fall": "fall", "hold": "hold"},
@@ -202,13 +208,15 @@ def plain_ids(unique_ids: pl.Series) -> pl.Series:
     return plain.str.to_lowercase().str.replace("^0+(.)", "$1")
 
 
-def id_findings(unique_ids: pl.Series) -> Iterator[Finding]:
+def id_findings(unique_ids: pl.Series, total: str | None = None) -> Iterator[Finding]:
     """Yield what ids tell that differ hardly, or that a spreadsheet shortened.
 
     Parameters
     ----------
     unique_ids : polars Series of str
         The distinct ids.
+    total : str, optional
+        That of a series that adds up all others, whatever it is called.
 
     Yields
     ------
@@ -229,10 +237,15 @@ def id_findings(unique_ids: pl.Series) -> Iterator[Finding]:
     )
     samples = tuple(Sample(unique_id=one) for group in groups for one in sorted(group))[:6]
     yield Finding("similar_ids", "warning", n_ids, "ids", message, samples)
-    sums = [one for one in unique_ids.to_list() if _SUMS.fullmatch(one.strip())]
+    sums = unique_ids.filter(unique_ids.str.strip_chars().str.contains(_SUMS)).to_list()
+    of_others = ""
+    if total is not None:
+        of_others = f" {total!r} is the sum of all others in nearly every period."
+        sums = list(dict.fromkeys([*sums, total]))
     message = (
         f"{counted(len(sums), 'id')} may be of a row that adds up others ({', '.join(map(repr, sums))}): a "
-        "series of sums beside those it sums counts them twice. If it is one, take its rows out of the file."
+        f"series of sums beside those it sums counts them twice.{of_others} If it is one, take its rows out "
+        "of the file."
     )
     yield Finding("total_rows", "warning", len(sums), "ids", message, tuple(map(_of_id, sums[:5])))
 

@@ -187,7 +187,7 @@ def concluded(
         *row_findings(
             part.seen, part.n_rows, read.times, frequency, policies, today=today, ds_format=ds_format
         ),
-        *id_findings(unique_ids),
+        *id_findings(unique_ids, None if part.totals is None else part.totals.series()),
         *_of_whole(part, unique_ids, n_added),
     ]
     if runs.height:

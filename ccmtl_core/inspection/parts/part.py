@@ -10,6 +10,7 @@ from functools import reduce
 
 import polars as pl
 
+from ccmtl_core.inspection.parts.totals import Totals
 from ccmtl_core.inspection.period_checks import RowsAt
 from ccmtl_core.inspection.policies import Policies
 from ccmtl_core.inspection.repairs import Repaired, Rows
@@ -36,6 +37,8 @@ class Part:
     """In which periods series have values, with places of series in ``unique_id``."""
     used: RowsAt | None
     """The rows that make values; None where all rows do."""
+    totals: Totals | None
+    """By which a series of sums is told; None where it cannot be."""
 
     @classmethod
     def of(cls, rows: Rows, made: Repaired, policies: Policies, *, today: date) -> Part:
@@ -77,6 +80,7 @@ class Part:
             seen=rows_seen(rows, made, today=today) | series_seen(values, rows.row[made.first]),
             runs=runs_of(pl.Series(values.place), values.series, values.period),
             used=used,
+            totals=Totals.of(values),
         )
 
     def moved(self, n_series: int) -> Part:
@@ -106,6 +110,7 @@ def joined(parts: Sequence[Part]) -> Part:
         dropped.update(part.dropped)
     codes = list(dict.fromkeys(code for part in parts for code in part.seen))
     used = [part.used for part in parts if part.used is not None]
+    totals = [part.totals for part in parts if part.n_values]
     return Part(
         n_rows=sum(part.n_rows for part in parts),
         n_values=sum(part.n_values for part in parts),
@@ -115,4 +120,9 @@ def joined(parts: Sequence[Part]) -> Part:
         seen={code: Seen.joined(part.seen.get(code, Seen()) for part in parts) for code in codes},
         runs=pl.concat([part.runs for part in parts]),
         used=reduce(RowsAt.joined, used) if used else None,
+        totals=reduce(_joined, totals) if totals else None,
     )
+
+
+def _joined(some: Totals | None, others: Totals | None) -> Totals | None:
+    return None if some is None or others is None else some.joined(others)

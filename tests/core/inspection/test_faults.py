@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from ccmtl_core.inspection import Policies, inspect
+from ccmtl_core.inspection.row_checks import id_findings
 from ccmtl_core.tables import ReadOptions
 
 TODAY = date(2025, 6, 30)
@@ -484,3 +485,24 @@ def test_a_week_of_a_two_digit_year_after_today_is_no_plan(tmp_path: Path) -> No
     path.write_text("product,date,qty\n" + "".join(f"a,68{week:02},{week}\n" for week in range(1, 20)))
     codes = {one.code for one in inspect(path, ds_format="%g%V", today=TODAY).findings}
     assert {"future_century", "two_digit_years"} <= codes
+
+
+SUMS = ["Gesamtergebnis", "Total général", "Eindtotaal", "Totale complessivo", "Общий итог", "Suma końcowa",
+        "Genel Toplam", "Totalsumma", "Hovedtotal", "Celkový součet", "Végösszeg", "총합계", "总计", "總計",
+        "総計", "Zwischensumme", "Sous-total", "Insgesamt", "Сумма", "Ukupno", "Yhteensä", "Kokonaissumma",
+        "Σ", "Total:", "Summe "]  # fmt: skip
+
+
+@pytest.mark.parametrize("word", SUMS)
+def test_rows_of_sums_are_told_by_the_words_of_spreadsheets(word: str) -> None:
+    _, finding = id_findings(pl.Series([word, "Totally Tea", "Sommer", "Summer"]))
+    assert (finding.code, finding.count, finding.samples[0].unique_id) == ("total_rows", 1, word)
+
+
+def test_a_series_of_sums_is_told_whatever_it_is_called(tmp_path: Path) -> None:
+    path = tmp_path / "sales.csv"
+    back = UP[::-1]
+    path.write_text(daily(a=UP, b=back, c=UP, everything=[2 * y + z for y, z in zip(UP, back, strict=True)]))
+    (finding,) = inspect(path, today=TODAY).findings
+    assert (finding.code, finding.count, finding.samples[0].unique_id) == ("total_rows", 1, "everything")
+    assert "'everything' is the sum of all others in nearly every period" in finding.message
