@@ -50,7 +50,7 @@ _LONGER = (
     "%y-%b", "%y %b",
 )  # fmt: skip
 _DIGITS = {
-    4: ("%Y", "%y%m", "%g%V"),
+    4: ("%Y", "%y%m", "%g%V", "%m%y"),
     6: ("%Y%m", "%G%V", "%y%m%d", "%d%m%y", "%m%d%y"),
     7: ("%Y%j", "%Y0%m"),
     8: ("%Y%m%d", "%d%m%Y", "%m%d%Y"),
@@ -296,6 +296,8 @@ def _fitting(distinct: pl.Series, ways: Sequence[str]) -> Iterator[tuple[str, pl
     """Of the ways to write dates in digits those that fit all, and the days."""
     for written in ways:
         parsed = _parsed(distinct, written, False)
+        if written == "%m%y" and not distinct.str.starts_with("0").any():
+            continue  # 1001 and 1002 are numbers rather than Octobers
         if parsed.null_count() == 0 and parsed.dt.year().is_between(*_YEARS).all():
             yield written, parsed
 

@@ -115,6 +115,7 @@ def test_four_digits_may_be_months_weeks_or_numbers() -> None:
     for written in ("%y%m", "%g%V", "integer"):
         assert f"ds_format='{written}'" in found.question
     assert infer_dates(pl.Series(["1000", "1001"])).format == "integer"
+    assert "`ds_format='%m%y'` reads 0122 as 2022-01-01" in infer_dates(pl.Series(["0122", "1223"])).question
 
 
 def test_a_reading_that_numbers_cannot_have_is_not_offered() -> None:
