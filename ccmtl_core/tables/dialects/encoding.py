@@ -1,13 +1,16 @@
 """Find out how the text of a file is encoded, and copy what is not UTF-8 into UTF-8.
 
-UTF-8 proves itself, and UTF-16 by its mark or its zero bytes. Code pages do not: one is guessed only where
-the words of the file look like words in it, and where the other likely ones read the very same text.
+UTF-8 proves itself, UTF-16 by its mark or its zero bytes, and ISO-2022 by its escapes. Code pages do not: one
+is guessed only where the words of the file look like words in it, and where the other likely ones read the
+very same text.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
+import unicodedata
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +23,8 @@ from ccmtl_core.tables.faults import FaultList, TableError
 
 BLOCK_BYTES = 1 << 22
 SAMPLE_BYTES = 1 << 20
-FEWEST_WORDS, MOST_WORDS = 3, 3000
+FEWEST_WORDS, FEWEST_ALIKE, MOST_WORDS = 3, 2, 3000
+"""How many words tell a code page; fewer of a file do where several code pages read the same in them."""
 
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
@@ -30,6 +34,10 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _WORD = re.compile(rb'[^,;\t\r\n"]*[\x80-\xff][^,;\t\r\n"]*')
+
+_ESCAPE = b"\x1b$"
+_BY_ESCAPES = ("iso2022_jp", "iso2022_jp_ext", "iso2022_kr")
+_SHIFTED = re.compile(rb"\+([A-Za-z0-9+/]*)")
 
 
 def in_utf8(
@@ -61,6 +69,11 @@ def in_utf8(
         return _copied(path, wide, folder, faults), dialect
     place = _not_utf8(path)
     if place is None:
+        _refuse_utf7(head, faults)
+        if _ESCAPE in head:
+            escaped = _of_escapes(head, faults)
+            dialect = dialect.guessed("encoding", escaped, "its escapes")
+            return _copied(path, escaped, folder, faults), dialect
         evidence = "all bytes are ASCII" if head.isascii() and len(head) < SAMPLE_BYTES else "all bytes fit"
         return path, dialect.guessed("encoding", "utf-8", evidence)
     code_page, evidence = _code_page(path, place, faults)
@@ -80,6 +93,36 @@ def _of_two_bytes(head: bytes) -> str | None:
     if second > 0.4 and first < 0.05:
         return "utf-16-le"
     return "utf-16-be" if first > 0.4 and second < 0.05 else None
+
+
+def _of_escapes(head: bytes, faults: FaultList) -> str:
+    """Return the encoding that these bytes with escapes are in, as Japanese and Korean mail is."""
+    for name in _BY_ESCAPES:
+        with suppress(UnicodeDecodeError):
+            codecs.getincrementaldecoder(name)().decode(head)
+            return name
+    message = "the text has escapes as of ISO-2022 in it, and is none that is known: state the `encoding`"
+    raise faults.refusal_for("undecodable_text", message)
+
+
+def _refuse_utf7(head: bytes, faults: FaultList) -> None:
+    """Refuse ASCII if what stands behind each plus in it is a letter beyond ASCII as UTF-7 writes it."""
+    runs = {run for run in _SHIFTED.findall(head[: head.rfind(b"\n") + 1]) if run}
+    scripts, text = set(), ""
+    for run in runs:
+        try:
+            text = (b"+" + run + b"-").decode("utf-7")
+        except UnicodeDecodeError:
+            return
+        if not text.isalpha() or text.isascii() or max(text) >= "\u2000":
+            return
+        scripts |= {unicodedata.name(letter).partition(" ")[0] for letter in text}
+    if len(scripts) == 1:
+        message = (
+            f"the text may be in UTF-7, in which {quoted(f'+{run.decode()}-')} is {quoted(text)}: state "
+            "`encoding` utf-7 if so, and utf-8 if it stands for itself"
+        )
+        raise faults.refusal_for("undecodable_text", message)
 
 
 def _not_utf8(path: Path) -> int | None:
@@ -106,7 +149,9 @@ def _code_page(path: Path, place: int, faults: FaultList) -> tuple[str, str]:
         file.seek(max(0, place - 200))
         words = sorted(set(_WORD.findall(file.read(SAMPLE_BYTES))))[:MOST_WORDS]
     likely = likely_code_pages(words)
-    if len(words) >= FEWEST_WORDS and likely and len({text for _, text in likely}) == 1:
+    are_all = path.stat().st_size < place + SAMPLE_BYTES - 200
+    fewest = FEWEST_ALIKE if len(likely) > 1 and are_all else FEWEST_WORDS
+    if len(words) >= fewest and len({text for _, text in likely}) == 1:
         n_words = counted(len(words), "word")
         others = [CODE_PAGES[name] for name, _ in likely[1:]]
         same = f"; {', '.join(others)} would read the same" if others else ""

@@ -223,6 +223,16 @@ def test_code_pages_are_not_guessed_where_words_fit_several(tmp_path: Path, enco
         read_table(path)
 
 
+def test_japanese_with_escapes_is_read(tmp_path: Path) -> None:
+    path = written(tmp_path, "id,y\n牛乳,1\nチーズ,2\n".encode("iso2022_jp"))
+    assert read_table(path).frame["id"].to_list() == ["牛乳", "チーズ"]
+
+
+@pytest.mark.parametrize("name", ["C+Batterie", "+49151234", "A+B", "x+ABC-y", "a+-b"])
+def test_a_plus_is_no_sign_of_utf7(tmp_path: Path, name: str) -> None:
+    assert read_table(written(tmp_path, f"id,y\n{name},1\n")).frame["id"].to_list() == [name]
+
+
 TWO_READINGS = "Report\n\n\nArtikel;Datum;Währung\nMüller Käse;2025-03-01;1\nCrème brûlée;2025-03-01;2\n"
 
 
@@ -239,6 +249,7 @@ REFUSED = {
     "few words of a code page": ("id,y\nCafé,1\n".encode("latin-1"), {}, "not_utf8", "state the `encoding`"),
     "bytes that are not in the encoding": (b"id,y\n\xe9,1\n", {"encoding": "utf-8"}, "not_utf8", "another"),
     "bytes that belie the mark": (b"\xef\xbb\xbfid,y\n\xff,1\n", {}, "not_utf8", "mark says UTF-8"),
+    "letters in UTF-7": ("id,y\nK+AOQ-se,1\n", {}, "undecodable_text", "'+AOQ-' is 'ä'"),
     "half a character": (b"id,y\n\x81", {"encoding": "gb18030"}, "undecodable_text", "another `encoding`"),
     "UTF-16 without its mark": (b"\0\0", {"encoding": "utf-16"}, "undecodable_text", "another `encoding`"),
     "an open quote": ('id,y\n"a,1\n', {}, "csv_unclosed_quote", "row 1"),
