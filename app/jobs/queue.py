@@ -2,8 +2,8 @@
 
 A running job belongs to whoever knows its ``attempt``, which each claim raises. Every statement of an owner
 checks it in its WHERE; if it hits no row it raises :class:`StaleAttempt` and changes nothing. When a lease
-has run out any worker may claim the job, but until one does, its owner is merely late and goes on. Leases
-are measured by the database's clock alone, since the clocks of machines differ.
+has run out any worker may claim the job, and whoever cancels it ends it at once; until then its owner is
+merely late and goes on. Leases are measured by the database's clock alone: those of machines differ.
 """
 
 from __future__ import annotations
@@ -68,11 +68,21 @@ STARTING: dict[str, Any] = {
 """The progress of a claimed job until its process, which imports for seconds, tells its own."""
 
 
+def told_state(job: type[TrainingJob]) -> ColumnElement[str]:
+    """Return the state that users are told: a job whose lease is over is queued, as it waits for a worker."""
+    return case((_abandoned(job), JobState.QUEUED.value), else_=job.state)
+
+
 def count_by_state(session: Session) -> dict[str, int]:
-    """Return how many jobs there are in each state."""
+    """Return how many jobs there are in each state, as users are told."""
     counts = dict.fromkeys(map(str, JobState), 0)
-    found = session.execute(select(TrainingJob.state, func.count(TrainingJob.id)).group_by(TrainingJob.state))
-    counts.update((state, count) for state, count in found)
+    abandoned = select(func.count(_OTHER.id)).where(_abandoned(_OTHER)).scalar_subquery()
+    stored = select(TrainingJob.state, func.count(TrainingJob.id), abandoned).group_by(TrainingJob.state)
+    for state, count, n_abandoned in session.execute(stored).all():
+        counts[state] += count
+        if state == JobState.RUNNING:
+            counts[JobState.RUNNING] -= n_abandoned
+            counts[JobState.QUEUED] += n_abandoned
     return counts
 
 
@@ -110,10 +120,20 @@ def close_abandoned(session: Session, max_attempts: int) -> list[TrainingJob]:
 
     Those are the ones whose cancellation was asked for, and those whose workers fell silent too often.
     """
-    cancelled = _update(session, and_(_abandoned(), TrainingJob.cancel_requested), **_cancelled())
+    cancelled = close_cancelled(session)
     last = and_(_abandoned(), _is_last_silence(max_attempts))
     error = _lost(SILENCES_PER_ATTEMPT * max_attempts, "its worker was silent for longer than its lease")
     return [*cancelled, *_update(session, last, **_final(JobState.FAILED, error))]
+
+
+def has_cancelled(session: Session) -> bool:
+    """Whether there is a job for :func:`close_cancelled`, without taking a lock."""
+    return session.execute(select(TrainingJob.id).where(_cancelled_unheard()).limit(1)).first() is not None
+
+
+def close_cancelled(session: Session) -> list[TrainingJob]:
+    """End the jobs that were to be cancelled and whose workers fell silent before they did so."""
+    return _update(session, _cancelled_unheard(), **_cancelled())
 
 
 def load(session: Session, job_id: str, attempt: int) -> ClaimedJob:
@@ -173,9 +193,10 @@ def lose_run(session: Session, job_id: str, attempt: int, reason: str, max_attem
 def request_cancel(session: Session, job_id: str) -> JobState | None:
     """Cancel a waiting job at once, or ask for a running one to be stopped; return the state, if any.
 
-    A final state is returned as it is; a running job stays ``running`` until its worker has stopped it.
+    A final state is returned as it is; a running job stays ``running`` until its worker has stopped it. One
+    whose lease is over waits: a worker that was only late finds out that it has lost the job.
     """
-    waiting = and_(TrainingJob.id == job_id, TrainingJob.state == JobState.QUEUED)
+    waiting = and_(TrainingJob.id == job_id, or_(TrainingJob.state == JobState.QUEUED, _abandoned()))
     running = and_(TrainingJob.id == job_id, TrainingJob.state == JobState.RUNNING)
     if not _update(session, waiting, **_cancelled()):
         _update(session, running, cancel_requested=True)
@@ -204,8 +225,12 @@ def _ready() -> ColumnElement[bool]:
     return and_(TrainingJob.state == JobState.QUEUED, or_(TrainingJob.parallel, ~running))
 
 
-def _abandoned() -> ColumnElement[bool]:
-    return and_(TrainingJob.state == JobState.RUNNING, TrainingJob.lease_expires_at <= DatabaseNow())
+def _abandoned(job: type[TrainingJob] = TrainingJob) -> ColumnElement[bool]:
+    return and_(job.state == JobState.RUNNING, job.lease_expires_at <= DatabaseNow())
+
+
+def _cancelled_unheard() -> ColumnElement[bool]:
+    return and_(_abandoned(), TrainingJob.cancel_requested)
 
 
 def _owned(job_id: str, attempt: int) -> ColumnElement[bool]:

@@ -1,6 +1,7 @@
 """The worker process: claims one job after another, runs each in a child process, and renews its lease.
 
-Beside that, also while a job runs, a thread queues the jobs of schedules and sends to webhooks what is due.
+Beside that, also while a job runs, a thread queues the jobs of schedules, sends to webhooks what is due, and
+ends the jobs that were to be cancelled by workers which have died since.
 
 ``python -m app.jobs.worker`` is a worker that ends with the supervisor that started it.
 """
@@ -201,6 +202,17 @@ def _describe_exit(code: int) -> str:
     return f"its process was ended by {name}{hint}"
 
 
+def end_cancelled(database: Database) -> None:
+    """End the jobs whose workers died before they could cancel them."""
+    with database.read() as session:
+        if not queue.has_cancelled(session):
+            return
+    with database.write() as session:
+        ended = queue.close_cancelled(session)
+    for job in ended:
+        logger.warning("job %s was abandoned and is now %s", job.id, job.state)
+
+
 def run_worker(settings: Settings) -> None:
     """Be a worker until SIGTERM or SIGINT; a job that runs then goes back to the queue."""
     require_extras(settings)
@@ -210,7 +222,11 @@ def run_worker(settings: Settings) -> None:
     try:
         prepare(database)
         courier = Courier(settings, database)
-        errands = [Watch(database).start_due, courier.send_due]
+        errands: list[Callable[[], None]] = [
+            partial(end_cancelled, database),
+            Watch(database).start_due,
+            courier.send_due,
+        ]
         with Errands(settings.job_poll_seconds, errands):
             Worker(settings, database, signals).run()
         courier.wait(STOP_SECONDS)

@@ -177,5 +177,5 @@ def cancel_training_job(job_id: JobId, response: Response, database: DatabaseDep
     """Cancel a training job: 200 when it is cancelled, 202 when its worker was asked to stop."""
     with database.write() as session:
         job = service.cancel(session, job_id)
-    response.status_code = 202 if job.state == JobState.RUNNING else 200
+    response.status_code = 200 if job.state == JobState.CANCELLED else 202
     return job

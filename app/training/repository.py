@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from sqlalchemy import and_, case, func, or_, select, tuple_, update
+from sqlalchemy import case, func, or_, select, tuple_, update
 from sqlalchemy.orm import Session, aliased
 
-from app.jobs.queue import place_in_queue
+from app.jobs.queue import place_in_queue, told_state
 from app.persistence.models import Dataset, DatasetVersion, JobState, ModelVersion, TrainingJob
 
 
 class JobRow(NamedTuple):
-    """A job with the names of what it reads and of what it published."""
+    """A job, the state that is told of it, and the names of what it reads and of what it published."""
 
     job: TrainingJob
+    state: str
     dataset_name: str
     dataset_version: int
     model_version: int | None
@@ -26,12 +27,10 @@ _AHEAD = (
     select(func.count(_OTHER.id))
     .where(
         _OTHER.workspace == TrainingJob.workspace,
+        _OTHER.state.in_([JobState.QUEUED, JobState.RUNNING]),
         or_(
-            _OTHER.state == JobState.RUNNING,
-            and_(
-                _OTHER.state == JobState.QUEUED,
-                tuple_(*place_in_queue(_OTHER)) < tuple_(*place_in_queue(TrainingJob)),
-            ),
+            told_state(_OTHER) == JobState.RUNNING,
+            tuple_(*place_in_queue(_OTHER)) < tuple_(*place_in_queue(TrainingJob)),
         ),
     )
     .correlate(TrainingJob)
@@ -40,10 +39,11 @@ _AHEAD = (
 _JOBS = (
     select(
         TrainingJob,
+        told_state(TrainingJob),
         Dataset.name,
         DatasetVersion.number,
         ModelVersion.number,
-        case((TrainingJob.state == JobState.QUEUED, _AHEAD)),
+        case((told_state(TrainingJob) == JobState.QUEUED, _AHEAD)),
     )
     .join(DatasetVersion, TrainingJob.dataset_version_id == DatasetVersion.id)
     .join(Dataset, DatasetVersion.dataset_id == Dataset.id)
@@ -91,7 +91,8 @@ def list_jobs(
             place, tuple_(TrainingJob.created_at, TrainingJob.id) < tuple_(place.c.created_at, place.c.id)
         )
     if state is not None:
-        query = query.where(TrainingJob.state == state)
+        stored = [JobState.QUEUED, JobState.RUNNING] if state == JobState.QUEUED else [state]
+        query = query.where(TrainingJob.state.in_(stored), told_state(TrainingJob) == state)
     if model_name is not None:
         query = query.where(TrainingJob.model_name == model_name)
     if schedule is not None:

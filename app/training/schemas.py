@@ -282,7 +282,9 @@ class TrainingJobStatus(BaseModel):
     """Where a training job stands, and what came of it."""
 
     id: str
-    state: JobState
+    state: JobState = Field(
+        description="`queued` also once its worker was silent for longer than its lease: it waits again."
+    )
     schedule: str | None = Field(description="Name of the schedule that has started it; null: a request.")
     cancel_requested: bool
     attempt: int = Field(description="Runs started so far; a run whose worker died is started again.")

@@ -142,7 +142,10 @@ def list_jobs(
 
 
 def cancel(session: Session, job_id: str) -> TrainingJobDetail:
-    """Cancel a waiting job at once; ask the worker of a running one to stop; refuse if the job has ended."""
+    """Cancel a waiting job at once; ask the worker of a running one to stop; refuse if the job has ended.
+
+    A job whose worker fell silent waits for another one.
+    """
     state = read_job(session, job_id).state
     if state in FINAL_STATES:
         raise Conflict(
@@ -260,6 +263,9 @@ def _detail(row: JobRow) -> TrainingJobDetail:
 
 def _status(row: JobRow) -> dict[str, Any]:
     """Return the fields that a job and its events have in common."""
-    stored = TrainingJobStatus.model_fields.keys() - {"jobs_ahead", "model"}
+    stored = TrainingJobStatus.model_fields.keys() - {"state", "jobs_ahead", "model"}
+    fields = {name: getattr(row.job, name) for name in stored}
+    if row.state == JobState.QUEUED:
+        fields["progress"] = None  # there still is that of a run whose worker fell silent
     model = None if row.model_version is None else {"name": row.job.model_name, "version": row.model_version}
-    return {**{name: getattr(row.job, name) for name in stored}, "jobs_ahead": row.jobs_ahead, "model": model}
+    return {**fields, "state": row.state, "jobs_ahead": row.jobs_ahead, "model": model}

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from app.jobs import queue
 from app.jobs.queue import ClaimedJob, StaleAttempt
+from app.jobs.worker import end_cancelled
 from app.persistence.database import Database, DatabaseNow
 from app.persistence.models import JobState
 from app.settings import Settings
@@ -134,7 +135,7 @@ def test_abandoned_job_is_claimed_again_under_a_new_attempt(database: Database, 
 
 
 @pytest.mark.parametrize("statement", OWNERS_STATEMENTS.values(), ids=OWNERS_STATEMENTS)
-@pytest.mark.parametrize("loss", ["taken over", "succeeded", "given back"])
+@pytest.mark.parametrize("loss", ["taken over", "cancelled", "succeeded", "given back"])
 def test_who_lost_the_job_writes_nothing(
     database: Database, add_job: AddJob, statement: Callable[..., object], loss: str
 ) -> None:
@@ -148,6 +149,8 @@ def test_who_lost_the_job_writes_nothing(
         let_lease_run_out(database, job_id)
     if loss == "taken over":
         claim(database, "w2")
+    elif loss == "cancelled":
+        assert do(database, queue.request_cancel, job_id) == JobState.CANCELLED
     before = columns(database, job_id)
     with pytest.raises(StaleAttempt):
         do(database, statement, job_id, 1)
@@ -286,6 +289,43 @@ def test_abandoned_job_whose_cancellation_was_asked_for_is_cancelled(
     assert claim(database) is None
     do(database, queue.close_abandoned, MAX)
     assert read_job(database, job_id).state == JobState.CANCELLED
+
+
+def test_cancel_ends_a_job_at_once_whose_lease_is_over(database: Database, add_job: AddJob) -> None:
+    job_id = add_job()
+    claim(database)
+    let_lease_run_out(database, job_id)
+    assert do(database, queue.request_cancel, job_id) == JobState.CANCELLED
+    row = read_job(database, job_id)
+    assert (row.cancel_requested, row.lease_expires_at) == (True, None)
+    assert row.finished_at is not None
+
+
+def test_busy_workers_end_jobs_alone_that_were_to_be_cancelled_when_their_workers_died(
+    database: Database, add_job: AddJob
+) -> None:
+    died, asked, both = (add_job(parallel=True) for _ in range(3))
+    for _ in range(3):
+        claim(database)
+    for job_id in (asked, both):
+        do(database, queue.request_cancel, job_id)
+    for job_id in (died, both):
+        let_lease_run_out(database, job_id)
+    end_cancelled(database)
+    states = [read_job(database, job_id).state for job_id in (died, asked, both)]
+    assert states == [JobState.RUNNING, JobState.RUNNING, JobState.CANCELLED]
+
+
+def test_a_job_whose_lease_is_over_is_counted_as_queued(database: Database, add_job: AddJob) -> None:
+    job_id = add_job()
+    claim(database)
+    with database.read() as session:
+        before = queue.count_by_state(session)
+    let_lease_run_out(database, job_id)
+    with database.read() as session:
+        after = queue.count_by_state(session)
+    assert (before[JobState.RUNNING], before[JobState.QUEUED]) == (1, 0)
+    assert (after[JobState.RUNNING], after[JobState.QUEUED]) == (0, 1)
 
 
 def test_close_abandoned_leaves_jobs_alone_that_may_run_again(database: Database, add_job: AddJob) -> None:

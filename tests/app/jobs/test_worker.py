@@ -19,7 +19,7 @@ from tests.app.jobs.conftest import AddJob, read_job
 from tests.support.database_kinds import quickly_on
 from tests.support.forked import forked
 from tests.support.processes import PATIENCE, is_running, wait_until
-from tests.support.stand_in_worker import work
+from tests.support.stand_in_worker import be_busy, work
 
 LEASE = 3.0
 
@@ -115,6 +115,19 @@ def test_cancelled_jobs_child_is_ended(
         queue.request_cancel(session, job_id)
     wait_for_state(database, job_id, JobState.CANCELLED)
     wait_until(lambda: not is_running(child), "the end of the fit child")
+
+
+@quickly_on("sqlite")
+def test_a_busy_worker_ends_the_job_that_another_was_to_cancel_when_it_died(
+    settings: Settings, database: Database, add_job: AddJob
+) -> None:
+    job_id = add_job(state=JobState.RUNNING, attempt=1, lease_expires_at=1.0, cancel_requested=True)
+    busy = forked(be_busy, environment=settings.environment())
+    try:
+        wait_for_state(database, job_id, JobState.CANCELLED)
+    finally:
+        busy.kill()
+        busy.join()
 
 
 @pytest.mark.slow

@@ -128,6 +128,26 @@ def test_a_running_job_is_asked_to_stop(client: TestClient, database: Database) 
         assert (answer.json()["state"], answer.json()["cancel_requested"]) == ("running", True)
 
 
+def test_a_job_whose_worker_fell_silent_waits_again_and_is_cancelled_at_once(
+    client: TestClient, database: Database
+) -> None:
+    add_series(client)
+    first, second = (post(client, job()).json()["id"] for _ in range(2))
+    url = f"/v1/training-jobs/{first}"
+    claim(database)
+    with database.write() as session:
+        session.execute(update(TrainingJob).where(TrainingJob.id == first).values(lease_expires_at=1.0))
+    told = client.get(url).json()
+    assert (told["state"], told["attempt"], told["progress"], told["jobs_ahead"]) == ("queued", 1, None, 0)
+    assert client.get(f"/v1/training-jobs/{second}").json()["jobs_ahead"] == 1
+    listed = {state: client.get(f"/v1/training-jobs?state={state}").json()["items"] for state in JobState}
+    assert [len(listed[state]) for state in (JobState.QUEUED, JobState.RUNNING)] == [2, 0]
+    answer = client.post(f"{url}/cancel")
+    assert (answer.status_code, answer.json()["state"]) == (200, "cancelled")
+    client.post(f"/v1/training-jobs/{second}/cancel")
+    assert client.delete("/v1/datasets/sales").status_code == 204
+
+
 PROGRESS = {
     "phase": "solve",
     "round": 3,
