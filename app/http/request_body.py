@@ -81,8 +81,14 @@ def media_type_of(request: Request) -> str:
 
 
 async def read_body(request: Request, max_bytes: int) -> bytes:
-    """Return the body, decompressed; refuse it as soon as more than ``max_bytes`` came in or came out."""
+    """Return the body, decompressed; refuse it as soon as more than ``max_bytes`` came in or came out.
+
+    One that is announced as longer is not waited for, and its client not told to send it.
+    """
     decoder = decoder_for(content_encoding_of(request))
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > max_bytes:
+        raise _too_large(max_bytes)
     body, n_received = bytearray(), 0
     try:
         async for chunk in request.stream():
@@ -90,10 +96,7 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
             for piece in [chunk] if decoder is None else decoder.feed(chunk):
                 body += piece
                 if max(n_received, len(body)) > max_bytes:
-                    raise PayloadTooLarge(
-                        "body_too_large",
-                        f"The body is over the limit of {max_bytes} bytes (after decompression).",
-                    )
+                    raise _too_large(max_bytes)
         if decoder is not None and n_received:
             decoder.finish()
     except ClientDisconnect:
@@ -101,6 +104,12 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
     except CompressedDataError as error:
         raise undecodable(error) from None
     return bytes(body)
+
+
+def _too_large(max_bytes: int) -> PayloadTooLarge:
+    return PayloadTooLarge(
+        "body_too_large", f"The body is over the limit of {max_bytes} bytes (after decompression)."
+    )
 
 
 def content_encoding_of(request: Request) -> str:

@@ -41,11 +41,12 @@ def read(
     limit: int = 10,
     content_type: str | None = None,
     encoding: str | None = None,
+    announced: str | None = None,
 ) -> bytes:
     async def receive() -> dict[str, Any]:
         return messages.pop(0)
 
-    given = {"content-type": content_type, "content-encoding": encoding}
+    given = {"content-type": content_type, "content-encoding": encoding, "content-length": announced}
     headers = [(name.encode(), value.encode()) for name, value in given.items() if value is not None]
     return asyncio.run(read_json_body(Request({"type": "http", "headers": headers}, receive), limit))
 
@@ -66,6 +67,14 @@ def test_a_body_is_refused_as_soon_as_it_is_too_long() -> None:
     with pytest.raises(PayloadTooLarge, match="over the limit of 10 bytes"):
         read(messages)
     assert messages == [part(b"never read")]
+
+
+def test_a_body_that_is_announced_as_too_long_is_refused_unread() -> None:
+    messages = [part(b"never read")]
+    with pytest.raises(PayloadTooLarge, match="over the limit of 10 bytes"):
+        read(messages, announced="11")
+    assert messages == [part(b"never read")]
+    assert read([part(b"0123456789", more=False)], announced="10") == b"0123456789"
 
 
 def test_a_body_that_is_cut_off_is_refused() -> None:
