@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,12 +12,13 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike
 
-from app.http.errors import BadRequest, Fault, InvalidContent
+from app.http.errors import MAX_ERRORS, BadRequest, Fault, InvalidContent
 from app.http.request_body import explain, parse_json_object
 from app.http.struct_forms import form_of
 from app.predictions.service import Matrix
 from app.predictions.tables import UNIQUE_ID
 from app.registry.service import StoredModel
+from ccmtl_core.base.display import counted
 
 FEATURES = "features"
 _DTYPES = {
@@ -27,6 +28,7 @@ _DTYPES = {
     "BOOL": "?",
 }
 _MOST_DIMENSIONS = 8
+_MOST_TOLD = 5
 
 
 class InputTensor(Struct):
@@ -105,15 +107,10 @@ def table_of(request: InferRequest, binary: memoryview, model: StoredModel) -> t
     if len(binary):
         raise BadRequest("malformed_tensors", f"{len(binary)} bytes of binary data belong to no input.")
     names = model.feature_names
-    by_name = len(found) != 2 or FEATURES not in found or names == (FEATURES,)
-    expected = {UNIQUE_ID, *(names if by_name else [FEATURES])}
-    for name in sorted(expected ^ found.keys()):
-        if name in found:
-            wanted = f"the inputs are {UNIQUE_ID} and {FEATURES}, or each feature by its name"
-            raise _wrong(found[name][0], "name", f"there is no such input; {wanted}")
-        raise InvalidContent("wrong_tensors", f"The input {name!r} is missing.", errors=[
-            Fault(message=f"the input {name!r} is missing", location="body.inputs")
-        ])  # fmt: skip
+    has_usual = found.keys() <= {UNIQUE_ID, FEATURES} or (len(found) == 2 and FEATURES in found)
+    by_name = names == (FEATURES,) or not has_usual
+    places = {name: position for name, (position, *_) in found.items()}
+    _refuse_other_names(places, names if by_name else [FEATURES])
     position, _, ids = found[UNIQUE_ID]
     if not isinstance(ids, list):
         raise _wrong(position, "datatype", "must be BYTES: ids are text")
@@ -127,6 +124,29 @@ def table_of(request: InferRequest, binary: memoryview, model: StoredModel) -> t
             raise _wrong(position, "shape", f"must be [{len(ids)}, {width}] for {len(ids)} ids")
         columns.append(values.reshape(len(ids), width))
     return ids, np.concatenate(columns, axis=1)
+
+
+def _refuse_other_names(places: Mapping[str, int], names: Sequence[str]) -> None:
+    """Refuse inputs that are not the ids and ``names``; ``places`` tells where each stands."""
+    wanted = f"the inputs are {UNIQUE_ID} and {FEATURES}, or each feature by its name"
+    expected = dict.fromkeys((UNIQUE_ID, *names))
+    told = [
+        (f"there is no input {name[:100]!r}", f".{places[name]}.name")
+        for name in places
+        if name not in expected
+    ]
+    told += [(f"the input {name!r} is missing", "") for name in expected if name not in places]
+    if told:
+        more = f" and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
+        what = ", ".join(message for message, _ in told[:_MOST_TOLD])
+        raise InvalidContent(
+            "wrong_tensors",
+            f"The inputs have {counted(len(told), 'fault')}: {what}{more}; {wanted}.",
+            errors=[
+                Fault(message=message, location=f"body.inputs{place}") for message, place in told[:MAX_ERRORS]
+            ],
+            error_count=len(told),
+        )
 
 
 def response(

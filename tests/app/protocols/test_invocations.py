@@ -105,6 +105,39 @@ def test_csv_that_cannot_be_read_is_refused(
     assert [e["location"] for e in answer.json()["errors"]][:1] == ([location] if location else [])
 
 
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ('001,nan,1\n"', "row 2 has a quote that is not closed"),
+        ('"00"1,2,1\n', "row 1 has a quote that is not closed, or text after one"),
+        ('"00\n1",2,1\nb,1,2,3\n', "row 2 has 4 values; the header names 3"),
+        ("001,2,1\n\xe9,1,1\n", "row 2 has bytes that are no UTF-8"),
+    ],
+)
+def test_the_row_of_a_broken_csv_is_named_in_plain_words(client: TestClient, rows: str, said: str) -> None:
+    content = f"unique_id,price,promotion\n{rows}".encode("latin-1")
+    told = client.post(URL, content=content, headers=CSV).json()
+    assert told["code"] == "malformed_csv"
+    assert told["detail"].startswith(f"The body cannot be read as CSV: {said}")
+
+
+def test_an_empty_csv_is_called_that(client: TestClient) -> None:
+    assert "it is empty" in client.post(URL, content=b"\n", headers=CSV).json()["detail"]
+
+
+def test_true_and_false_are_1_and_0(client: TestClient) -> None:
+    rows = [
+        {"unique_id": "0001", "price": True, "promotion": 2},
+        {"unique_id": "b", "price": 3.0, "promotion": False},
+    ]
+    expected = {"predictions": [5.0, 9.0], "status": ["ok", "ok"]}
+    assert client.post(URL, json={"dataframe_records": rows}).json() == expected
+    content = "unique_id,price,promotion\n0001,True,2\nb,3,false\n"
+    assert client.post(URL, content=content, headers=CSV).json() == expected
+    wrong = client.post(URL, json={"dataframe_records": [{**rows[0], "price": "true"}]}).json()
+    assert wrong["errors"][0]["message"] == "must be a finite number, true or false"
+
+
 def test_nan_and_other_types_are_refused(client: TestClient) -> None:
     body = json.dumps({"inputs": {**COLUMNS, "price": [1.0, float("nan"), 3.0]}})
     answer = client.post(URL, content=body, headers={"Content-Type": "application/json"})

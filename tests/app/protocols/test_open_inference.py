@@ -163,6 +163,22 @@ def test_tensors_that_do_not_fit_are_refused(client: TestClient, inputs: Any, lo
 
 
 @pytest.mark.parametrize(
+    ("names", "missing"),
+    [([], ["unique_id", "features"]), (["unique_id"], ["features"]), (["price"], ["unique_id", "promotion"])],
+)
+def test_all_inputs_that_are_missing_are_named(
+    client: TestClient, names: list[str], missing: list[str]
+) -> None:
+    given = [tensor(name, "BYTES", [1], data=["1"]) for name in names]
+    told = client.post(URL, json={"inputs": given}).json()
+    assert [fault["message"] for fault in told["errors"]] == [
+        f"the input {name!r} is missing" for name in missing
+    ]
+    assert all(f"{name!r} is missing" in told["detail"] for name in missing)
+    assert "the inputs are unique_id and features, or each feature by its name" in told["detail"]
+
+
+@pytest.mark.parametrize(
     ("datatype", "wrong", "said"),
     [
         ("INT8", 300, "INT8 holds whole numbers from -128 to 127, not element 4"),
