@@ -13,7 +13,7 @@ from app.access.schemas import KeyDetail, KeyForm, KeyPage, NewKeyDetail
 from app.http.access import Scope, requires
 from app.http.dependencies import CallersDep, DatabaseDep, from_state, read_form
 from app.http.errors import refusals
-from app.http.names import NO_NUL
+from app.http.names import KEY_CURSOR, NO_NUL
 from app.http.parameters import Limit
 from app.http.request_body import BODY_REFUSALS, documented_body, parse_json_object, refusal_of
 
@@ -21,9 +21,7 @@ router = APIRouter(prefix="/v1/keys", tags=["keys"], dependencies=[requires(Scop
 
 KeyHashDep = Annotated[KeyHash, from_state("key_hash")]
 KeyId = Annotated[str, Path(max_length=200, pattern=NO_NUL, description="The key's id.")]
-KeyCursor = Annotated[
-    str | None, Query(pattern="^[0-9a-f]{12}$", description="`next_cursor` of the page before.")
-]
+KeyCursor = Annotated[str | None, Query(pattern=KEY_CURSOR, description="`next_cursor` of the page before.")]
 
 UNKNOWN = refusals({404: "No such key."})
 REFUSALS = BODY_REFUSALS | refusals({422: "The request has faults; each is listed with its place."})

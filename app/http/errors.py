@@ -241,9 +241,12 @@ _OF_TYPES = {
     "missing": "is missing",
     "literal_error": "must be {expected}",
     "enum": "must be {expected}",
-    "list_type": "must be a list",
-    "string_type": "must be text",
-    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
+    **dict.fromkeys(("list_type", "set_type", "frozen_set_type", "tuple_type"), "must be a list"),
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "must be an object"),
+    **dict.fromkeys(("string_type", "string_unicode"), "must be text"),
+    **dict.fromkeys(
+        ("int_type", "int_parsing", "int_from_float", "int_parsing_size"), "must be a whole number"
+    ),
     **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
     **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
     "finite_number": "must be a finite number",
@@ -279,9 +282,11 @@ def faults_of(errors: Iterable[Mapping[str, Any]], *prefix: str) -> list[Fault]:
 def _in_words(error: Mapping[str, Any]) -> str:
     context, given = error.get("ctx", {}), error.get("input")
     template = IN_WORDS.get(context.get("pattern"))
-    if re.match("[A-Z][a-z]+ should |Field required", error["msg"]):
+    if re.match("[A-Z][a-z]+ should |Field required|Unable to parse ", error["msg"]):
         template = template or _OF_TYPES.get(error.get("type", ""))
-    message: str = template.format(**context) if template else error["msg"]
+    message: str = (
+        template.format(**context) if template else re.sub("^[A-Z][a-z]+ should ", "must ", error["msg"])
+    )
     known = re.findall("'([^']+)'", context.get("expected", ""))
     near = difflib.get_close_matches(str(given), known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""

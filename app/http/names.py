@@ -12,12 +12,13 @@ AFTER = "after-"
 PARQUET = "application/vnd.apache.parquet"
 ARROW_STREAM = "application/vnd.apache.arrow.stream"
 NAME_CURSOR = rf"^{AFTER}{_NAME}$"
+KEY_CURSOR = "^[0-9a-f]{12}$"
 
 IN_WORDS = {
     NAME: "must be 1 to 100 characters, each one of A to Z, a to z, 0 to 9, dot, dash and underscore; "
     "the first must be a letter or a digit",
     NO_NUL: "must not contain the character NUL",
-    NAME_CURSOR: "must be `next_cursor` of the page before, unchanged",
+    **dict.fromkeys((NAME_CURSOR, KEY_CURSOR), "must be `next_cursor` of the page before, unchanged"),
 }
 _LONGEST = 500  # characters that are compared; no known name is nearly as long
 

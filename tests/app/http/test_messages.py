@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
+from app.http.errors import faults_of
+from app.http.names import IN_WORDS
+from app.http.request_body import SwitchForm
 from app.persistence.database import Database
 from app.persistence.storage import Storage
 from app.processes.cannot_start import CannotStart
@@ -168,7 +171,7 @@ def test_a_number_of_folds_that_nobody_sent_is_called_the_default(client: TestCl
     assert sent["message"].endswith("`n_folds` is 4, and can be as small as 2")
 
 
-@pytest.mark.parametrize("path", ["datasets", "models", "training-jobs"])
+@pytest.mark.parametrize("path", ["datasets", "models", "training-jobs", "keys", "webhooks", "schedules"])
 def test_a_cursor_that_no_page_gave_is_refused(client: TestClient, path: str) -> None:
     found = fault(client.get(f"/v1/{path}?cursor=abc"), "query.cursor")
     assert found["message"].startswith("must be `next_cursor` of the page before")
@@ -230,6 +233,37 @@ def test_what_a_field_of_a_key_may_be_is_said_in_words(
 ) -> None:
     form = {"name": "till", "scopes": ["predict"], field: value}
     assert fault(client.post("/v1/keys", json=form), f"body.{field}")["message"].startswith(said)
+
+
+def _patterns_in(node: Any) -> set[str]:
+    if isinstance(node, list):
+        return {pattern for item in node for pattern in _patterns_in(item)}
+    if not isinstance(node, dict):
+        return set()
+    own = {node["pattern"]} if isinstance(node.get("pattern"), str) else set()
+    return own | _patterns_in(list(node.values()))
+
+
+def test_every_pattern_of_a_request_is_said_in_words(client: TestClient) -> None:
+    assert _patterns_in(client.get("/openapi.json").json()) <= IN_WORDS.keys()
+
+
+@pytest.mark.parametrize(
+    ("value_type", "sent", "said"),
+    [
+        (dict[str, int], "x", "must be an object"),
+        (SwitchForm, "x", "must be an object"),
+        (list[int], "x", "must be a list"),
+        (set[int], "x", "must be a list"),
+        (frozenset[int], "x", "must be a list"),
+        (int, "9" * 5000, "must be a whole number"),
+        (bytes, 1, "must be a valid bytes"),
+    ],
+)
+def test_the_library_that_checks_requests_is_never_quoted(value_type: Any, sent: Any, said: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        TypeAdapter(value_type).validate_python(sent)
+    assert [fault.message for fault in faults_of(refused.value.errors())] == [said]
 
 
 def test_how_long_a_parameter_may_be_is_said_in_words(client: TestClient) -> None:
