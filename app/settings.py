@@ -55,7 +55,10 @@ class Settings(BaseSettings):
     metrics_need_key: bool = Field(
         False, description="Answer `/metrics` only to a key with the scope `admin`, once there are keys."
     )
-    access_log: bool = Field(False, description="Write a log line for every HTTP request.")
+    access_log: bool = Field(
+        False,
+        description="Write a log line for every HTTP request, without what is no parameter of its path.",
+    )
     workers: int = Field(1, ge=0, le=64, description="Worker processes that `ccmtl serve` keeps running.")
     job_lease_seconds: float = Field(
         10.0, ge=1, le=3600, description="A job whose worker is silent for this long is taken over."

@@ -15,6 +15,8 @@ from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.http.parameters import parameters_of
+
 access_logger = logging.getLogger("app.access_log")
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
@@ -131,8 +133,15 @@ def _line(scope: Scope, status: int) -> tuple[str | int, ...]:
     """Return what the log says of a request: its client, what it asked for, and its status."""
     host, port = scope.get("client") or ("", 0)
     query = scope["query_string"].decode("ascii", "backslashreplace")
-    path = quote(scope["path"]) + (f"?{query}" if query else "")
+    path = quote(scope["path"]) + (f"?{_without_unknown(query, scope)}" if query else "")
     return '%s:%d - "%s %s HTTP/%s" %d', host, port, scope["method"], path, scope["http_version"], status
+
+
+def _without_unknown(query: str, scope: Scope) -> str:
+    """Leave out what is no parameter of the route: it may be a key that someone has sent by mistake."""
+    known, parts = parameters_of(scope.get("route")), query.split("&")
+    shown = [part for part in parts if part.partition("=")[0] in known]
+    return "&".join(shown if len(shown) == len(parts) else [*shown, "***"])
 
 
 class _Stored(Collector):

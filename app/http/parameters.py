@@ -109,6 +109,12 @@ def _parameters(dependant: Dependant) -> Iterator[Any]:
         yield from _parameters(other)
 
 
+def parameters_of(route: Any) -> list[str]:
+    """Return the names of the query parameters that a route has; none of what is no endpoint."""
+    dependant = getattr(route, "dependant", None)
+    return [] if dependant is None else [parameter.alias for parameter in _parameters(dependant)]
+
+
 async def check_queries(request: Request) -> None:
     """Refuse query parameters that the endpoint does not have, those given twice, and very long queries.
 
