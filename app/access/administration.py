@@ -46,13 +46,15 @@ def create(
 
 
 def listed(settings: Settings, workspace: str | None) -> list[str]:
-    """Return the lines of a table of keys, those of all workspaces for None."""
+    """Return the lines of a table of keys, those of all workspaces for None; expired ones are marked."""
     with _database(settings) as database, database.of(workspace).read() as session:
         keys = repository.all_keys(session)
     rows: list[tuple[str, ...]] = [("id", "workspace", "name", "scopes", "expires", "last used", "revoked")]
     for key in sorted(keys, key=lambda key: (key.workspace, key.created_at)):
         moments = (key.expires_at, key.last_used_at, key.revoked_at)
         shown = ["" if m is None else m.isoformat(sep=" ", timespec="minutes") for m in moments]
+        if key.expires_at is not None and key.expires_at <= utc_now():
+            shown[0] += " (expired)"
         rows.append((key.id, key.workspace, key.name, ",".join(key.scopes), *shown))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
