@@ -28,6 +28,8 @@ _SUM_WORDS = (
 )
 _SUMS = f"(?i)^(?:{'|'.join(_SUM_WORDS)}) *:?$"
 """Ids of rows that add up others, as exports have at their end."""
+_FIRST_YEAR = 1900
+"""Before which no sales of a file are."""
 _VERBS = (
     {"have": "have", "were": "were", "are": "are", "fall": "fall", "hold": "hold"},
     {"have": "has", "were": "was", "are": "is", "fall": "falls", "hold": "holds"},
@@ -81,7 +83,8 @@ def rows_seen(rows: Rows, made: Repaired, *, today: date) -> dict[str, Seen]:
     """
     with np.errstate(invalid="ignore"):
         negative = np.flatnonzero(rows.y < 0)
-    is_closed, is_future = _is_closed(rows.times, rows.frequency), _is_future(rows, today)
+    is_closed = _is_closed(rows.times, rows.frequency)
+    is_past, is_future = _far_from_now(rows, today)
     at = {
         "empty_number": np.flatnonzero(rows.is_missing),
         "duplicate_period": made.duplicate,
@@ -90,6 +93,7 @@ def rows_seen(rows: Rows, made: Repaired, *, today: date) -> dict[str, Seen]:
         "partial_last": made.partial,
         "unsorted_rows": _unsorted(rows),
         "closed_day_rows": _at_times(rows, is_closed),
+        "past_dates": _at_times(rows, is_past),
         "future_dates": _at_times(rows, is_future),
         "overflow": made.beyond,
     }
@@ -120,11 +124,13 @@ def _is_closed(times: pl.Series, frequency: Frequency) -> BoolArray:
     return is_closed
 
 
-def _is_future(rows: Rows, today: date) -> BoolArray:
+def _far_from_now(rows: Rows, today: date) -> tuple[BoolArray, BoolArray]:
+    """Whether times are before the years that files are of, and whether they are after today."""
     if rows.frequency is Frequency.INTEGER:
-        return np.zeros(len(rows.times), dtype=np.bool_)
-    is_future: BoolArray = (rows.times.dt.date() > today).to_numpy()
-    return is_future
+        none = np.zeros(len(rows.times), dtype=np.bool_)
+        return none, none
+    days = rows.times.dt.date()
+    return (days < date(_FIRST_YEAR, 1, 1)).to_numpy(), (days > today).to_numpy()
 
 
 def row_findings(
@@ -172,6 +178,10 @@ def row_findings(
         "for the open day before. If these days are open, state `frequency='D'`."
     )
     yield Finding("closed_day_rows", "warning", closed.count, "rows", message, closed.samples, "frequency")
+    past = seen["past_dates"]
+    n_past = counted(past.count, "row")
+    message = f"{n_past} dated before {_FIRST_YEAR}: is the year of another calendar, or mistyped?"
+    yield Finding("past_dates", "warning", past.count, "rows", message, past.samples)
     if frequency is not Frequency.INTEGER:
         yield from _beyond_today(seen["future_dates"], n_rows, today, ds_format)
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
 
+import polars as pl
+
 from ccmtl_core.base.display import counted, option
 from ccmtl_core.tables.dates.timestamps import FIRST_YEAR
 
@@ -16,10 +18,33 @@ _DATE = re.compile(
     r"([0-9]{1,4})([./-])([0-9]{1,2})\2([0-9]{4}|[0-9]{2})(?:([ T])[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?)?"
 )
 _COMPACT_DATE = re.compile(r"[0-9]{8}")
-_NO_VALUE = {"na", "n/a", "#n/a", "nan", "null", "none", "-", "--", "–", "—", "?", "#value!", "#div/0!"}
+_NO_VALUE = {"na", "n/a", "#n/a", "<na>", "nan", "nat", "null", "none", "-", "--", "–", "—", "?", "#value!",
+             "#div/0!", "#ref!", "#name?"}  # fmt: skip
 _UNIT = r"([^\W\d_]{1,4}|[$€£¥₹₩₽₺฿%])"
 _BESIDE_NUMBER = re.compile(rf"\(?[+-]?(?:{_UNIT}\s?[+-]?[0-9][0-9.,' ]*|[0-9][0-9.,'\s]*?{_UNIT})\)?")
-_SHOWN_BY_SPREADSHEETS = re.compile(r"[0-9](\.[0-9]+)?[eE]\+[0-9]+")
+_MONTH = (
+    "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mrz|Mai|Okt|Dez|"
+    "janv|févr|mars|avr|juin|juil|août|sept|déc)"
+)
+_FRACTION = r"^[0-9]+\.0$"
+_DAMAGED = (
+    (r"^[0-9](?:\.[0-9]+)?[eE]\+[0-9]+$",
+     "as a spreadsheet shows long numbers",
+     "digits are lost, and different ids may have become one. Export the column as text"),
+    (rf"^(?:[0-9]{{1,2}}(?:-|\. ){_MONTH}|{_MONTH}-[0-9]{{2}}|[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}} 00:00:00)$",
+     "as the dates that a spreadsheet makes of ids such as 10-3",
+     "the ids are lost, and different ones may have become one. Export the column as text"),
+    (_FRACTION,
+     "as whole numbers that became fractions",
+     "the same ids without `.0` are other series. Write them as text"),
+    ('^="',
+     "as formulas by which a spreadsheet keeps digits",
+     "the same ids without `=` and quotes are other series. Write them as text"),
+    (rf"(?i)^\s*(?:{'|'.join(map(re.escape, sorted(_NO_VALUE)))})\s*$",
+     "as a program writes an id that is missing",
+     "rows of different products may have become one series. Write their ids, or take the rows out"),
+)  # fmt: skip
+"""Patterns of ids that programs damaged, how these look, and what that means."""
 
 
 def number_hint(text: str) -> str:
@@ -114,21 +139,30 @@ def _candidates(text: str) -> list[str]:
 
 
 def spreadsheet_ids(ids: Iterable[str]) -> list[str]:
-    """Return the ids that look as spreadsheets show long numbers, which lose digits in this way.
+    """Return the ids that a spreadsheet or another program damaged, or wrote where there was none.
+
+    Whole numbers with the fraction 0 are damaged where all ids are such numbers.
 
     Examples
     --------
-    >>> spreadsheet_ids(["4006381333931", "4.00638E+12"])
-    ['4.00638E+12']
+    >>> spreadsheet_ids(["4006381333931", "4.00638E+12", "10-Mar", "NULL", "7.0"])
+    ['4.00638E+12', '10-Mar', 'NULL']
+    >>> spreadsheet_ids(["101.0", "102.0"])
+    ['101.0', '102.0']
     """
-    return [text for text in ids if "+" in text and _SHOWN_BY_SPREADSHEETS.fullmatch(text)]
+    texts = pl.Series(ids, dtype=pl.String)
+    if texts.str.contains(_FRACTION).all():
+        return texts.to_list()
+    patterns = "|".join(f"(?:{pattern})" for pattern, _, _ in _DAMAGED if pattern != _FRACTION)
+    return texts.filter(texts.str.contains(patterns)).to_list()
 
 
 def spreadsheet_warning(ids: Sequence[str]) -> str:
     """Say what is lost with the ids that :func:`spreadsheet_ids` found, one or more."""
-    examples = ", ".join(map(repr, ids[:3]))
-    verb = "looks" if len(ids) == 1 else "look"
-    return (
-        f"{counted(len(ids), 'id')} {verb} as a spreadsheet shows long numbers ({examples}): digits are "
-        "lost, and different ids may have become one. Export the column as text."
-    )
+    texts, told = pl.Series(ids, dtype=pl.String), []
+    for pattern, look, meaning in _DAMAGED:
+        of_kind = texts.filter(texts.str.contains(pattern)).to_list()
+        if of_kind:
+            verb, examples = "looks" if len(of_kind) == 1 else "look", ", ".join(map(repr, of_kind[:3]))
+            told.append(f"{counted(len(of_kind), 'id')} {verb} {look} ({examples}): {meaning}.")
+    return " ".join(told)

@@ -11,11 +11,19 @@ import numpy as np
 import polars as pl
 
 from ccmtl_core.base.display import counted
-from ccmtl_core.inspection.parts.part import Part
+from ccmtl_core.inspection.parts.part import Part, may_drop
 from ccmtl_core.inspection.period_checks import RowsAt, period_findings
 from ccmtl_core.inspection.policies import Policies
 from ccmtl_core.inspection.repairs import Repaired, Rows, partial_period, repaired
-from ccmtl_core.inspection.report import Accounts, Finding, InspectionReport, Sample, Trait, ordered
+from ccmtl_core.inspection.report import (
+    MAX_SAMPLES,
+    Accounts,
+    Finding,
+    InspectionReport,
+    Sample,
+    Trait,
+    ordered,
+)
 from ccmtl_core.inspection.row_checks import id_findings, row_findings
 from ccmtl_core.inspection.series_checks import series_findings
 from ccmtl_core.series.calendar import Frequency
@@ -188,7 +196,7 @@ def concluded(
             part.seen, part.n_rows, read.times, frequency, policies, today=today, ds_format=ds_format
         ),
         *id_findings(unique_ids, None if part.totals is None else part.totals.series()),
-        *_of_whole(part, unique_ids, n_added),
+        *_of_whole(part, unique_ids, n_added, policies),
     ]
     if runs.height:
         all_found += period_findings(
@@ -204,8 +212,15 @@ def concluded(
     return Examined(runs, accounts, ordered(all_found), policies, frequency, made)
 
 
-def _of_whole(part: Part, unique_ids: pl.Series, n_added: int) -> Iterator[Finding]:
-    """Damaged ids, sums beyond a float64, and more values than can be filled."""
+def _of_whole(part: Part, unique_ids: pl.Series, n_added: int, policies: Policies) -> Iterator[Finding]:
+    """Series without a value, damaged ids, sums beyond a float64, and more values than can be filled."""
+    if may_drop(policies) and part.n_values:
+        has_value = np.zeros(len(unique_ids), dtype=np.bool_)
+        has_value[part.runs["unique_id"].to_numpy()] = True
+        empty = unique_ids.filter(pl.Series(~has_value))
+        message = f"{len(empty):,} of {len(unique_ids):,} series have no value and are left out."
+        samples = tuple(Sample(unique_id=one) for one in empty.head(MAX_SAMPLES))
+        yield Finding("empty_series", "warning", len(empty), "series", message, samples)
     if damaged := spreadsheet_ids(unique_ids):
         samples = tuple(Sample(unique_id=one) for one in damaged[:5])
         message = spreadsheet_warning(damaged)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,8 @@ def test_a_stated_unit_counts_when_columns_are_chosen(tmp_path: Path, unit: str)
         pl.Series("pairs", [[1, 2]] * 5, dtype=pl.Array(pl.Int64, 2)),
         pl.Series("picture", [b"\xff\xfe"] * 5),
         pl.Series("part", [{"a": 1}] * 5),
+        pl.Series("lead", [timedelta(days=3)] * 5),
+        pl.Series("span", range(5)).ext.to(pl.Extension("pandas.period", pl.Int64, '{"freq": "D"}')),
     ],
     ids=lambda column: column.name,
 )
@@ -93,6 +95,12 @@ def test_columns_that_are_no_text_are_left_alone(tmp_path: Path, column: pl.Seri
     frame.select("sku", "date").with_columns(column).write_parquet(path)
     (finding,) = inspect(path, today=TODAY).findings
     assert finding.code == "unknown_column"
+    for role in ("unique_id", "ds", "y"):
+        stated: dict[str, Any] = {"unique_id": "sku", "ds": "date", "y": "qty", role: column.name}
+        (finding, *_) = inspect(frame.with_columns(column), today=TODAY, **stated).findings
+        assert finding.code == "wrong_type"
+    twice = pl.concat([frame.with_columns(column)] * 2)
+    assert column.name not in str(inspect(twice, today=TODAY).findings[0])
 
 
 CHOSEN = {

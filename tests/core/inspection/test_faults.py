@@ -153,6 +153,7 @@ FILES = {
     "after today": File(
         rows_of(("a", [f"2025-07-{day:02d}" for day in range(1, 11)], UP[:10])), {"future_dates": 10}
     ),
+    "years of another calendar": File(dated([f"1403/01/{d:02d}" for d in range(1, 29)]), {"past_dates": 28}),
     "a mistyped year": File(
         rows_of(("a", [*DAYS[:9], "2042-03-10"], UP[:10])),
         {"isolated_period": 1, "future_dates": 1, "absent_periods": 6574},
@@ -187,6 +188,30 @@ FILES = {
         daily(**{"Tea": UP, "tea ": UP, "cup": UP}), {"similar_ids": 2}
     ),
     "ids of a spreadsheet": File(daily(**{"4.00638E+12": UP, "b": UP}), {"spreadsheet_ids": 1}),
+    "ids that became dates": File(
+        daily(**{"10-Mar": UP, "Sep-01": UP, "01. Mrz": UP, "b": UP}), {"spreadsheet_ids": 3}
+    ),
+    "ids that became fractions": File(daily(**{"101.0": UP, "102.0": UP}), {"spreadsheet_ids": 2}),
+    "an id with a fraction": File(daily(**{"101.0": UP, "b": UP}), {}),
+    "ids that are formulas": File(daily(x1=UP, b=UP).replace("x1", '"=""00101"""'), {"spreadsheet_ids": 1}),
+    "ids that say there is none": File(
+        daily(**{"nan": UP, "NULL": UP, "#N/A": UP, "None": UP, "<NA>": UP, "Nan": UP, "Nullo": UP}),
+        {"similar_ids": 2, "spreadsheet_ids": 6},
+    ),
+    "a series without a value": File(
+        daily(a=UP, b=UP).replace("b,2024-03-30,6", "b,2024-03-30,6\nc,2024-03-30,"),
+        {"empty_number": 1, "empty_series": 1},
+        {"missing": "absent"},
+        dropped={"empty_number": 1},
+    ),
+    "a series that is dropped": File(
+        rows_of(("a", [f"2024-0{m}-{d:02d}" for m in range(1, 7) for d in (5, 28)], UP[:12]))
+        + "a,2024-07-05,3\nb,2024-07-05,4\n",
+        {"partial_last": 2, "duplicate_period": 6, "empty_series": 1, "short_series": 1},
+        {"partial_last": "drop", "duplicates": "sum"},
+        {"frequency": "MS"},
+        dropped={"partial_last": 2},
+    ),
     # dates
     "day first": File(dated([f"{d}/03/2024" for d in range(1, 21)]), {}, traits={"ds_format": "%d/%m/%Y"}),
     "month first": File(dated([f"3/{d}/2024" for d in range(1, 21)]), {}, traits={"ds_format": "%m/%d/%Y"}),
