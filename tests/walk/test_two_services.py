@@ -23,11 +23,11 @@ def test_each_job_is_run_once_and_each_change_is_seen_by_both(start_service: Sta
         request = {"dataset": "shared", "model": "shared", "fusion_strength": 1.0, "lags": 3}
         ids = [
             client.post("/v1/training-jobs", json=request).json()["id"]
-            for client in (one.client, other.client) * 2
+            for client in (one.client, other.client)
         ]
         ended = [wait_for_end(one.client, job_id) for job_id in ids]
-        assert [(job["state"], job["attempt"]) for job in ended] == [("succeeded", 1)] * 4
-        assert sorted(versions_of(other.client, "shared")) == [1, 2, 3, 4]
+        assert [(job["state"], job["attempt"]) for job in ended] == [("succeeded", 1)] * 2
+        assert sorted(versions_of(other.client, "shared")) == [1, 2]
         forecast = "/v1/models/shared/forecast?unique_id=P000001"
         assert one.client.get(forecast).json() == other.client.get(forecast).json()
         assert one.client.delete("/v1/models/shared").status_code == 204
