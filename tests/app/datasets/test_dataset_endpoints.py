@@ -23,6 +23,7 @@ from app.settings import Settings
 from ccmtl_core.forecasting import SeriesPanel
 from ccmtl_core.tables import ReadOptions
 from tests.app.datasets.stored.test_coverage import forget
+from tests.support.database_kinds import quickly_on
 from tests.support.processes import PATIENCE
 
 SALES = {"name": "sales", "kind": "series", "frequency": "D"}
@@ -342,6 +343,7 @@ def test_starting_removes_what_a_crash_left(client: TestClient, settings: Settin
         assert leftovers(settings) == []
 
 
+@quickly_on("sqlite")
 def test_the_description_of_the_upload_is_complete(api: FastAPI) -> None:
     document = api.openapi()
     operation = document["paths"]["/v1/datasets/{name}/versions"]["post"]

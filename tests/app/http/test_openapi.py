@@ -24,9 +24,9 @@ from app.training import endpoints as training
 from app.webhooks import endpoints as webhooks
 
 
-@pytest.fixture
-def document(tmp_path: Any) -> dict[str, Any]:
-    app: FastAPI = create_app(Settings(data_dir=tmp_path))
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    app: FastAPI = create_app(Settings(data_dir=tmp_path_factory.mktemp("described")))
     assert app.openapi() is app.openapi()
     return app.openapi()
 

@@ -26,6 +26,7 @@ from ccmtl_core.tables.faults import TableError
 from ccmtl_core.tables.sample_files import read_task_dataset
 from tests.app.datasets.conftest import CSV, PARQUET, Shop
 
+pytestmark = pytest.mark.usefixtures("not_decoded_apart")
 NAMES: dict[str, Any] = {"task": "store", "target": "sold", "features": ["price"]}
 FIT = ["fit", "--task", "store", "--target", "sold", "--features", "price", "--fusion-strength", "1"]
 GOOD = "store,sold,price\n001,3,1.5\n002,4,2\n"

@@ -29,6 +29,7 @@ def parquet(columns: dict[str, Any] | pl.DataFrame, **options: Any) -> bytes:
 GOOD = parquet({"unique_id": ["0001", "2"], "ds": [DAY, DAY], "y": [1.0, 2.5]})
 
 
+@pytest.mark.usefixtures("not_decoded_apart")
 @pytest.mark.parametrize(
     "columns",
     [
@@ -52,12 +53,14 @@ def test_types_that_mean_the_same_make_the_same_file_as_csv(shop: Shop, columns:
     assert shop.files() == before
 
 
+@pytest.mark.usefixtures("not_decoded_apart")
 def test_whole_numbers_as_ids_become_their_digits(shop: Shop) -> None:
     content = parquet({"unique_id": [7, -3, 7], "ds": [DAY] * 3, "y": [1, 2, 3]})
     problem = shop.refused(shop.series(), content, PARQUET)
     assert faults(problem) == [("duplicate_period", 3, None, "7")]
 
 
+@pytest.mark.usefixtures("not_decoded_apart")
 def test_aware_hours_become_utc_and_aware_days_stay_local(shop: Shop) -> None:
     evening = datetime(2000, 11, 1, 23, 0, tzinfo=timezone(timedelta(hours=-2))).astimezone(UTC)
     times = pl.Series([evening]).dt.convert_time_zone("America/Noronha")
@@ -68,6 +71,7 @@ def test_aware_hours_become_utc_and_aware_days_stay_local(shop: Shop) -> None:
     assert (report["time_zone"], report["first"]) == ("local", "2000-11-01")
 
 
+@pytest.mark.usefixtures("not_decoded_apart")
 @pytest.mark.parametrize(
     ("column", "values"),
     [
@@ -85,6 +89,7 @@ def test_a_column_of_a_wrong_type_is_refused(shop: Shop, column: str, values: li
     assert [(e["code"], e["column"]) for e in problem["errors"]] == [("wrong_type", column)]
 
 
+@pytest.mark.usefixtures("not_decoded_apart")
 def test_bad_cells_are_placed(shop: Shop) -> None:
     columns = {
         "unique_id": ["a", None, "", "c", "d"],
@@ -102,6 +107,7 @@ def test_bad_cells_are_placed(shop: Shop) -> None:
     ]
 
 
+@pytest.mark.usefixtures("not_decoded_apart")
 @pytest.mark.parametrize(
     "ds",
     [
@@ -122,6 +128,7 @@ def test_a_file_without_columns_is_refused(shop: Shop) -> None:
     assert "the file has no columns" in problem["errors"][0]["message"]
 
 
+@pytest.mark.usefixtures("not_decoded_apart")
 def test_missing_columns_are_named(shop: Shop) -> None:
     problem = shop.refused(shop.series(), parquet({"Unique_ID": ["a"], "ds": [DAY]}), PARQUET)
     assert [(e["code"], e["column"]) for e in problem["errors"]] == [
