@@ -84,6 +84,7 @@ class CoveragePart(StrEnum):
     RUNS = "runs"
     SERIES = "series"
     SAMPLES = "samples"
+    TIMES = "times"
 
 
 class DatasetCoverage(Base):

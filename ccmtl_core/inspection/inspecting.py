@@ -20,7 +20,7 @@ from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.tables.column_words import is_time
 from ccmtl_core.tables.dialects.dialect import NOTHING_STATED, ReadOptions
 from ccmtl_core.tables.dialects.shape import long_table
-from ccmtl_core.tables.faults import FaultList, Parts, TableError, part_of
+from ccmtl_core.tables.faults import NO_ROWS, FaultList, Parts, TableError, part_of
 from ccmtl_core.tables.table import Note, Table
 from ccmtl_core.tables.table_file import open_table
 
@@ -245,7 +245,8 @@ def refused(error: TableError, n_rows: int, policies: Policies) -> InspectionRep
     -------
     InspectionReport
     """
-    dropped = {"faulty_rows": n_rows} if n_rows else {}
+    code = NO_ROWS if NO_ROWS in error.counts else "faulty_rows"
+    dropped = {code: n_rows} if n_rows else {}
     accounts = Accounts(n_rows, 0, 0, dropped)
     return InspectionReport({}, accounts, ordered(fault_findings(error)), policies.to_dict())
 

@@ -11,6 +11,7 @@ import polars as pl
 from ccmtl_core.base.display import option
 from ccmtl_core.base.id_codes import codes_of
 from ccmtl_core.base.types import IntArray
+from ccmtl_core.inspection.parts.last_period import last_times
 from ccmtl_core.inspection.report import MAX_SAMPLES, Finding, Sample
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.runs import blocks
@@ -60,6 +61,11 @@ class RowsAt:
     def joined(self, other: RowsAt) -> RowsAt:
         """Return those of the rows of both, which have the same times."""
         return RowsAt(self.times, self.count + other.count, np.minimum(self.first, other.first))
+
+    def last_times(self, frequency: Frequency, before: pl.Series | None = None) -> pl.Series:
+        """Return what tells later how whole periods end, of the rows and of the data before them."""
+        times = self.times.filter(pl.Series(self.count > 0))
+        return last_times(times if before is None else pl.concat([before, times]), frequency)
 
 
 def period_findings(

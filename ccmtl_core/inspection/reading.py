@@ -15,7 +15,7 @@ from ccmtl_core.tables.dates.column_format import column_format
 from ccmtl_core.tables.dates.doubts import DatesFound
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.header import Kind, Role
-from ccmtl_core.tables.table import REPEATED_HEADER, Table
+from ccmtl_core.tables.table import Table
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,8 @@ class SeriesRows:
     @property
     def unread(self) -> dict[str, int]:
         """How many rows of the table were not read, by the code that accounts for them."""
-        n_unread, n_skipped = self.table.n_rows - self.cells.frame.height, self.table.n_skipped
-        unread = {"faulty_rows": n_unread - n_skipped, "skipped_rows": n_skipped}
-        unread |= {note.code: note.count for note in self.table.notes if note.code == REPEATED_HEADER}
-        return {code: count for code, count in unread.items() if count}
+        n_faulty = self.table.n_rows - self.cells.frame.height - self.table.n_skipped
+        return ({"faulty_rows": n_faulty} if n_faulty else {}) | self.table.n_left_out
 
 
 def read_rows(

@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from ccmtl_core.base.arrays import all_finite
 from ccmtl_core.base.id_codes import codes_of, id_codes
@@ -18,9 +17,6 @@ from ccmtl_core.inspection.report import MAX_SAMPLES, Sample, Seen
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.panel import SeriesPanel
 from ccmtl_core.series.runs import is_ordered, series_order
-
-_PERIODS_BEFORE = 8
-"""Periods that the last one is compared with, to see whether it is whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,37 +234,3 @@ def _leading_rows(rows: Rows, kept: BoolArray, begun: Collection[str]) -> IntArr
         first[[one in has_begun for one in rows.unique_ids]] = far
     begins = first[rows.series]
     return np.flatnonzero(kept & (begins != far) & (rows.period < begins))
-
-
-def partial_period(times: pl.Series, frequency: Frequency) -> int | None:
-    """Return the last period, if it ends longer after its last date than the periods before it did.
-
-    Parameters
-    ----------
-    times : polars Series of Datetime
-        The distinct times of rows with a value.
-    frequency : Frequency
-        What a period is.
-
-    Returns
-    -------
-    int or None
-        None where the last period is whole, or that cannot be told.
-    """
-    if frequency in (Frequency.INTEGER, Frequency.DAY) or not len(times):
-        return None
-    dates = pl.DataFrame({"period": frequency.to_period(times.to_numpy()), "date": times.dt.date()})
-    last = pl.col("date").max().alias("last")
-    by_period = dates.group_by("period").agg(last, pl.col("date").n_unique().alias("n")).sort("period")
-    by_period = by_period.tail(_PERIODS_BEFORE + 1)
-    if by_period.height < 2 or int(by_period["n"].head(by_period.height - 1).max() or 1) < 2:  # type: ignore[arg-type]
-        return None  # one date names the whole of a period
-    spare = (_ends(frequency, by_period["period"].to_numpy()) - by_period["last"].to_numpy()).astype(np.int64)
-    return None if spare[-1] <= spare[:-1].max() else int(by_period["period"][-1])
-
-
-def _ends(frequency: Frequency, period: IntArray) -> NDArray[np.datetime64]:
-    """The last day of each period."""
-    if frequency is not frequency.kin:
-        return frequency.to_datetime(period).astype("datetime64[D]")
-    return frequency.to_datetime(period + 1).astype("datetime64[D]") - 1

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from ccmtl_core.base.display import counted, quoted, shown
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.series.panel import SeriesPanel
+from ccmtl_core.tables.faults import NO_ROWS, no_rows
 
 MAX_SAMPLES = 5
 Severity = Literal["error", "warning", "note"]
@@ -122,6 +123,9 @@ class InspectionReport:
         "UTC" or "local" where times name a zone.
     panel : SeriesPanel or None
         The data itself; None while there are errors.
+
+    A report of no values always has an error: where nothing else is wrong, `no_rows` names what left out the
+    rows.
     """
 
     traits: Mapping[str, Trait]
@@ -135,6 +139,13 @@ class InspectionReport:
     last: str | None = None
     time_zone: str | None = None
     panel: SeriesPanel | None = None
+
+    def __post_init__(self) -> None:
+        if self.values or self.errors:
+            return
+        rows, left_out = self.accounts.rows_read, self.accounts.rows_dropped
+        none = Finding(NO_ROWS, "error", max(rows, 1), "rows", no_rows(left_out))
+        object.__setattr__(self, "findings", (none, *self.findings))
 
     @property
     def counts(self) -> dict[str, int]:
@@ -166,7 +177,7 @@ class InspectionReport:
         if self.panel is None:
             of = f"{name}: " if name else ""
             faults = [f"{of}{finding}{_first(finding)}" for finding in self.errors]
-            raise DataError(faults or f"{of}the table holds no data")
+            raise DataError(faults)
         return self.panel
 
     def worded(self, words: Callable[[str], str]) -> InspectionReport:

@@ -22,7 +22,7 @@ from ccmtl_core.tables.dates.timestamps import FIRST_YEAR, LAST_YEAR, TimeFormat
 from ccmtl_core.tables.dialects.dialect import NOTHING_KNOWN, Dialect
 from ccmtl_core.tables.dialects.number_choice import styled
 from ccmtl_core.tables.dialects.numbers import NumberStyle
-from ccmtl_core.tables.faults import MAX_LISTED, MAX_VALUE_CHARACTERS, Fault, FaultList
+from ccmtl_core.tables.faults import MAX_LISTED, MAX_VALUE_CHARACTERS, NO_ROWS, Fault, FaultList, no_rows
 from ccmtl_core.tables.header import Kind, Role, check_header
 from ccmtl_core.tables.table import UNCOMPUTED, Table, refusing_unreadable
 
@@ -83,7 +83,7 @@ def read_cells(
             frame = frame.filter(~pl.col(_FAULTY))
     has_zone = _one_kind_of_time(frame, roles, faults)
     if not frame.height:
-        raise faults.refusal()
+        raise faults.refusal() if faults else faults.refusal_for(NO_ROWS, no_rows(table.n_left_out))
     zoned = "UTC" if reader.formats.in_utc else "local"
     return Cells(frame.drop(_FAULTY, _ZONE), zoned if has_zone else None, table.dialect)
 
@@ -137,7 +137,7 @@ class _Reader:
     def __init__(self, table: Table, roles: Sequence[Role], faults: FaultList, formats: TimeFormat) -> None:
         has_columns = check_header(table.columns, [role.column for role in roles], faults, table.hint)
         if not (faults or table.n_rows):
-            faults.add("no_rows", "the file names its columns and has no rows")
+            faults.add(NO_ROWS, "the file names its columns and has no rows")
         if not (has_columns and table.n_rows) or table.rows is None:
             raise faults.refusal()
         self.formats = formats

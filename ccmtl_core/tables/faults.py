@@ -6,13 +6,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ccmtl_core.base.arrays import MAX_FAULTS
-from ccmtl_core.base.display import quoted
+from ccmtl_core.base.display import counted, quoted
 from ccmtl_core.base.exceptions import DataError
 
 MAX_LISTED = 100
 """Faults that are written out; all are counted."""
 MAX_VALUE_CHARACTERS = 200
-
+NO_ROWS = "no_rows"
+"""The code of a file of which no row is left."""
+_LEAVING_OUT = {
+    "skipped_rows": "`ragged='skip'`",
+    "empty_number": "`missing='absent'`",
+    "partial_last": "`partial_last='drop'`",
+    "leading_zeros": "`leading_zeros='drop'`",
+}
+"""What leaves out rows, by the code that accounts for them."""
 
 Parts = tuple[tuple[str, int], ...]
 """The names of files that were read one after another, and the row, or line, with which each begins."""
@@ -98,6 +106,18 @@ class Melted:
         return (unique_id, ds) if self.by_periods else (ds, unique_id)
 
 
+def no_rows(left_out: Mapping[str, int]) -> str:
+    """Return the sentence on a file of which no row is left, by what left out how many.
+
+    Examples
+    --------
+    >>> no_rows({"empty_number": 30})
+    "the policies leave no row of the file: `missing='absent'` leaves out 30 rows"
+    """
+    told = [f"{_LEAVING_OUT.get(code, code)} leaves out {counted(n, 'row')}" for code, n in left_out.items()]
+    return ": ".join(["the policies leave no row of the file", *filter(None, [", ".join(told)])])
+
+
 def part_of(parts: Parts, row: int | None) -> tuple[str, int] | None:
     """Return the file that a row is of, and its number there; None where there is one file alone.
 
@@ -169,7 +189,9 @@ class FaultList:
         return [(code, self._counts[code], list(samples)) for code, samples in self._samples.items()]
 
     def refusal(self) -> TableError:
-        """Return the error that lists the faults by row, some of each kind."""
+        """Return the error that lists the faults by row, some of each kind; one at least."""
+        if not self:
+            self.add(NO_ROWS, no_rows({}))
         quota = MAX_LISTED // max(1, len(self._samples))
         listed = [fault for samples in self._samples.values() for fault in samples[:quota]]
         spare = [fault for samples in self._samples.values() for fault in samples[quota:]]

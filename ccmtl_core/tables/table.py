@@ -94,6 +94,13 @@ class Table:
     """The files that were read one after another, with the first row of each."""
 
     @property
+    def n_left_out(self) -> dict[str, int]:
+        """How many rows are left out without a fault, by the code that accounts for them."""
+        left_out = {"skipped_rows": self.n_skipped}
+        left_out |= {note.code: note.count for note in self.notes if note.code == REPEATED_HEADER}
+        return {code: count for code, count in left_out.items() if count}
+
+    @property
     def has_point(self) -> bool:
         """Whether the decimal sign is a point unless another is stated: commas already separate columns."""
         return self.dialect.get("delimiter") == ","

@@ -24,7 +24,7 @@ from ccmtl_core import TaskDataset
 from ccmtl_core.forecasting import SeriesPanel
 from ccmtl_core.series.runs import runs_of
 
-_OF_APPENDS = (CoveragePart.SERIES, CoveragePart.SAMPLES)
+_OF_APPENDS = (CoveragePart.SERIES, CoveragePart.SAMPLES, CoveragePart.TIMES)
 _N_COLUMNS = {CoveragePart.SIZES: 2, CoveragePart.RUNS: 3}
 """Columns of the tables that requests read, stored as compressed int64: reading them takes no polars."""
 
@@ -55,10 +55,13 @@ class Summary(NamedTuple):
 
     ``series`` are the runs of series before filling (see :mod:`ccmtl_core.series.runs`), or the number of
     rows, ``length``, of each task of a regression; ``samples`` are those of a regression's segments.
+    ``times`` has in ``ds`` the last times of series (see :mod:`ccmtl_core.inspection.parts.last_period`);
+    None where the version was stored before there were any.
     """
 
     series: pl.DataFrame
     samples: pl.DataFrame | None = None
+    times: pl.DataFrame | None = None
 
 
 def coverage_of(data: SeriesPanel | TaskDataset) -> Coverage:
@@ -113,7 +116,9 @@ def find_summary(session: Session, version_id: str) -> Summary | None:
     """Return the summary of the newest version, None where it was uploaded before there was any."""
     found = _find(session, version_id, _OF_APPENDS)
     frames = {part: pl.read_parquet(io.BytesIO(data)) for part, data in found.items()}
-    return Summary(frames[CoveragePart.SERIES], frames.get(CoveragePart.SAMPLES)) if frames else None
+    if not frames:
+        return None
+    return Summary(frames[CoveragePart.SERIES], *(frames.get(part) for part in _OF_APPENDS[1:]))
 
 
 def _of_runs(runs: pl.DataFrame) -> Coverage:

@@ -58,7 +58,11 @@ def _similar(sent: Sequence[str], stored: pl.DataFrame) -> Iterator[Finding]:
 
 
 def with_version(
-    report: InspectionReport, of_version: Sequence[Finding], whole: pl.DataFrame, sent: Sequence[str]
+    report: InspectionReport,
+    of_version: Sequence[Finding],
+    whole: pl.DataFrame,
+    sent: Sequence[str],
+    n_filled: int,
 ) -> InspectionReport:
     """Return the report of an append with what the version that it makes tells.
 
@@ -72,14 +76,19 @@ def with_version(
         The runs of its series.
     sent : sequence of str
         The series of the file.
+    n_filled : int
+        Values that filling adds to the version.
 
     Returns
     -------
     InspectionReport
     """
+    accounts = replace(report.accounts, values_added={"fill": n_filled} if n_filled else {})
+    n_values = accounts.rows_used + n_filled
     lengths = whole.filter(pl.col("unique_id").is_in(list(sent)))
     lengths = lengths.group_by("unique_id").agg(pl.col("length").sum()).sort("unique_id")
     frequency = report.traits["frequency"].value
     short = short_series(lengths["unique_id"].to_list(), lengths["length"].to_numpy(), str(frequency))
     periods = [finding for finding in of_version if finding.code in OF_PERIODS]
-    return replace(report, findings=ordered([*report.findings, *periods, short]))
+    found = ordered([*report.findings, *periods, short])
+    return replace(report, accounts=accounts, values=n_values, findings=found)

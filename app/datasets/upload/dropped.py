@@ -110,7 +110,14 @@ def refuse_rest(
             f"from {times[0]:%Y-%m-%d} on: send the whole period again, or all data with `mode=full`"
         )
         samples = (
-            Fault("dropped_period", message, int(upload.row[i]), value=upload.unique_id(int(i)))
+            Fault(
+                "dropped_period",
+                message,
+                int(upload.row[i]),
+                value=f"{upload.y[i]:g}",
+                unique_id=upload.unique_id(int(i)),
+                ds=one.period,
+            )
             for i in at[np.argsort(upload.row[at])][:MAX_LISTED]
         )
         faults.add_all("dropped_period", len(at), samples)

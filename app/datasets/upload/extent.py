@@ -109,7 +109,8 @@ def series_extent(
         else:
             overlap = overlap_of_series(upload, taken, definition.aggregation)
         whole = merged_runs(base.summary.series, upload.runs(~taken))
-    extent = extent_of_runs(sent, whole, RowsAt.of_frame(cells.frame), definition)
+    before = None if base is None or base.summary.times is None else base.summary.times["ds"]
+    extent = extent_of_runs(sent, whole, RowsAt.of_frame(cells.frame), definition, before)
     compare(upload, is_taken, extent)
     _check_size(whole, upload, definition, faults)
     if faults:
@@ -118,9 +119,16 @@ def series_extent(
 
 
 def extent_of_runs(
-    sent: pl.DataFrame, whole: pl.DataFrame, rows: RowsAt, definition: SeriesDefinition
+    sent: pl.DataFrame,
+    whole: pl.DataFrame,
+    rows: RowsAt,
+    definition: SeriesDefinition,
+    times_before: pl.Series | None = None,
 ) -> Extent:
-    """Return what an upload amounts to that has values in the periods ``sent``, the version in ``whole``."""
+    """Return what an upload amounts to that has values in the periods ``sent``, the version in ``whole``.
+
+    ``times_before`` are the last times of the version that it is appended to, where they are known.
+    """
     frequency, n_filled = definition.frequency, _n_filled(whole, definition)
     found = period_findings(
         rows,
@@ -131,8 +139,9 @@ def extent_of_runs(
         is_filled=definition.fill is not None,
         is_merged=definition.aggregation is not None,
     )
+    times = rows.last_times(frequency, times_before)
     return Extent(
-        summary=Summary(whole),
+        summary=Summary(whole, times=times.to_frame("ds")),
         upload=_period_totals(sent, frequency),
         version=_period_totals(whole, frequency),
         filled_periods=n_filled,
@@ -155,9 +164,13 @@ def _check_repetitions(upload: PeriodValues, frame: pl.DataFrame, faults: FaultL
             code="duplicate_period",
             message=f"row {earlier} has this series in {period_text(upload.frequency, period)} too; {_MERGE}",
             row=row,
-            value=unique_id,
+            value=f"{y:g}",
+            unique_id=unique_id,
+            ds=period_text(upload.frequency, period),
         )
-        for (row, earlier, _), unique_id, period in zip(first, listed["unique_id"], periods, strict=True)
+        for (row, earlier, _), unique_id, y, period in zip(
+            first, listed["unique_id"], listed["y"], periods, strict=True
+        )
     )
     faults.add_all("duplicate_period", len(upload.repeated), samples)
 
@@ -168,7 +181,8 @@ def _check_finite(values: PeriodValues, faults: FaultList) -> None:
         Fault(
             code="overflow",
             message=f"the rows of {values.period_text(i)} add up beyond a float64",
-            value=values.unique_id(i),
+            unique_id=values.unique_id(i),
+            ds=values.period_text(i),
         )
         for i in bad[:MAX_LISTED]
     )
@@ -189,6 +203,7 @@ def _check_attributes(frame: pl.DataFrame, definition: SeriesDefinition, faults:
                 row=row,
                 column=column,
                 value=value,
+                unique_id=unique_id,
             )
             for row, unique_id, value, before in other.select(ROW, "unique_id", f"s_{i}", "first")
             .head(MAX_LISTED)
@@ -216,7 +231,9 @@ def _check_taken(upload: PeriodValues, taken: NDArray[np.bool_], faults: FaultLi
             message=f"an earlier upload has this series in {upload.period_text(i)}: leave the row out, or "
             f"upload all data with `mode=full`; {_MERGE}",
             row=int(upload.row[i]),
-            value=upload.unique_id(i),
+            value=f"{upload.y[i]:g}",
+            unique_id=upload.unique_id(i),
+            ds=upload.period_text(i),
         )
         for i in at[np.argsort(upload.row[at])][:MAX_LISTED]
     )
@@ -241,15 +258,15 @@ def _check_size(
     if len(sent):
         row, unique_id = int(upload.row[sent[0]]), upload.unique_id(sent[0])
     begin, end, farthest = (period_text(upload.frequency, period) for period in (first, last, far))
-    faults.add(
-        "too_many_filled_periods",
+    message = (
         f"filling {whole['unique_id'].n_unique()} series from {begin} to {end} makes {n_dense} values, "
         f"more than {MAX_DENSE_ROWS}; the date farthest from the others is {farthest}, of series "
-        f"{unique_id!r}{' in an earlier upload' if row is None else ''}: is it mistyped?",
-        row=row,
-        column=definition.columns.ds,
-        value=farthest,
+        f"{unique_id!r}{' in an earlier upload' if row is None else ''}: is it mistyped?"
     )
+    fault = Fault(
+        "too_many_filled_periods", message, row, definition.columns.ds, farthest, unique_id, farthest
+    )
+    faults.add_all(fault.code, 1, [fault])
 
 
 def _ends(runs: pl.DataFrame) -> tuple[int, int]:

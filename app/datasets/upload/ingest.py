@@ -32,7 +32,7 @@ from ccmtl_core.tables.cells import read_cells
 from ccmtl_core.tables.containers.unpack import TOO_LARGE
 from ccmtl_core.tables.csv_file import CsvText
 from ccmtl_core.tables.dialects.shape import long_table, noting_repetitions
-from ccmtl_core.tables.faults import FaultList, TableError
+from ccmtl_core.tables.faults import NO_ROWS, FaultList, TableError, no_rows
 from ccmtl_core.tables.header import Kind, Role, sample_roles
 from ccmtl_core.tables.table import Note
 from ccmtl_core.tables.table_file import UNREADABLE_STREAM, open_unscanned
@@ -95,7 +95,8 @@ def ingest(
             inspection = with_history(inspection, values, before, how, is_replaced=is_replaced)
         if base is not None:
             sent = values.unique_ids.to_list()
-            inspection = with_version(inspection, extent.findings, extent.summary.series, sent)
+            whole, n_filled = extent.summary.series, extent.filled_periods
+            inspection = with_version(inspection, extent.findings, whole, sent, n_filled)
 
     def probe(stream: Path) -> None:
         nonlocal is_stream
@@ -125,6 +126,9 @@ def ingest(
                 n_rows = table.n_rows
                 rows = inspect_rows(table, definition, roles, base.summary if base else None, faults)
                 cells, inspection = rows.cells, rows.report
+                if not cells.frame.height:
+                    none = no_rows(inspection.accounts.rows_dropped)
+                    raise faults.refusal() if faults else faults.refusal_for(NO_ROWS, none)
                 extent = series_extent(cells, definition, base, faults, compared, refuse_repeated)
                 dropped = still_dropped(base.dropped if base else (), rows.dropped, cells.frame["ds"])
             else:
@@ -232,7 +236,11 @@ def _refusal(error: TableError, inspection: InspectionReport | None) -> InvalidC
         f"The file has {counted(error.n_faults, 'fault')} ({kinds}); see `errors`. Nothing was stored.",
         errors=[
             Fault(
-                code=f.code, message=in_request(f.message, f.code), row=f.row, column=f.column, value=f.value
+                code=f.code,
+                message=in_request(f.message, f.code),
+                row=f.row,
+                column=f.column,
+                value=f.unique_id if f.column is None and f.unique_id is not None else f.value,
             )
             for f in error.listed
         ],

@@ -17,7 +17,7 @@ from app.datasets.upload.dropped import dropped_period
 from ccmtl_core.base.display import counted, option
 from ccmtl_core.inspection import Finding, InspectionReport, Sample
 from ccmtl_core.inspection.inspecting import fault_findings, note_findings, with_places
-from ccmtl_core.inspection.parts.examined import Examined, examine
+from ccmtl_core.inspection.parts.examined import examine
 from ccmtl_core.inspection.reading import read_rows
 from ccmtl_core.inspection.report import MAX_SAMPLES, ordered
 from ccmtl_core.tables.cells import Cells
@@ -33,7 +33,7 @@ TOLD_BY_EXTENT = {"duplicate_period", "overflow", "too_many_filled_periods"}
 
 @dataclass(frozen=True)
 class InspectedRows:
-    """Rows that the policies of a dataset keep, and the report of all."""
+    """Rows that the policies of a dataset keep, which may be none, and the report of all."""
 
     cells: Cells
     report: InspectionReport
@@ -64,6 +64,7 @@ def inspect_rows(
     )
     cells = read.cells
     begun = () if summary is None else summary.series["unique_id"].unique().to_list()
+    times = None if summary is None or summary.times is None else summary.times["ds"]
     found = [*note_findings(read.table.notes), *(fault_findings(faults.refusal()) if faults else ())]
     examined = examine(
         cells.frame,
@@ -72,6 +73,7 @@ def inspect_rows(
         unread=read.unread,
         ds_format=read.dates.format,
         begun=begun,
+        stored_times=times,
         found=found,
     )
     if summary is not None:
@@ -84,17 +86,9 @@ def inspect_rows(
             faults.add_all(finding.code, finding.count, map(_fault(finding), finding.samples))
     report = with_places(examined.report(read.traits, cells.time_zone, with_data=False), read)
     dropped = dropped_period(report, cells.frame["ds"], definition.frequency)
-    return InspectedRows(replace(cells, frame=_kept(examined, cells.frame, faults)), report, dropped)
-
-
-def _kept(examined: Examined, frame: pl.DataFrame, faults: FaultList) -> pl.DataFrame:
     assert examined.made is not None
-    kept = frame.filter(pl.Series(examined.made.kept))
-    if not kept.height:
-        if not faults:
-            faults.add("no_rows", "the policies leave no row of the file")
-        raise faults.refusal()
-    return kept
+    kept = cells.frame.filter(pl.Series(examined.made.kept))
+    return InspectedRows(replace(cells, frame=kept), report, dropped)
 
 
 def _fault(finding: Finding) -> Callable[[Sample], Fault]:

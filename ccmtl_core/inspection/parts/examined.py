@@ -11,10 +11,11 @@ import numpy as np
 import polars as pl
 
 from ccmtl_core.base.display import counted
+from ccmtl_core.inspection.parts.last_period import partial_period
 from ccmtl_core.inspection.parts.part import Part, may_drop
 from ccmtl_core.inspection.period_checks import RowsAt, period_findings
 from ccmtl_core.inspection.policies import Policies
-from ccmtl_core.inspection.repairs import Repaired, Rows, partial_period, repaired
+from ccmtl_core.inspection.repairs import Repaired, Rows, repaired
 from ccmtl_core.inspection.report import (
     MAX_SAMPLES,
     Accounts,
@@ -98,6 +99,7 @@ def examine(
     ds_format: str | None = None,
     today: date | None = None,
     begun: Collection[str] = (),
+    stored_times: pl.Series | None = None,
     found: Sequence[Finding] = (),
 ) -> Examined:
     """Apply the policies to rows, and say what was found in them.
@@ -118,6 +120,8 @@ def examine(
         Times after it are told.
     begun : collection of str
         Series whose first values are known already: their zeros are not leading ones.
+    stored_times : polars Series of Datetime, optional
+        The last times of the data that the rows are appended to, which tell whether the last period is whole.
     found : sequence of Finding
         What was found before.
 
@@ -130,7 +134,7 @@ def examine(
     times = rows.times
     if (is_missing := rows.is_missing).any():
         times = times.gather(np.unique(rows.time[~is_missing]))
-    made = repaired(rows, policies, partial_period(times, frequency), begun)
+    made = repaired(rows, policies, partial_period(times, frequency, stored_times), begun)
     part = Part.of(rows, made, policies, today=today)
     ids = pl.Series(rows.unique_ids, dtype=pl.String)
     read = RowsAt.of(rows.times, rows.time, rows.row)

@@ -22,13 +22,14 @@ import polars as pl
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.inspection.parts.aside import BATCH_ROWS, RowsAside, set_aside
 from ccmtl_core.inspection.parts.examined import Examined, concluded
+from ccmtl_core.inspection.parts.last_period import partial_period
 from ccmtl_core.inspection.parts.part import Part, joined
 from ccmtl_core.inspection.parts.series_text import SeriesText
 from ccmtl_core.inspection.parts.spill import Spill, regroup
 from ccmtl_core.inspection.period_checks import RowsAt
 from ccmtl_core.inspection.policies import Policies
 from ccmtl_core.inspection.reading import SeriesRows
-from ccmtl_core.inspection.repairs import Rows, partial_period, repaired
+from ccmtl_core.inspection.repairs import Rows, repaired
 from ccmtl_core.kernels.csv_rows import NotPlain
 from ccmtl_core.kernels.grouping import group_rows
 from ccmtl_core.series.calendar import Frequency

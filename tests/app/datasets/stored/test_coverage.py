@@ -119,7 +119,7 @@ def test_every_version_keeps_what_training_asks_and_the_newest_what_appends_ask(
     for mode in ("full", "append", "full"):
         assert send(client, series_csv({("a", len(parts(database)) + 1)}), mode=mode) == 201
     asked = {"sizes", "runs"}
-    assert parts(database) == {1: asked, 2: asked, 3: {*asked, "series"}}
+    assert parts(database) == {1: asked, 2: asked, 3: {*asked, "series", "times"}}
     assert client.delete("/v1/datasets/sales").status_code == 204
     assert parts(database) == {}
 

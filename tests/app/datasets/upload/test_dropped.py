@@ -68,7 +68,7 @@ def test_a_dropped_period_is_remembered_until_its_rows_were_sent_again(shop: Sho
 def test_a_period_may_begin_on_the_day_on_which_its_dropped_rows_began(shop: Shop) -> None:
     name = weekly(shop)
     shop.accepted(name, days(2, 7) + rows(9, 14) + rows(16, 17))
-    assert shop.accepted(name, days(16, 20), mode="append")["dropped_periods"] == []
+    assert shop.accepted(name, days(16, 21), mode="append")["dropped_periods"] == []
 
 
 def test_a_period_that_is_dropped_again_keeps_its_first_day(shop: Shop) -> None:
@@ -95,3 +95,37 @@ def test_the_rest_of_a_period_that_was_kept_is_put_together_with_it(
     assert report["dropped_periods"] == []
     told = {one["code"]: one for one in report["inspection"]["findings"]}
     assert told["history_changed"]["samples"][0]["value"].endswith(f"→ {whole:g}")
+
+
+@pytest.mark.parametrize("last", [15, 17])
+def test_an_append_that_ends_within_its_only_period_is_left_out(shop: Shop, last: int) -> None:
+    name = weekly(shop)
+    shop.accepted(name, days(1, 14))
+    answer = shop.upload(name, days(15, last), mode="append")
+    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (422, "no_rows")
+    told = {one["code"]: one["count"] for one in answer.json()["report"]["findings"]}
+    assert told["partial_last"] == last - 14
+    report = shop.accepted(name, days(15, 21), mode="append")
+    assert (report["dropped_periods"], report["version"]["last"]) == ([], "2024-01-15")
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_an_append_that_ends_within_its_only_period_is_warned_of(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, is_streamed: bool
+) -> None:
+    monkeypatch.setattr(streamed, "STREAMED_FROM_BYTES", 0 if is_streamed else 10**9)
+    name = weekly(shop, "keep")
+    shop.accepted(name, days(1, 14))
+    for first in (15, 16):
+        report = shop.accepted(name, days(first, first), mode="append", overlap="accept")["inspection"]
+        (finding,) = (one for one in report["findings"] if one["code"] == "partial_last")
+        assert (finding["severity"], finding["count"]) == ("warning", 1)
+    report = shop.accepted(name, days(17, 21), mode="append", overlap="accept")["inspection"]
+    assert "partial_last" not in {one["code"] for one in report["findings"]}
+
+
+def test_a_row_that_was_forgotten_is_not_of_a_partial_period(shop: Shop) -> None:
+    name = weekly(shop)
+    shop.accepted(name, days(1, 14))
+    report = shop.accepted(name, days(9, 9), mode="append", overlap="accept")
+    assert (report["dropped_periods"], report["inspection"]["rows_dropped"]) == ([], {})

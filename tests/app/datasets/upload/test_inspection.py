@@ -12,7 +12,9 @@ from typer.testing import CliRunner
 from app.commands.cli import cli
 from app.commands.option_names import in_command
 from app.datasets.upload.option_names import in_request
+from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.inspection import Policies, inspect
+from ccmtl_core.tables import ReadOptions
 from tests.app.datasets.conftest import Shop
 
 DAYS = [f"2024-03-{day:02d}" for day in range(1, 31)]
@@ -66,6 +68,61 @@ def test_library_command_and_upload_say_the_same(shop: Shop, tmp_path: Path, nam
     if "dataset" not in answer:
         refused = {finding["code"] for finding in ours["findings"] if finding["severity"] == "error"}
         assert {fault["code"] for fault in answer["errors"]} == refused
+
+
+EMPTIED = {
+    "no row has a value": ("a,2024-03-01,\na,2024-03-02,\n", {"missing": "absent"}, {}, "empty_number"),
+    "all rows are ragged": ("a,2024-03-01,5,\na,2024-03-02,5,\n", {}, {"ragged": "skip"}, "no_rows"),
+    "one period, which is not over": (
+        "a,2024-03-01,5\na,2024-03-02,6\n",
+        {"partial_last": "drop", "duplicates": "sum"},
+        {},
+        "partial_last",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EMPTIED)
+def test_a_file_of_which_no_row_is_left_has_an_error(shop: Shop, tmp_path: Path, name: str) -> None:
+    rows, policies, dialect, code = EMPTIED[name]
+    path = tmp_path / "sales.csv"
+    path.write_text(f"unique_id,ds,y\n{rows}")
+    problem = shop.refused(shop.series(frequency="MS", **policies), path.read_text(), **dialect)
+    options = [f"--{key.replace('_', '-')}={value}" for key, value in {**policies, **dialect}.items()]
+    command = ["inspect", str(path), "--frequency=MS"]
+    printed = CliRunner().invoke(cli, [*command, "--json", *options])
+    report = inspect(path, frequency="MS", policies=Policies(**policies), dialect=ReadOptions(**dialect))
+    with pytest.raises(DataError, match="leaves out 2 rows"):
+        report.require_panel()
+    (error,) = report.errors
+    assert (error.code, report.accounts.rows_dropped) == ("no_rows", {code: 2})
+    assert [fault["code"] for fault in problem["errors"]] == ["no_rows"]
+    assert "1 fault (1 no_rows)" in problem["detail"]
+    for told, words in ((problem["report"], in_request), (json.loads(printed.stdout), in_command)):
+        assert found(told) == report.counts
+        assert told["findings"] == json.loads(json.dumps(report.worded(words).to_dict()["findings"]))
+    assert "1 of these is an error" in CliRunner().invoke(cli, [*command, *options]).stdout
+
+
+@pytest.mark.parametrize("mode", ["full", "append"])
+def test_an_upload_counts_the_values_that_filling_adds(shop: Shop, mode: str) -> None:
+    name = shop.series(fill={"method": "zero", "start": "dataset"})
+    shop.accepted(name, "unique_id,ds,y\n" + "".join(f"a,{day},1\n" for day in DAYS[:12]))
+    rows = DAYS[:12] if mode == "full" else []
+    body = "unique_id,ds,y\n" + "".join(f"a,{day},1\n" for day in [*rows, *DAYS[20:]])
+    report = shop.accepted(name, body, mode=mode)
+    assert (report["filled_periods"], report["inspection"]["values_added"]) == (8, {"fill": 8})
+    assert report["inspection"]["values"] == report["inspection"]["rows_used"] + 8
+
+
+def test_a_row_of_a_stored_period_is_told_with_its_series_and_period(shop: Shop) -> None:
+    name = shop.series()
+    shop.accepted(name, history())
+    problem = shop.upload(name, "unique_id,ds,y\na,2024-03-30,9\na,2024-03-31,9\n", mode="append").json()
+    (finding,) = (one for one in problem["report"]["findings"] if one["code"] == "duplicate_period")
+    expected = {"row": 1, "unique_id": "a", "ds": "2024-03-30", "value": "9", "file": None}
+    assert finding["samples"] == [expected]
+    assert problem["errors"][0]["value"] == "a"
 
 
 def test_an_upload_names_the_column_that_tells_rows_of_a_period_apart(shop: Shop, tmp_path: Path) -> None:
