@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
 from polars.selectors import by_name
 
 from ccmtl_core.base.display import quoted
 from ccmtl_core.tables.dates.doubts import DatesFound
 from ccmtl_core.tables.dates.inference import infer_dates, lack_year
+from ccmtl_core.tables.dates.orders import other_order
 from ccmtl_core.tables.dates.timestamps import TimeFormat, time_format
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.table import Table, refusing_unreadable
@@ -66,9 +68,15 @@ def column_format(
         if ds_format is not None:
             return table, formats, DatesFound(ds_format, origin)
         assert table.rows is not None
-        texts = table.rows.select(by_name(name).unique(maintain_order=True)).collect().to_series()
+        if table.parts:
+            of_files = _by_file(table, name)
+            texts = of_files["text"].unique(maintain_order=True)
+        else:
+            texts = table.rows.select(by_name(name).unique(maintain_order=True)).collect().to_series()
     found = infer_dates(texts, in_utc=in_utc, column=column)
     question = found.question if found.is_ambiguous else ""
+    if table.parts and found.is_known:
+        question = other_order(of_files, table.parts, found.format, in_utc=in_utc) or ""
     year = table.options.year
     if year is not None and (dated := _of_year(texts, year)) is not None:
         found, question = dated
@@ -79,6 +87,20 @@ def column_format(
         faults.add("ambiguous_dates", f"the dates of {faults.called(column)}: {question}", column=column)
         raise faults.refusal()
     return table, time_format(found.format, in_utc=in_utc), found
+
+
+def _by_file(table: Table, name: str) -> pl.DataFrame:
+    """The texts of a column and the places of the files that they stand in, each pair once."""
+    assert table.rows is not None
+    firsts, row_of = [first for _, first in table.parts], table.row_of
+
+    def place(rows: pl.Series) -> pl.Series:
+        row = rows.to_numpy() if row_of is None else row_of[rows.to_numpy() - 1]
+        return pl.Series(np.searchsorted(firsts, row, side="right") - 1)
+
+    texts = table.rows.select(by_name(name).alias("text")).with_row_index("row", offset=1)
+    file = pl.col("row").map_batches(place, pl.Int64, is_elementwise=True).alias("file")
+    return texts.select("text", file).unique(maintain_order=True).collect()
 
 
 def _of_year(texts: pl.Series, year: int) -> tuple[DatesFound, str] | None:

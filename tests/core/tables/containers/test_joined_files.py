@@ -60,6 +60,33 @@ def test_a_sample_row_names_its_file(tmp_path: Path, comment: str) -> None:
     assert report.counts["joined_files"] == 3
 
 
+DAY_FIRST = HEADER + "".join(f"a,{day:02d}/01/2024,3\n" for day in range(5, 32))
+FEBRUARY = {
+    "month first, which its dates alone leave open": ("02/01", "02/02", "02/03"),
+    "month first, which its dates decide": ("02/12", "02/13", "02/14"),
+}
+
+
+@pytest.mark.parametrize("name", FEBRUARY)
+def test_files_whose_dates_are_of_two_orders_are_asked_about(tmp_path: Path, name: str) -> None:
+    february = HEADER + "".join(f"a,{day}/2024,3\n" for day in FEBRUARY[name])
+    path = archive(tmp_path, {"jan.csv": DAY_FIRST, "feb.csv": february})
+    (error,) = inspect(path).errors
+    assert error.code == "ambiguous_dates"
+    assert "of feb.csv is" in error.message
+    assert "`ds_format='%m/%d/%Y'`" in error.message
+    stated = inspect(path, ds_format="%d/%m/%Y", frequency="D").counts
+    assert "ambiguous_dates" not in stated
+
+
+@pytest.mark.parametrize("days", [("01/02", "02/02", "03/02"), ("01/02",), ("28/02", "01/03")])
+def test_files_of_one_order_are_read_together(tmp_path: Path, days: tuple[str, ...]) -> None:
+    february = HEADER + "".join(f"a,{day}/2024,3\n" for day in days)
+    report = inspect(archive(tmp_path, {"jan.csv": DAY_FIRST, "feb.csv": february}), frequency="D")
+    assert (report.traits["ds_format"].value, report.errors) == ("%d/%m/%Y", ())
+    assert str(report.last) >= "2024-02-01"
+
+
 def test_rows_of_one_period_in_two_files_are_told_with_the_file(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {**MONTHS, "sales_11.csv": HEADER + "a,2024-01-05,3\n"}
     report = inspect(archive(tmp_path, files))
