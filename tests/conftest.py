@@ -15,12 +15,12 @@ import hypothesis
 import pytest
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, create_engine, make_url, text
-from threadpoolctl import threadpool_limits
 
 from app.persistence.database import Database
 from app.persistence.models import Base
 from app.persistence.schema import migration_config, upgrade
 from app.settings import Settings
+from ccmtl_core.base.threads import one_blas_thread
 from scripts.postgres_server import postgres_server
 
 TEMPLATE = "ccmtl_template"
@@ -56,8 +56,11 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_blas_thread() -> Iterator[None]:
-    """Linear algebra on one thread, here and in processes started here: small matrices, shared cores."""
-    with pytest.MonkeyPatch.context() as patch, threadpool_limits(limits=1, user_api="blas"):
+    """Linear algebra on one thread, here and in processes started here: small matrices, shared cores.
+
+    Limited as the library does it, once for all fits: to look for the libraries at each fit takes 2 ms.
+    """
+    with pytest.MonkeyPatch.context() as patch, one_blas_thread():
         patch.setenv("OPENBLAS_NUM_THREADS", "1")
         yield
 

@@ -10,6 +10,7 @@ from numba import config
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from ccmtl_core import ModelChoices, SufficientStatistics, select
+from ccmtl_core.base import threads
 from ccmtl_core.base.threads import one_blas_thread, sharing, slices
 from ccmtl_core.solver import dual_ascent
 from ccmtl_core.solver.dual_ascent import DualAscent, Inverse
@@ -36,10 +37,17 @@ def test_results_come_in_order_and_errors_come_through(
             share(lambda part: 1 / part, [1, 0])
 
 
+@pytest.fixture
+def no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a process that has not limited BLAS yet, as that of the tests has."""
+    monkeypatch.setattr(threads, "_BLAS_LIMIT", threads._BlasLimit())
+
+
 def blas_threads() -> set[int]:
     return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
 
+@pytest.mark.usefixtures("no_limit")
 def test_blas_has_one_thread_until_the_last_of_overlapping_uses_ends() -> None:
     with threadpool_limits(limits=2, user_api="blas"):
         before = blas_threads()
@@ -52,6 +60,7 @@ def test_blas_has_one_thread_until_the_last_of_overlapping_uses_ends() -> None:
         assert blas_threads() == before
 
 
+@pytest.mark.usefixtures("no_limit")
 def test_a_selection_has_one_blas_thread_from_the_metric_to_the_rivals(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -64,7 +73,7 @@ def test_a_selection_has_one_blas_thread_from_the_metric_to_the_rivals(
     with threadpool_limits(limits=2, user_api="blas"):
         select(data, n_folds=2, n_neighbors=3)
     assert len(seen) == 5
-    assert all(threads == {1} for threads in seen)
+    assert all(limited == {1} for limited in seen)
 
 
 def test_shared_steps_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.datasets.definition import DEFINITION
@@ -28,6 +28,7 @@ from ccmtl_core.forecasting import Frequency
 from ccmtl_core.inspection.parts import aside, in_pieces, series_text
 from ccmtl_core.inspection.policies import CHOICES
 from ccmtl_core.tables import ReadOptions
+from tests.support.examples import FEW
 
 HEADER = "store,note,product,date,units\n"
 DEFINED = {
@@ -127,7 +128,7 @@ def uploads(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     return text, {**DEFINED, "frequency": frequency, **chosen}
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@FEW
 @given(uploads())
 def test_batches_and_blocks_give_the_report_and_the_bytes_of_the_whole(
     reading: Reading, upload: tuple[str, dict[str, Any]]
