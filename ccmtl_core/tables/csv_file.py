@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import shutil
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,6 +39,7 @@ from ccmtl_core.tables.header import (
 from ccmtl_core.tables.table import Note, Table
 
 MAX_HEADER_BYTES = 1 << 20
+_END_MARK = 0x1A
 HEAD_BYTES = 1 << 22
 """Of a longer file the first rows are taken from its beginning alone."""
 
@@ -190,23 +192,28 @@ def open_csv(
     dialect: Dialect,
     folder: Path,
     parts: Parts = (),
+    *,
+    is_sheet: bool = False,
 ) -> CsvText:
     """Open a file that is not empty and does not change meanwhile; ``wanted`` are the columns asked for.
 
     ``folder`` takes copies of a text in another encoding or with comments; ``parts`` are the files that were
-    put one after another, with the lines before each. A file whose encoding or layout
-    cannot be told, or that is of another format, is a `TableError`.
+    put one after another, with the lines before each. In the text of a sheet, ="A" is a formula. A file whose
+    encoding or layout cannot be told, or that is of another format, is a `TableError`.
     """
     path, dialect = in_utf8(path, options.encoding, dialect, folder, faults)
     path, notes = _with_line_feeds(path, folder)
+    path, notes = _without_end_mark(path, folder, notes)
     data = _bytes(path)
     head = _head(data, faults)
     layout, dialect = layout_of(head, options, wanted, dialect, faults)
+    if is_sheet:
+        layout = replace(layout, has_formulas=False)
     refuse_other_formats(head, layout.names, wanted, len(data), faults)
     refuse_too_many(layout.names, faults)
     row_of, line_of, plain = None, None, layout
     pads = options.ragged == "pad"
-    if pads or layout.is_padded or layout.comment is not None:
+    if pads or not layout.is_plain:
         done = rewritten(path, layout, folder, faults, parts, pads=pads)
         path, row_of, line_of = done.path, done.row_of, done.line_of
         notes += _notes(done)
@@ -264,6 +271,21 @@ def _with_line_feeds(path: Path, folder: Path) -> tuple[Path, list[Note]]:
     return copy, [Note("carriage_returns", message, n_lines, unit="lines")]
 
 
+def _without_end_mark(path: Path, folder: Path, notes: list[Note]) -> tuple[Path, list[Note]]:
+    """The text itself or, if it ends with Ctrl-Z as texts of DOS do, a copy without."""
+    data, n_marks = _bytes(path), 0
+    while n_marks < len(data) and data[len(data) - n_marks - 1] == _END_MARK:
+        n_marks += 1
+    if not n_marks:
+        return path, notes
+    copy = folder / "without-end-mark"
+    shutil.copyfile(path, copy)
+    with copy.open("r+b") as file:
+        file.truncate(copy.stat().st_size - n_marks)
+    message = "the mark at the end of the text (Ctrl-Z, as of DOS) was left out"
+    return copy, [*notes, Note("end_mark", message, n_marks, unit="bytes")]
+
+
 def _below(data: NDArray[np.uint8], n_lines: int) -> NDArray[np.uint8]:
     """The bytes below so many lines."""
     if n_lines == 0:
@@ -291,4 +313,10 @@ def _notes(done: Rewritten) -> list[Note]:
     if done.padded:
         message = "rows with fewer fields than names were given empty cells at their end"
         notes.append(Note("short_rows", message, len(done.padded), done.padded[:MAX_LISTED]))
+    if done.n_trimmed:
+        message = "rows end with a delimiter that the header has not; the empty field behind it was left out"
+        notes.append(Note("trailing_delimiters", message, done.n_trimmed))
+    if done.n_formulas:
+        message = 'cells stand as ="00101", which spreadsheets take for text, and were read as 00101'
+        notes.append(Note("text_formulas", message, done.n_formulas, unit="cells"))
     return notes

@@ -47,12 +47,15 @@ class GzipDecoder(_Decoder):
 
     def __init__(self) -> None:
         self._member = zlib.decompressobj(GZIP_WINDOW_BITS)
+        self._is_behind_member = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield what ``data`` adds, at most ``PIECE_BYTES`` at a time."""
+        """Yield what ``data`` adds, at most ``PIECE_BYTES`` at a time; zeros behind a member pad it."""
         full = False
+        if self._is_behind_member:
+            data = data.lstrip(b"\0")
         while data or full:
-            self._inside = True
+            self._inside, self._is_behind_member = True, False
             try:
                 piece = self._member.decompress(data, PIECE_BYTES)
             except zlib.error as error:
@@ -61,9 +64,9 @@ class GzipDecoder(_Decoder):
             full = len(piece) == PIECE_BYTES
             data = self._member.unconsumed_tail
             if self._member.eof:
-                data, full = self._member.unused_data, False
+                data, full = self._member.unused_data.lstrip(b"\0"), False
                 self._member = zlib.decompressobj(GZIP_WINDOW_BITS)
-                self._inside = False
+                self._inside, self._is_behind_member = False, True
 
 
 class ZstdDecoder(_Decoder):

@@ -84,7 +84,7 @@ def open_unscanned(
         else:
             sheet = sheet_as_csv(path, folder, wanted, options, dialect, faults, max_bytes)
             as_text = replace(options, delimiter=",", encoding="utf-8", quote=None)
-            text = open_csv(sheet.path, wanted, faults, as_text, sheet.dialect, folder)
+            text = open_csv(sheet.path, wanted, faults, as_text, sheet.dialect, folder, is_sheet=True)
             table = _as_workbook(text.scanned(faults), options)
             table, dialect = (
                 replace(table, notes=(*sheet.notes, *table.notes), kinds=sheet.kinds),

@@ -17,6 +17,7 @@ DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 MOST_TITLES = 50
 MOST_RECORDS = 200
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\r?\n')
+_SPACED_NAMES = re.compile(r'"[^"\n]*"(?: "[^"\n]*")+\r?\n')
 _LIKE_COMMENT = "#"
 
 
@@ -33,6 +34,18 @@ class Layout:
     is_padded: bool
     """Whether spaces around fields do not belong to them."""
     comment: str | None
+    is_framed: bool = False
+    """Whether lines begin and end with a bar, and lines of dashes may stand between them."""
+    is_trailing: bool = False
+    """Whether rows end with a delimiter that the header has not."""
+    has_formulas: bool = False
+    """Whether cells stand as ="00101", which spreadsheets take for text."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether each line stands as it is meant."""
+        written = self.is_padded or self.is_framed or self.is_trailing or self.has_formulas
+        return not written and self.comment is None
 
 
 @dataclass(frozen=True)
@@ -94,11 +107,16 @@ def layout_of(
     comment, dialect = _comment(records[header + 1 :], len(first.fields), options, dialect)
     padded = _is_padded(first.fields, wanted) if has_header else False
     names = first.fields
+    framed = _is_framed(found)
+    padded = padded or framed
     if padded:
         below = head.split("\n", first.line)[-1]  # a quote after a space may open in a title line
         again = next(_records(below, found.delimiter, quote, skipinitialspace=True), first)
         names = [name.strip() for name in again.fields]
-        dialect = dialect.guessed("padding", "spaces", "spaces stand around the names in the header")
+        evidence = "bars frame the lines" if framed else "spaces stand around the names in the header"
+        dialect = dialect.guessed("padding", "spaces", evidence)
+    if framed:
+        names = names[1:-1]
     if not has_header:
         names = [f"column_{i}" for i in range(1, len(names) + 1)]
     return Layout(
@@ -109,6 +127,9 @@ def layout_of(
         has_header=has_header,
         is_padded=padded,
         comment=comment,
+        is_framed=framed,
+        is_trailing=has_header and not framed and _is_trailing(records[header + 1 :], len(names)),
+        has_formulas=_has_formulas(head, found.delimiter),
     ), dialect
 
 
@@ -158,8 +179,16 @@ def _delimiter(
     all_parted = [_parted(head, delimiter, quote, options, wanted) for delimiter in DELIMITERS]
     if wanted and all_parted[0].has_wanted and all_parted[0].header == 0:
         return all_parted[0], dialect.guessed("delimiter", ",", "the header has the names asked for")
+    if _is_framed(bars := all_parted[-1]):
+        return bars, dialect.guessed("delimiter", "|", "lines begin and end with bars")
     best = max(all_parted, key=lambda parted: parted.merit)  # the first of equals
     if best.n_fields < 2:
+        if _SPACED_NAMES.match(head):
+            message = (
+                "spaces part the names in quotes, as of R's write.table: state the `delimiter` ' ', or write "
+                'the table with sep="," and row.names=FALSE'
+            )
+            raise faults.refusal_for("ambiguous_delimiter", message)
         return all_parted[0], dialect.guessed("delimiter", ",", "no mark parts the lines into columns")
     equal = [parted for parted in all_parted if parted.merit == best.merit]
     if len(equal) > 1 and not best.has_wanted:
@@ -170,6 +199,26 @@ def _delimiter(
     n_alike = sum(len(record.fields) == best.n_fields for record in below)
     evidence = f"{n_alike} of the first {len(below)} lines have {best.n_fields} fields"
     return best, dialect.guessed("delimiter", best.delimiter, evidence)
+
+
+def _is_framed(found: _Parted) -> bool:
+    """Whether lines begin and end with a bar, as lists of SAP and tables of Markdown and databases do."""
+    if found.delimiter != "|" or found.n_fields < 3:
+        return False
+    rows = [record.fields for record in found.records[found.header :] if len(record.fields) == found.n_fields]
+    return bool(rows) and not any(fields[0].strip() or fields[-1].strip() for fields in rows)
+
+
+def _is_trailing(records: Sequence[_Record], n_names: int) -> bool:
+    """Whether nearly all rows have one field more than there are names, and nothing in it."""
+    longer = [record.fields[-1].strip() for record in records if len(record.fields) == n_names + 1]
+    return n_names > 1 and len(longer) > 0.9 * len(records) and not any(longer)
+
+
+def _has_formulas(head: str, delimiter: str) -> bool:
+    between = re.escape(delimiter)
+    formula = f'(?m)(?:^|{between})(?:="[^"\n]*"|"=""[^"\n]*""")(?:\r?$|{between})'
+    return ('="' in head) and re.search(formula, head) is not None
 
 
 def _parted(head: str, delimiter: str, quote: str, options: ReadOptions, wanted: Collection[str]) -> _Parted:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import ne
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,10 @@ from ccmtl_core.base.types import IntArray
 from ccmtl_core.tables.dialects.layout import Layout
 from ccmtl_core.tables.dialects.row_faults import ends_within_quotes
 from ccmtl_core.tables.faults import FaultList, Parts
+
+_FORMULA = re.compile(r'="[^"]*"')
+_RULE = re.compile(r"[-+|=: ]*[-=][-+|=: ]*\r?\n?")
+"""A line of dashes, which parts the rows of a table in bars."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,10 @@ class Rewritten:
     """Rows, as they count in the original, that are comments."""
     padded: tuple[int, ...]
     """Rows that were given empty cells at their end."""
+    n_trimmed: int
+    """Rows that ended with a delimiter too many."""
+    n_formulas: int
+    """Cells that stood as ="00101"."""
 
 
 def rewritten(
@@ -47,6 +57,7 @@ def rewritten(
         strict=True,
     )
     kept, of_lines, padded, n_fields = [], [], [], len(layout.names)
+    n_trimmed = n_formulas = 0
     row = -1 if layout.has_header else 0
     with plain.open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out, lineterminator="\n")
@@ -66,6 +77,15 @@ def rewritten(
             row += 1
             if layout.is_padded:
                 fields = [field.strip() for field in fields]
+            if layout.is_framed and len(fields) > 2 and not (fields[0] or fields[-1]):
+                fields = fields[1:-1]
+            if layout.is_trailing and len(fields) == n_fields + 1 and not fields[-1].strip():
+                fields.pop()
+                n_trimmed += 1
+            if layout.has_formulas:
+                bare = [field[2:-1] if _FORMULA.fullmatch(field) else field for field in fields]
+                n_formulas += sum(map(ne, bare, fields))
+                fields = bare
             if pads and 0 < len(fields) < n_fields:
                 fields += [""] * (n_fields - len(fields))
                 padded.append(row + lines.n_comments)
@@ -74,7 +94,7 @@ def rewritten(
                 of_lines.append(lines.line)
             writer.writerow(fields)
     row_of, line_of = np.array(kept, dtype=np.int64), np.array(of_lines, dtype=np.int64)
-    return Rewritten(plain, row_of, line_of, tuple(lines.comments), tuple(padded))
+    return Rewritten(plain, row_of, line_of, tuple(lines.comments), tuple(padded), n_trimmed, n_formulas)
 
 
 class _Lines:
@@ -106,7 +126,8 @@ class _Lines:
                 if not self.is_between and number in self._part_before:
                     self.unclosed = self._part_before[number]
                     return
-                if self.is_between and comment is not None and line.startswith(comment):
+                is_comment = comment is not None and line.startswith(comment)
+                if self.is_between and (is_comment or (self._layout.is_framed and _RULE.fullmatch(line))):
                     self.comments.append(self._n_records + len(self.comments) + 1)
                     continue
                 if self.is_between:

@@ -150,6 +150,11 @@ class ScannedText:
                     "it ends with a delimiter: if all rows do, add one at the end of the header as well, or "
                     "take theirs away"
                 )
+            if n_fields == len(self.header) + 1 and self.structure.counts[kind] == self.structure.n_rows:
+                return found + (
+                    "so have all rows: the header has one name less than they have fields, as R writes "
+                    "tables with row names. Put a name before the others, or write it with row.names=FALSE"
+                )
             return found + (
                 "if a field has the delimiter in it, put that in quotes; or state the `delimiter` that is "
                 "meant, or `ragged='skip'`, which leaves such rows out"

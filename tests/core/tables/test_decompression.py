@@ -43,6 +43,17 @@ def test_every_proper_beginning_is_cut_off(encoding: str, content: bytes, data: 
     assert refusal.value.is_cut_off
 
 
+@pytest.mark.parametrize("step", [1, 7, 1000])
+def test_zeros_behind_a_member_of_gzip_pad_it(step: int) -> None:
+    body = gzip.compress(b"first") + bytes(300) + gzip.compress(b"second") + bytes(512)
+    assert decode("gzip", body, step) == b"firstsecond"
+
+
+def test_zeros_before_gzip_are_none_of_it() -> None:
+    with pytest.raises(CompressedDataError):
+        decode("gzip", bytes(10) + gzip.compress(b"first"), 1000)
+
+
 @pytest.mark.parametrize(("encoding", "most"), [("gzip", PIECE_BYTES), ("zstd", 32 * 1024**2)])
 def test_pieces_of_a_bomb_stay_small(encoding: str, most: int) -> None:
     body = ENCODE[encoding](bytes(200_000_000))

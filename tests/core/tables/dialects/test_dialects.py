@@ -223,6 +223,70 @@ def test_code_pages_are_not_guessed_where_words_fit_several(tmp_path: Path, enco
         read_table(path)
 
 
+SAP = """01.02.2024      List of stock      1
+-----------------------------------
+|Material |Plant|Date      |    Menge|
+-----------------------------------
+|000123   |1000 |01.01.2024|   17,000|
+|000123   |1000 |02.01.2024|1.072,500|
+|000124   |1000 |02.01.2024|    2,500|
+-----------------------------------
+"""
+MARKDOWN = "| Material | Menge |\n|:---|---:|\n| 000123 | 17,5 |\n| 000124 | 2,5 |\n"
+MYSQL = (
+    "+-----+-------+\n| Id  | Menge |\n+-----+-------+\n| 001 | 17.5  |\n| 002 |       |\n+-----+-------+\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "n_rules"),
+    [(SAP, [17, 1072.5, 2.5], 2), (MARKDOWN, [17.5, 2.5], 1), (MYSQL, [17.5, None], 2)],
+)
+def test_tables_in_bars_are_read(tmp_path: Path, text: str, values: list[float | None], n_rules: int) -> None:
+    table = read_table(written(tmp_path, text), numbers=["Menge"])
+    assert table.frame["Menge"].to_list() == values
+    assert all(name and name == name.strip() for name in table.frame.columns)
+    assert {note.code: note.count for note in table.notes}["comment_lines"] == n_rules
+
+
+def test_a_delimiter_at_the_end_of_rows_alone_is_left_out(tmp_path: Path) -> None:
+    table = read_table(written(tmp_path, "id,y\na,1,\nb,2,\n"), numbers=["y"])
+    assert table.frame.rows() == [("a", 1.0), ("b", 2.0)]
+    assert [(note.code, note.count) for note in table.notes] == [("trailing_delimiters", 2)]
+
+
+def test_a_filled_field_behind_empty_ones_is_not_left_out(tmp_path: Path) -> None:
+    rows = "a,1,\n" * 300
+    table = read_table(written(tmp_path, f"id,y\n{rows}b,2,3\n"), numbers=["y"])
+    assert [(n.code, n.count) for n in table.notes] == [("trailing_delimiters", 300), ("csv_field_count", 1)]
+
+
+@pytest.mark.parametrize("cell", ['="00101"', '"=""00101"""'])
+def test_cells_that_spreadsheets_take_for_text_are_read(tmp_path: Path, cell: str) -> None:
+    table = read_table(written(tmp_path, f"id,y\n{cell},1\n{cell},2\n"), numbers=["y"])
+    assert table.frame.rows() == [("00101", 1.0), ("00101", 2.0)]
+    assert [(note.code, note.count) for note in table.notes] == [("text_formulas", 2)]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+def test_the_mark_at_the_end_of_a_text_of_dos_is_left_out(tmp_path: Path, encoding: str) -> None:
+    text = "id,y\nKäse,1\nBrötchen,2\nMüsli,3\nWürze,4\n\x1a\x1a"
+    table = read_table(written(tmp_path, text.encode(encoding)), numbers=["y"])
+    assert table.frame["y"].to_list() == [1, 2, 3, 4]
+    assert [(note.code, note.count) for note in table.notes] == [("end_mark", 2)]
+
+
+R_TABLE = '"item" "y"\n"1" "a" 17\n"2" "b" 72\n'
+
+
+def test_names_of_rows_without_a_name_are_told_as_the_cause(tmp_path: Path) -> None:
+    path = written(tmp_path, R_TABLE)
+    with pytest.raises(TableError, match="state the `delimiter` ' '"):
+        read_table(path)
+    (note,) = read_table(path, ReadOptions(delimiter=" ")).notes
+    assert "has one name less than they have fields" in note.message
+
+
 def test_japanese_with_escapes_is_read(tmp_path: Path) -> None:
     path = written(tmp_path, "id,y\n牛乳,1\nチーズ,2\n".encode("iso2022_jp"))
     assert read_table(path).frame["id"].to_list() == ["牛乳", "チーズ"]
