@@ -230,8 +230,10 @@ def _is_odd(word: str, name: str) -> bool:
         return True
     if name in _TWO_BYTES and name != "cp932" and _is_rare(word, name):
         return True
-    if name not in _TWO_BYTES and any(
-        opening in word and closing not in word for opening, closing in _QUOTES.items()
+    if name not in _TWO_BYTES and (
+        any(opening in word and closing not in word for opening, closing in _QUOTES.items())
+        or word.startswith("\u00a0")
+        or (word.startswith("\u201c") and "\u201d" not in word)
     ):
         return True
     return any(_is_odd_run(run, name) for run in re.split(r"[\x00-@\[-`{-\x7f\u00a0\u3000]+", word) if run)
@@ -258,7 +260,7 @@ def _is_odd_run(run: str, name: str) -> bool:
     """Whether characters without a space between them are no word."""
     if _BOXES.search(run) or any(unicodedata.category(letter) in ("Cc", "Co") for letter in run):
         return True
-    scripts = {unicodedata.name(one, "").partition(" ")[0] for one in run if one.isalpha()}
+    scripts = {unicodedata.name(one, "").partition(" ")[0] for one in run if one.isalpha() or _is_mark(one)}
     if name not in _TWO_BYTES and _has_odd_sign(run):
         return True
     if _has_odd_capital(run):
