@@ -39,7 +39,7 @@ _DAMAGED = (
      "the same ids without '.0' are other series. Write them as text"),
     ('^="',
      "as formulas by which a spreadsheet keeps digits",
-     "the same ids without "=" and quotes are other series. Write them as text"),
+     "the same ids without '=' and quotes are other series. Write them as text"),
     (rf"(?i)^\s*(?:{'|'.join(map(re.escape, sorted(_NO_VALUE)))})\s*$",
      "as a program writes an id that is missing",
      "rows of different products may have become one series. Write their ids, or take the rows out"),
