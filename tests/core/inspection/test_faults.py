@@ -193,7 +193,7 @@ FILES = {
     ),
     "ids that became fractions": File(daily(**{"101.0": UP, "102.0": UP}), {"spreadsheet_ids": 2}),
     "an id with a fraction": File(daily(**{"101.0": UP, "b": UP}), {}),
-    "ids that are formulas": File(daily(x1=UP, b=UP).replace("x1", '"=""00101"""'), {"spreadsheet_ids": 1}),
+    "ids that are formulas": File(daily(x1=UP, b=UP).replace("x1", '"=""00101"""'), {"text_formulas": 30}),
     "ids that say there is none": File(
         daily(**{"nan": UP, "NULL": UP, "#N/A": UP, "None": UP, "<NA>": UP, "Nan": UP, "Nullo": UP}),
         {"similar_ids": 2, "spreadsheet_ids": 6},
