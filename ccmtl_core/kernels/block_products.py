@@ -9,6 +9,7 @@ from ccmtl_core.base.types import FloatArray
 from ccmtl_core.kernels.compiled import kernel
 from ccmtl_core.kernels.vectors import (
     Lanes,
+    Pointer,
     absolute,
     lanes_for,
     later,
@@ -48,16 +49,51 @@ def _readable(array: FloatArray) -> FloatArray:
 
 
 @kernel
+def is_wide(P: int, lanes: Lanes) -> bool:
+    """Whether a row takes so many vectors that a block is better read row by row than column by column."""
+    return P > 2 * len(lanes) > 2
+
+
+@kernel
+def room(P: int, lanes: Lanes) -> int:
+    """How many numbers the vectors of a row hold, one behind the other."""
+    return (P + len(lanes) - 1) // len(lanes) * len(lanes)
+
+
+@kernel
+def put_product(blocks: Pointer, i: int, x: Pointer, P: int, to: Pointer, lanes: Lanes) -> None:
+    """Put the product of the wide block i and the row x in row i of ``to``.
+
+    The vectors of x are one behind the other, the last one with zeros for what the one before it holds. The
+    block is read once, from its first number to its last: column by column, a processor would wait for each
+    vector, as it foresees no jumps from row to row.
+    """
+    for q in range(i * P, i * P + P):
+        along = zeros(lanes)
+        for c in range(0, P, len(lanes)):
+            along += load(x, c, lanes) * load(blocks, q * P + min(c, P - len(lanes)), lanes)
+        to[q] = total(along)
+
+
+@kernel
 def _multiply(A: FloatArray, v: FloatArray, out: FloatArray, lanes: Lanes) -> None:
     P, L = width(lanes, v.shape[1]), len(lanes)
-    blocks, to = pointer(A), pointer(out)
+    blocks, rows, to = pointer(A), pointer(v), pointer(out)
+    own = np.empty(room(P, lanes))
     for t in range(len(v)):
+        if is_wide(P, lanes):
+            for c in range(0, P, L):
+                at = min(c, P - L)
+                store(later(load(rows, t * P + at, lanes), c - at), pointer(own), c)
+            put_product(blocks, t, pointer(own), P, to, lanes)
+            continue
         for c in range(0, P, L):
             at = min(c, P - L)
             s = zeros(lanes)
             for q in range(P):
                 s += v[t, q] * load(blocks, (t * P + q) * P + at, lanes)
             store(s, to, t * P + at)
+    own[0] = 0.0  # it is kept for as long as its pointer is used
 
 
 @kernel
@@ -66,6 +102,16 @@ def _quadratic(A: FloatArray, v: FloatArray, of_sizes: bool, out: FloatArray, la
     blocks, rows = pointer(A), pointer(v)
     for t in range(len(v)):
         out[t] = 0.0
+        if is_wide(P, lanes):
+            for q in range(P):
+                along = zeros(lanes)
+                for c in range(0, P, L):
+                    at = min(c, P - L)
+                    row = load(blocks, (t * P + q) * P + at, lanes)
+                    row = absolute(row) if of_sizes else row
+                    along += later(row, c - at) * load(rows, t * P + at, lanes)
+                out[t] += v[t, q] * total(along)
+            continue
         for c in range(0, P, L):
             at = min(c, P - L)
             s = zeros(lanes)

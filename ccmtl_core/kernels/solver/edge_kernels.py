@@ -9,7 +9,18 @@ import numpy as np
 
 from ccmtl_core.base.types import FloatArray, IndexArray
 from ccmtl_core.kernels.compiled import kernel
-from ccmtl_core.kernels.vectors import Lanes, Pointer, Vector, later, load, pointer, store, total, width
+from ccmtl_core.kernels.vectors import (
+    Lanes,
+    Pointer,
+    Vector,
+    later,
+    load,
+    number,
+    pointer,
+    store,
+    total,
+    width,
+)
 
 
 @kernel
@@ -305,20 +316,32 @@ def push_to_roots(
     about min(b²/2w, bound_t stretch |b|); where that is more than ``affordable``, it moves to the parent.
     """
     P = width(lanes, residual.shape[1])
+    parts, rows = np.empty(P), pointer(vectors)
     for place in range(order.size - 1, -1, -1):
         t = order[place]
         if parent[t] < 0:
             continue
+        parts[:] = 0.0
+        for p in range(P):
+            share = residual[t, p] / scale[t, p]
+            for a in range(P):
+                parts[a] += share * number(rows, (t * P + p) * P + a)
+        moves = False
         for a in range(P):
-            b = 0.0
-            for p in range(P):
-                b += vectors[t, p, a] * residual[t, p] / scale[t, p]
-            cost = bound[t] * stretch[t, a] * abs(b)
+            cost = bound[t] * stretch[t, a] * abs(parts[a])
             if values[t, a] > 0.0:
-                cost = min(cost, b * b / (2.0 * values[t, a]))
+                cost = min(cost, parts[a] * parts[a] / (2.0 * values[t, a]))
             if cost > affordable:
-                for p in range(P):
-                    part = b * vectors[t, p, a] * scale[t, p]
-                    residual[t, p] -= part
-                    residual[parent[t], p] += part
-                    U[edge[t], p] += sign[t] * part
+                moves = True
+            else:
+                parts[a] = 0.0
+        if not moves:
+            continue
+        for p in range(P):
+            moved = 0.0
+            for a in range(P):
+                moved += parts[a] * number(rows, (t * P + p) * P + a)
+            moved *= scale[t, p]
+            residual[t, p] -= moved
+            residual[parent[t], p] += moved
+            U[edge[t], p] += sign[t] * moved

@@ -3,8 +3,9 @@
 Letters as in ``base.types``. Adjacency is in compressed rows: the neighbours of task i are
 ``nbr[ptr[i]:ptr[i + 1]]``, those with a smaller number first, up to ``split[i]``; ``eid`` names the edge of
 each entry. Rows of P numbers are taken in vectors (``vectors.py``), so all arrays of floats are contiguous.
-Blocks are symmetric, and read by columns. What rows of neighbours hold is read by pointers: for an array,
-numba looks at each place whether it is counted from the end, which takes as long as a product.
+Blocks are symmetric; narrow ones are read by columns, wide ones row by row (``block_products.py``). What
+rows of neighbours hold is read by pointers: for an array, numba looks at each place whether it is counted
+from the end, which takes as long as a product.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ccmtl_core.base.types import FloatArray, IndexArray
+from ccmtl_core.kernels.block_products import is_wide, put_product, room
 from ccmtl_core.kernels.compiled import kernel
 from ccmtl_core.kernels.vectors import Lanes, Pointer, later, load, number, pointer, store, width, zeros
 
@@ -70,7 +72,19 @@ def apply_system(
     P, L = width(lanes, x.shape[1]), len(lanes)
     near, ties = pointer(nbr), pointer(data)
     rows, blocks, to = pointer(x), pointer(G), pointer(out)
+    own, sums = np.empty(room(P, lanes)), np.empty(room(P, lanes))
     for i in range(diagonal.size):
+        if is_wide(P, lanes):
+            _take(rows, i, 1.0, P, pointer(own), lanes)
+            _close(pointer(own), P, lanes)
+            put_product(blocks, i, pointer(own), P, to, lanes)
+            _take(rows, i, -diagonal[i], P, pointer(sums), lanes)
+            _add_ties(near, ties, ptr[i], ptr[i + 1], rows, P, pointer(sums), lanes)
+            for c in range(0, P, L):
+                at = min(c, P - L)
+                less = later(load(pointer(sums), c, lanes), c - at)
+                store(load(to, i * P + at, lanes) - less, to, i * P + at)
+            continue
         for c in range(0, P, L):
             at = min(c, P - L)
             s = diagonal[i] * load(rows, i * P + at, lanes)
@@ -79,12 +93,38 @@ def apply_system(
             for q in range(P):
                 s += x[i, q] * load(blocks, (i * P + q) * P + at, lanes)
             store(s, to, i * P + at)
+    own[0] = sums[0] = 0.0  # they are kept for as long as their pointers are used
 
 
 @kernel
-def _multiply_block(blocks: Pointer, i: int, own: FloatArray, to: Pointer, lanes: Lanes) -> None:
+def _take(rows: Pointer, i: int, factor: float, P: int, own: Pointer, lanes: Lanes) -> None:
+    """Put the vectors of a multiple of row i one behind the other."""
+    for c in range(0, P, len(lanes)):
+        store(factor * load(rows, i * P + min(c, P - len(lanes)), lanes), own, c)
+
+
+@kernel
+def _add_ties(
+    near: Pointer, ties: Pointer, first: int, end: int, rows: Pointer, P: int, own: Pointer, lanes: Lanes
+) -> None:
+    """Add the rows of some neighbours, each times its tie, to vectors that are one behind the other."""
+    for k in range(first, end):
+        tie, j = number(ties, k), number(near, k) * P
+        for c in range(0, P, len(lanes)):
+            more = tie * load(rows, j + min(c, P - len(lanes)), lanes)
+            store(load(own, c, lanes) + more, own, c)
+
+
+@kernel
+def _close(own: Pointer, P: int, lanes: Lanes) -> None:
+    """Put zeros in the last vector for what the one before it holds."""
+    last = room(P, lanes) - len(lanes)
+    store(later(load(own, last, lanes), last + len(lanes) - P), own, last)
+
+
+@kernel
+def _multiply_block(blocks: Pointer, i: int, P: int, own: FloatArray, to: Pointer, lanes: Lanes) -> None:
     """Row i of ``to`` is the product of block i and the P numbers ``own``."""
-    P = width(lanes, own.size)
     for c in range(0, P, len(lanes)):
         at = min(c, P - len(lanes))
         s = zeros(lanes)
@@ -111,24 +151,37 @@ def smooth_forward(
     The blocks B are inverses of the diagonal blocks plus shift_i I, of a shift above −1/2 of the task's ties.
     """
     n, P, L = x.shape[0], width(lanes, x.shape[1]), len(lanes)
-    own = np.empty(P)
+    own = np.empty(room(P, lanes))
     near, ties = pointer(nbr), pointer(data)
     rows, right, blocks, left = pointer(x), pointer(r), pointer(B), pointer(residual)
     for i in range(n):
+        if is_wide(P, lanes):
+            _take(right, i, 1.0, P, pointer(own), lanes)
+            _add_ties(near, ties, ptr[i], split[i], rows, P, pointer(own), lanes)
+            _close(pointer(own), P, lanes)
+            put_product(blocks, i, pointer(own), P, rows, lanes)
+            continue
         for c in range(0, P, L):
             at = min(c, P - L)
             s = load(right, i * P + at, lanes)
             for k in range(ptr[i], split[i]):
                 s += number(ties, k) * load(rows, number(near, k) * P + at, lanes)
             store(s, pointer(own), at)
-        _multiply_block(blocks, i, own, rows, lanes)
+        _multiply_block(blocks, i, P, own, rows, lanes)
     for i in range(n):  # task i saw its later neighbours as zero: what they have become since is the residual
+        if is_wide(P, lanes):
+            _take(rows, i, shift[i], P, pointer(own), lanes)
+            _add_ties(near, ties, split[i], ptr[i + 1], rows, P, pointer(own), lanes)
+            for c in range(0, P, L):
+                store(load(pointer(own), c, lanes), left, i * P + min(c, P - L))
+            continue
         for c in range(0, P, L):
             at = min(c, P - L)
             s = shift[i] * load(rows, i * P + at, lanes)
             for k in range(split[i], ptr[i + 1]):
                 s += number(ties, k) * load(rows, number(near, k) * P + at, lanes)
             store(s, left, i * P + at)
+    own[0] = 0.0  # it is kept for as long as its pointer is used
 
 
 @kernel
@@ -144,17 +197,27 @@ def smooth_backward(
 ) -> None:
     """One block Gauss-Seidel sweep in reverse order, the adjoint of the forward sweep."""
     n, P, L = x.shape[0], width(lanes, x.shape[1]), len(lanes)
-    own = np.empty(P)
+    own = np.empty(room(P, lanes))
     near, ties = pointer(nbr), pointer(data)
     rows, right, blocks = pointer(x), pointer(r), pointer(B)
     for i in range(n - 1, -1, -1):
+        if is_wide(P, lanes):
+            _take(right, i, 1.0, P, pointer(own), lanes)
+            for c in range(0, P, L):
+                mine = shift[i] * load(rows, i * P + min(c, P - L), lanes)
+                store(load(pointer(own), c, lanes) + mine, pointer(own), c)
+            _add_ties(near, ties, ptr[i], ptr[i + 1], rows, P, pointer(own), lanes)
+            _close(pointer(own), P, lanes)
+            put_product(blocks, i, pointer(own), P, rows, lanes)
+            continue
         for c in range(0, P, L):
             at = min(c, P - L)
             s = load(right, i * P + at, lanes) + shift[i] * load(rows, i * P + at, lanes)
             for k in range(ptr[i], ptr[i + 1]):
                 s += number(ties, k) * load(rows, number(near, k) * P + at, lanes)
             store(s, pointer(own), at)
-        _multiply_block(blocks, i, own, rows, lanes)
+        _multiply_block(blocks, i, P, own, rows, lanes)
+    own[0] = 0.0  # it is kept for as long as its pointer is used
 
 
 @kernel

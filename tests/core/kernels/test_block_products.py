@@ -10,7 +10,9 @@ from ccmtl_core.kernels.block_products import absolute_quadratic, quadratic, tim
 from ccmtl_core.kernels.vectors import LARGE
 
 sizes = pytest.mark.parametrize(
-    ("T", "P"), [(0, 3), (1, 1), (40, 2), (LARGE // 5, 5), (30, 8), (30, 11)], ids="{0}".format
+    ("T", "P"),
+    [(0, 3), (1, 1), (40, 2), (LARGE // 5, 5), (30, 8), (30, 11), (20, 19), (9, 53)],
+    ids="{0}".format,
 )
 
 

@@ -14,7 +14,9 @@ from tests.core.fusion_problems import GRAPHS, random_graph
 close = pytest.approx
 
 
-@pytest.fixture(params=[(1, 1), (3, 1), (3, 3), (8, 8), (11, 8)], ids="P = {0[0]}, lanes = {0[1]}".format)
+@pytest.fixture(
+    params=[(1, 1), (3, 1), (3, 3), (8, 8), (11, 8), (19, 8)], ids="P = {0[0]}, lanes = {0[1]}".format
+)
 def case(request: pytest.FixtureRequest) -> SimpleNamespace:
     """A random graph on 30 tasks, with everything that the kernels take."""
     P, n_lanes = request.param
@@ -219,6 +221,24 @@ def test_what_a_task_cannot_absorb_goes_to_its_root() -> None:
     np.add.at(divergence, head, U)
     np.subtract.at(divergence, tail, U)
     assert residual + divergence == close(before), "U carries what the residual lost"
+
+
+def test_what_moves_to_a_root_is_along_eigenvectors_that_cannot_absorb_it() -> None:
+    rng = np.random.default_rng(0)
+    V, S = np.linalg.qr(rng.standard_normal((5, 5)))[0], rng.uniform(0.5, 2.0, (2, 5))
+    values = np.array([np.zeros(5), [0.0, 1e9, 1e9, 0.0, 1e9]])  # task 1 is sure of three of five directions
+    residual, U = rng.standard_normal((2, 5)), np.zeros((1, 5))
+    before = residual.copy()
+    order, parent, edge, sign = np.array([0, 1]), np.array([-1, 0]), np.array([0, 0]), np.array([0.0, -1.0])
+    edge_kernels.push_to_roots(
+        order, parent, edge, sign, values, np.stack([V, V]), S, np.ones((2, 5)), np.ones(2), 1e-6,
+        residual, U, (0,) * 5,
+    )  # fmt: skip
+    along = V.T @ (before[1] / S[1])
+    along[values[1] == 0.0] = 0.0
+    assert residual[1] == close(S[1] * (V @ along))
+    assert residual.sum(axis=0) == close(before.sum(axis=0))
+    assert U[0] == close(residual[1] - before[1])
 
 
 def test_edge_sums_follow_their_formulas(case: SimpleNamespace) -> None:
