@@ -120,6 +120,16 @@ class ScaledEigen(NamedTuple):
         return bound
 
 
+class _Point(NamedTuple):
+    """Weights (T, P), and what all flows that may prove them are measured by: R_t (T,) is the bound."""
+
+    W: FloatArray
+    objective: float
+    gradient: FloatArray
+    rounding: Rounding
+    bound: FloatArray
+
+
 class Certifier:
     """Certifies any number of (W, U) of one problem.
 
@@ -183,16 +193,18 @@ class Certifier:
             alone = self._of_each_alone(W, penalty, objective)
             if alone.relative_gap <= tolerance or not self.problem.radius.any():
                 return alone
-        bound = self._distance_bound(W, objective)
+        rounding = self.problem.quadratic.loss.rounding(W)
+        gradient, bound = self.problem.loss_gradient(W), self._distance_bound(W, objective)
+        at = _Point(W, objective, gradient, rounding, bound)
         U, iterations = flows.copy(), 0
         edge_kernels.project(self.problem.radius, U, self.problem.lanes)
-        best = self._evaluate(W, U, objective, bound, tolerance)
+        best = self._evaluate(at, U, tolerance)
         if conductance is None or best.relative_gap <= tolerance:
             return best
         self._multigrid.update(conductance)
         for left in range(_MOST_REPAIRS, 0, -1):
-            iterations += self._spread(W, U, conductance)
-            repaired = self._evaluate(W, U, objective, bound, tolerance)
+            iterations += self._spread(at, U, conductance)
+            repaired = self._evaluate(at, U, tolerance)
             shrinkage = repaired.gap / best.gap
             best = min(best, repaired, key=lambda certificate: certificate.gap)
             if best.relative_gap <= tolerance or _hopeless(best.relative_gap, shrinkage, left, tolerance):
@@ -213,23 +225,22 @@ class Certifier:
         gap = max(excess, 0.0) + penalty + rounding
         return Certificate(objective, gap, rounding, np.zeros((len(self.problem.head), W.shape[1])))
 
-    def _evaluate(
-        self, W: FloatArray, U: FloatArray, objective: float, bound: FloatArray, tolerance: float
-    ) -> Certificate:
+    def _evaluate(self, at: _Point, U: FloatArray, tolerance: float) -> Certificate:
         """The certificate of flows inside their balls, residuals carried along the forest first."""
         problem, U = self.problem, U.copy()
-        residual = self._residual(W, U)
-        affordable = _SHARE * tolerance * objective / residual.size
-        edge_kernels.push_to_roots(*self._forest, *self._eigen, bound, affordable, residual, U, problem.lanes)
+        residual = self._residual(at, U)
+        affordable = _SHARE * tolerance * at.objective / residual.size
+        edge_kernels.push_to_roots(
+            *self._forest, *self._eigen, at.bound, affordable, residual, U, problem.lanes
+        )
         self._scale_back(U)
         slack, penalty = edge_kernels.slack_and_penalty(
-            problem.head, problem.tail, W, U, problem.radius, problem.lanes
+            problem.head, problem.tail, at.W, U, problem.radius, problem.lanes
         )
-        rounding = problem.quadratic.loss.rounding(W)
-        unexplained = self._unexplained(self._residual(W, U), bound, rounding)
-        in_all = rounding.loss + rounding_of(penalty)
+        unexplained = self._unexplained(self._residual(at, U), at.bound, at.rounding)
+        in_all = at.rounding.loss + rounding_of(penalty)
         gap = max(slack, 0.0) + unexplained + in_all
-        return Certificate(objective, min(gap, objective + in_all), in_all, U)
+        return Certificate(at.objective, min(gap, at.objective + in_all), in_all, U)
 
     def _unexplained(self, residual: FloatArray, bound: FloatArray, rounding: Rounding) -> float:
         """Σ_t Σ_a h(b_ta; w_ta, R_t): what the residual (T, P), known up to rounding, costs the bound."""
@@ -254,18 +265,18 @@ class Certifier:
         )
         return np.asarray(EPS * (count + 1) * load, dtype=np.float64)[:, None]
 
-    def _residual(self, W: FloatArray, U: FloatArray) -> FloatArray:
+    def _residual(self, at: _Point, U: FloatArray) -> FloatArray:
         """ρ (T, P): what the flows and the loss leave unbalanced."""
-        return -self.problem.loss_gradient(W) - self.problem.divergence(U)
+        return -at.gradient - self.problem.divergence(U)
 
-    def _spread(self, W: FloatArray, U: FloatArray, conductance: FloatArray) -> int:
+    def _spread(self, at: _Point, U: FloatArray, conductance: FloatArray) -> int:
         """Change flows, in place, by κ D φ, where (Dᵀ κ D + G) φ = ρ: the rest, G φ, is in range(G).
 
         Then project them again, which leaves a smaller residual of its own. Returns the CG iterations.
         """
         problem, multigrid = self.problem, self._multigrid
         solved = flexible_cg(
-            multigrid.apply, multigrid.precondition, self._residual(W, U), rtol=_REPAIR_TOLERANCE
+            multigrid.apply, multigrid.precondition, self._residual(at, U), rtol=_REPAIR_TOLERANCE
         )
         edge_kernels.add_conducted(problem.head, problem.tail, conductance, solved.x, U, problem.lanes)
         edge_kernels.project(problem.radius, U, problem.lanes)

@@ -38,7 +38,7 @@ class NewtonState:
         shape = (len(problem.head), W.shape[1])
         self.u, self.v, self.w = np.zeros(shape), np.empty(shape), np.empty(shape[0])
         self.open_slack = self.slack = self.mismatch = np.inf
-        self._loss = problem.loss(W)
+        self._loss, self._gradient = problem.loss_around(W)
 
     @classmethod
     def start(cls, problem: FusionProblem, W: FloatArray) -> NewtonState:
@@ -74,7 +74,7 @@ class NewtonState:
         for _ in range(_MOST_HALVINGS):
             W = self.W + length * dW
             penalty = edge_kernels.smoothed_penalty(p.head, p.tail, W, p.radius, smoothing, p.lanes)
-            self._loss = p.loss(W)
+            self._loss, self._gradient = p.loss_around(W)
             if self._loss + penalty <= self.overshoot * before:
                 break
             length *= 0.5
@@ -90,7 +90,7 @@ class NewtonState:
 
     def _solve(self, rtol: float) -> CGResult:
         p = self.problem
-        rhs = -p.loss_gradient(self.W)
+        rhs = -self._gradient
         edge_kernels.subtract_scaled_divergence(p.head, p.tail, p.radius, self.v, rhs, p.lanes)
         return flexible_cg(
             self._apply, self.multigrid.precondition, rhs, rtol=rtol, max_iterations=MOST_ITERATIONS

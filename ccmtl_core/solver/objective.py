@@ -107,6 +107,11 @@ class FusionProblem:
         """1/2 Σ_t ‖X_t W_t − y_t‖², without cancellation."""
         return 0.5 * float(self.quadratic.loss.squared_error(np.asarray(weights, dtype=np.float64)).sum())
 
+    def loss_around(self, W: FloatArray) -> tuple[float, FloatArray]:
+        """The loss, and its gradient G_t W_t − c_t (T, P), for the price of one of them."""
+        error, gradient = self.quadratic.loss.around(W)
+        return 0.5 * float(error.sum()), gradient
+
     def penalty(self, weights: ArrayLike) -> float:
         """λ/2 Σ_e m_e ‖W_i − W_j‖."""
         return float(self.radius @ self.lengths(np.asarray(weights, dtype=np.float64)))

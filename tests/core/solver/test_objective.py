@@ -50,6 +50,18 @@ def test_penalty_counts_directed_pairs() -> None:
     assert problem.radius.tolist() == [10.0, 5.0]
 
 
+@property_test
+@given(instance=instances(), seed=st.integers(0, 2**32))
+def test_loss_and_gradient_of_one_pass_are_those_of_two(instance: Instance, seed: int) -> None:
+    problem = instance.problem
+    W = np.random.default_rng(seed).standard_normal((instance.graph.n_tasks, problem.n_features))
+    loss, gradient = problem.loss_around(W)
+    assert loss == pytest.approx(problem.loss(W), rel=1e-12)
+    terms = np.abs(problem.quadratic.gram) @ np.abs(W)[:, :, None]
+    size = terms[:, :, 0] + np.abs(problem.quadratic.xty)
+    assert (np.abs(gradient - problem.loss_gradient(W)) <= 1e-12 * size.max()).all()
+
+
 def test_gradient_is_that_of_the_loss() -> None:
     rng = np.random.default_rng(1)
     instance = regular(rng, complete(4), P=3)
