@@ -25,6 +25,7 @@ from ccmtl_core.solver.dual_ascent import Inverse, dual_ascent
 from ccmtl_core.solver.newton import Follower, newton
 from ccmtl_core.solver.objective import FusionProblem
 from ccmtl_core.solver.outcome import TIGHT, Outcome, Recorder, RoundCallback
+from ccmtl_core.solver.report import SolveStatus
 from ccmtl_core.solver.systems.multigrid import Multigrid
 from ccmtl_core.solver.systems.pooled_spectrum import PooledSpectrum
 from ccmtl_core.statistics.least_squares import SURE
@@ -34,6 +35,9 @@ SOLVERS = ("auto", "dual", "alternating", "newton")
 _ALTERNATE_ROUNDS = 36  # after which "auto" goes on with Newton's method
 _FOLLOW_FROM = 1e-5  # tolerance; below, edges must be fused exactly, which takes solves of its own
 _MOSTLY = 0.9  # of the tasks with more independent rows than features: steps from strength to strength win
+_WIDE = 17  # features from which they always do, as other solvers are slow
+_MORE = 1.02  # times what is hidden of J at one solution may be hidden at one nearby
+_LEAST_LEFT = 0.1  # of a tolerance, beside what is hidden, that steps go on for
 _SLOW = 8  # rounds of the other solvers, after which they win as well
 _MAX_ROUNDS = 200
 _IN_CACHE = 2**20  # bytes of Gram blocks, up to which tasks need not be renumbered to be close in memory
@@ -146,8 +150,12 @@ class FusionSolver:
             if recorder.finished:
                 break
         outcome = recorder.outcome()
+        hidden = self._hidden_part(problem, outcome.weights)
+        if ran == ["following"] and hidden > 0.0 and self._follow_further(problem, recorder, hidden):
+            outcome = recorder.outcome()
+            hidden = self._hidden_part(problem, outcome.weights)
         self._was_slow |= len(outcome.history) > _SLOW
-        outcome = outcome.hiding(self._hidden_part(problem, outcome.weights), tolerance)
+        outcome = outcome.hiding(hidden, tolerance)
         weights = np.empty_like(outcome.weights)
         weights[self._order] = outcome.weights
         return replace(outcome, weights=weights, solver="+".join(ran))
@@ -203,7 +211,22 @@ class FusionSolver:
         """Whether Newton steps from the strength before are worth a try."""
         if tolerance < _FOLLOW_FROM or not problem.radius.any() or self._follower.gave_up:
             return False
-        return self._was_slow or self._certifier.share_determined >= _MOSTLY
+        if self._was_slow or problem.n_features >= _WIDE:
+            return True
+        return self._certifier.share_determined >= _MOSTLY
+
+    def _follow_further(self, problem: FusionProblem, recorder: Recorder, hidden: float) -> bool:
+        """Where what is hidden takes a part of the tolerance, step on until the gap leaves it that part."""
+        outcome, tolerance = recorder.outcome(), recorder.tolerance
+        if outcome.status is not SolveStatus.CONVERGED or not outcome.objective > 0.0:
+            return False
+        left = tolerance - _MORE * hidden / outcome.objective
+        if not _LEAST_LEFT * tolerance <= left < outcome.relative_gap:
+            return False
+        recorder.tolerance = left
+        self._follower.solve(problem, outcome.weights, recorder, self._certifier.at(problem))
+        recorder.tolerance = tolerance
+        return True
 
     def _iterative(
         self, solver: str, problem: FusionProblem, W: FloatArray, recorder: Recorder

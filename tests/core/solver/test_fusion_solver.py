@@ -58,6 +58,33 @@ def test_flows_that_prove_the_fused_weights_spare_the_solve() -> None:
     assert below.objective < instance.with_strength(0.5 * low).objective(bounds.weights)
 
 
+def test_many_features_are_followed_from_the_first_strength_on() -> None:
+    graph = random_graph(np.random.default_rng(9), 30, 0.2)
+    for P, first in ((16, "alternating"), (17, "following")):
+        instance = regular(np.random.default_rng(8), graph, P, n=9)  # fewer rows than features
+        solver = FusionSolver(instance.statistics.quadratic, graph)
+        outcome = solver.solve(2.0, start_weights(instance.statistics), tolerance=1e-3, follow=True)
+        assert outcome.solver.split("+")[0] == first
+        assert outcome.status is SolveStatus.CONVERGED
+
+
+@pytest.mark.parametrize(("share", "status"), [(0.8, "converged"), (0.95, "precision_limit")])
+def test_steps_go_on_until_the_gap_leaves_room_for_what_is_hidden(
+    share: float, status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instance = regular(np.random.default_rng(8), random_graph(np.random.default_rng(9), 30, 0.2), 3)
+    solver, tolerance = FusionSolver(instance.statistics.quadratic, instance.graph), 1e-3
+    start = start_weights(instance.statistics)
+    plain = solver.solve(2.0, start, tolerance=tolerance, follow=True)
+    assert plain.relative_gap > (1.0 - share) * tolerance, "the first certificate leaves no room"
+    hidden = share * tolerance * plain.objective
+    monkeypatch.setattr(FusionSolver, "_hidden_part", lambda self, problem, W: hidden)
+    solver = FusionSolver(instance.statistics.quadratic, instance.graph)
+    outcome = solver.solve(2.0, start, tolerance=tolerance, follow=True)
+    assert (outcome.solver, str(outcome.status)) == ("following", status)
+    assert (outcome.relative_gap <= tolerance) == (status == "converged")
+
+
 @pytest.mark.parametrize("strength", [-1.0, np.nan, np.inf])
 def test_strengths_that_do_not_exist_are_refused(strength: float) -> None:
     instance = regular(np.random.default_rng(0), random_graph(np.random.default_rng(1), 5, 0.5), 2)
