@@ -92,60 +92,53 @@ class FoldPaths:
     """How to walk the path of any fold, and how to cut it into pieces of work."""
 
     strengths: FloatArray
-    choices: ModelChoices
     tolerance: float
     solver: str
     score: Score
 
     def walked(
         self,
-        training: Sequence[Statistics],
+        ready: Sequence[tuple[SolverInput, TaskGraph]],
         held_out: Sequence[Statistics],
         n_jobs: int,
         on_progress: Callable[[SelectionProgress], None] | None,
         *,
         searches: bool = False,
-    ) -> tuple[FoldTable, list[SolverInput]]:
-        """Walk all paths, all folds of a stretch before the next stretch; return what each began from too.
+    ) -> FoldTable:
+        """Walk the paths of all folds, which are made ready, all folds of a stretch before the next stretch.
 
         A search ends once weaker fusion is seen to be more wrong; strengths it did not come to are left out.
         """
-        table = FoldTable(self.strengths, len(training), on_progress)
-        workers = Parallel(n_jobs=n_jobs, prefer="threads")
-        # In a tuple they travel with their work. Dask would put them on one worker, and lose them with it.
-        ready = workers(delayed(self.ready)((statistics,)) for statistics in training)
+        table = FoldTable(self.strengths, len(ready), on_progress)
         firsts = list(range(0, len(self.strengths), _STRETCH))
         rounds = [[first] for first in reversed(firsts)] if searches else [firsts]
-        alone = self._errors_alone(ready, held_out) if searches else np.empty(0)
+        alone = self._errors_alone(ready, held_out, n_jobs) if searches else np.empty(0)
         for stretches in rounds:
             work = (
                 delayed(self.piece)(fold, first, (*ready[fold], held_out[fold]))
                 for first in stretches
-                for fold in range(len(training))
+                for fold in range(len(ready))
             )
             _enter(table, Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")(work))
             if searches and weaker_is_worse(table.errors[:, stretches[0] :], alone):
                 table.drop(stretches[0])
                 break
-        return table, [prepared for prepared, _ in ready]
+        return table
 
     def _errors_alone(
-        self, ready: Sequence[tuple[SolverInput, TaskGraph]], held_out: Sequence[Statistics]
+        self, ready: Sequence[tuple[SolverInput, TaskGraph]], held_out: Sequence[Statistics], n_jobs: int
     ) -> FloatArray:
         """(K,) Errors of each task alone, which is what the weakest fusion leads to."""
-        pairs = [(one, part) for (one, _), part in zip(ready, held_out, strict=True)]
-        return np.array(
-            [
-                self.score(one.squared_error(single_task_weights(one.statistics), part), part.n_samples)
-                for one, part in pairs
-            ]
-        )
+        pairs = zip((prepared for prepared, _ in ready), held_out, strict=True)
+        workers = Parallel(n_jobs=n_jobs, prefer="threads")
+        return np.array(workers(delayed(self.alone)(pair) for pair in pairs))
 
     @one_blas_thread()
-    def ready(self, training: tuple[Statistics]) -> tuple[SolverInput, TaskGraph]:
-        """Return what the path of a fold begins from, made of the statistics of its training rows."""
-        prepared = self.choices.prepare(*training)
-        return prepared, self.choices.graph(prepared)
+    def alone(self, parts: tuple[SolverInput, Statistics]) -> float:
+        """Return the error of each task alone on the held-out rows of one fold."""
+        prepared, held_out = parts
+        weights = single_task_weights(prepared.statistics)
+        return self.score(prepared.squared_error(weights, held_out), held_out.n_samples)
 
     @one_blas_thread()
     def piece(self, fold: int, first: int, parts: tuple[SolverInput, TaskGraph, Statistics]) -> _Piece:
@@ -160,6 +153,22 @@ class FoldPaths:
             piece.gaps.append(point.gap)
             piece.n_groups.append(point.n_groups)
         return piece
+
+
+def made_ready(
+    training: Sequence[Statistics], choices: ModelChoices, n_jobs: int
+) -> list[tuple[SolverInput, TaskGraph]]:
+    """Return what paths begin from, made of the statistics of their training rows."""
+    # In a tuple they travel with their work. Dask would put them on one worker, and lose them with it.
+    work = (delayed(_ready)(choices, (statistics,)) for statistics in training)
+    ready: list[tuple[SolverInput, TaskGraph]] = Parallel(n_jobs=n_jobs, prefer="threads")(work)
+    return ready
+
+
+@one_blas_thread()
+def _ready(choices: ModelChoices, training: tuple[Statistics]) -> tuple[SolverInput, TaskGraph]:
+    prepared = choices.prepare(*training)
+    return prepared, choices.graph(prepared)
 
 
 def weaker_is_worse(errors: FloatArray, alone: FloatArray) -> bool:

@@ -7,10 +7,10 @@ what a choice gains is no gain of fusing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from ccmtl_core.base.threads import one_blas_thread
 from ccmtl_core.base.types import BoolArray, FloatArray
@@ -28,6 +28,7 @@ SAME_CHOICES = "_same_choices"
 SHRINKAGES = tuple(10.0**power for power in range(-3, 4))
 """Tried for the rivals that are shrunk to the pooled weights."""
 _Weights = Callable[[Statistics], FloatArray]
+_Errors = dict[str | float, float]  # by name, and by shrinkage
 _WITHOUT_SHRINKAGE: Mapping[str, _Weights] = {"pooled": pooled_weights, "single_task": single_task_weights}
 
 
@@ -86,11 +87,16 @@ def rival_errors(
     score: Score,
     choices: ModelChoices,
     fitted: Sequence[SolverInput],
+    n_jobs: int = 1,
 ) -> RivalErrors:
     """Score the rivals on each fold; ``fitted`` is what the choices make of the training parts."""
-    plain = _errors([ModelChoices().prepare(part) for part in training], held_out, score)
     is_plain = choices == ModelChoices(n_neighbors=choices.n_neighbors)
-    alike = plain if is_plain else _errors(fitted, held_out, score)
+    work = (
+        delayed(_errors_of_fold)(score, is_plain, parts)
+        for parts in zip(training, fitted, held_out, strict=True)
+    )
+    by_fold = Parallel(n_jobs=n_jobs, prefer="threads")(work)
+    plain, alike = (_best_shrunk(errors) for errors in zip(*by_fold, strict=True))
     named = {name + SAME_CHOICES: errors for name, errors in alike.errors.items()}
     shrinkage = {"shrunk": plain.shrinkages["shrunk"], f"shrunk{SAME_CHOICES}": alike.shrinkages["shrunk"]}
     return RivalErrors(plain.errors | named, shrinkage)
@@ -143,13 +149,29 @@ def promising(simple: Sequence[RivalErrors]) -> BoolArray:
     return may_win
 
 
-def _errors(fitted: Sequence[SolverInput], held_out: Sequence[Statistics], score: Score) -> RivalErrors:
-    def errors(weights: _Weights) -> FloatArray:
-        pairs = zip(fitted, held_out, strict=True)
-        squared = ((part.squared_error(weights(part.statistics), test), test) for part, test in pairs)
-        return np.array([score(error, test.n_samples) for error, test in squared])
+@one_blas_thread()
+def _errors_of_fold(
+    score: Score, is_plain: bool, parts: tuple[Statistics, SolverInput, Statistics]
+) -> tuple[_Errors, _Errors]:
+    """Errors on one fold of rivals that are fitted plainly, and of those with the choices."""
+    training, fitted, held_out = parts
+    plain = _errors(ModelChoices().prepare(training), held_out, score)
+    return plain, plain if is_plain else _errors(fitted, held_out, score)
 
-    shrunk = {value: errors(partial(shrunk_weights, shrinkage=value)) for value in SHRINKAGES}
-    best = min(shrunk, key=lambda value: float(shrunk[value].mean()))
-    others = {name: errors(weights) for name, weights in _WITHOUT_SHRINKAGE.items()}
-    return RivalErrors({**others, "shrunk": shrunk[best]}, {"shrunk": best})
+
+def _errors(fitted: SolverInput, held_out: Statistics, score: Score) -> _Errors:
+    def error(weights: FloatArray) -> float:
+        return score(fitted.squared_error(weights, held_out), held_out.n_samples)
+
+    shrunk: _Errors = {
+        value: error(shrunk_weights(fitted.statistics, shrinkage=value)) for value in SHRINKAGES
+    }
+    return shrunk | {name: error(weights(fitted.statistics)) for name, weights in _WITHOUT_SHRINKAGE.items()}
+
+
+def _best_shrunk(by_fold: Sequence[_Errors]) -> RivalErrors:
+    """Errors by fold, of the shrunk rivals those of the least wrong shrinkage."""
+    errors = {key: np.array([of_fold[key] for of_fold in by_fold]) for key in by_fold[0]}
+    best = min(SHRINKAGES, key=lambda value: float(errors[value].mean()))
+    others = {name: errors[name] for name in _WITHOUT_SHRINKAGE}
+    return RivalErrors({**others, "shrunk": errors[best]}, {"shrunk": best})

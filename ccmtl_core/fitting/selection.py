@@ -22,7 +22,7 @@ from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.choices.model_choices import ChoiceKeywords, ModelChoices, chosen
 from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.fitting.fit import Clock, FitResult, fit_prepared
-from ccmtl_core.fitting.fold_paths import FoldPaths, SelectionProgress
+from ccmtl_core.fitting.fold_paths import FoldPaths, SelectionProgress, made_ready
 from ccmtl_core.fitting.path import checked_strengths
 from ccmtl_core.fitting.rivals import rival_errors
 from ccmtl_core.fitting.scoring import (
@@ -212,17 +212,17 @@ def select(
     held_out = list(unweighted[1:] if how == "rolling" else unweighted)
     check_rule(rule, len(held_out))
     everything = training[-1] + parts[-1]
-    prepared = choices.prepare(everything)
-    graph = choices.graph(prepared)
+    (prepared, graph), *ready = made_ready([everything, *training], choices, n_jobs)
     searches = fusion_strengths is None
     if fusion_strengths is None:
         fusion_strengths = strength_grid(prepared.statistics, graph)
     strengths = np.sort(checked_strengths(fusion_strengths, distinct=True))
-    paths = FoldPaths(strengths, choices, path_tolerance, solver, score)
-    table, fitted = paths.walked(training, held_out, n_jobs, on_progress, searches=searches)
+    paths = FoldPaths(strengths, path_tolerance, solver, score)
+    table = paths.walked(ready, held_out, n_jobs, on_progress, searches=searches)
     strengths = table.strengths
     best = choose(strengths, table.errors, rule)
-    rivals = rival_errors(training, held_out, score, choices, fitted)
+    fitted = [of_fold for of_fold, _ in ready]
+    rivals = rival_errors(training, held_out, score, choices, fitted, n_jobs)
     strength = float(strengths[best])
     final = fit_prepared(prepared, graph, strength, prepared.start, tolerance, solver, Clock())
     table.tell(1)
