@@ -51,7 +51,7 @@ def _readable(array: FloatArray) -> FloatArray:
 @kernel
 def is_wide(P: int, lanes: Lanes) -> bool:
     """Whether a row takes so many vectors that a block is better read row by row than column by column."""
-    return P > 2 * len(lanes) > 2
+    return P > 4 * len(lanes) > 4
 
 
 @kernel
