@@ -72,7 +72,7 @@ def test_library_command_and_upload_say_the_same(shop: Shop, tmp_path: Path, nam
 
 EMPTIED = {
     "no row has a value": ("a,2024-03-01,\na,2024-03-02,\n", {"missing": "absent"}, {}, "empty_number"),
-    "all rows are ragged": ("a,2024-03-01,5,\na,2024-03-02,5,\n", {}, {"ragged": "skip"}, "no_rows"),
+    "all rows are ragged": ("a,2024-03-01,5,x\na,2024-03-02,5,x\n", {}, {"ragged": "skip"}, "no_rows"),
     "one period, which is not over": (
         "a,2024-03-01,5\na,2024-03-02,6\n",
         {"partial_last": "drop", "duplicates": "sum"},
