@@ -6,8 +6,6 @@ import gzip
 import io
 import json
 import socket
-import threading
-import time
 import zipfile
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -17,17 +15,16 @@ from urllib.parse import quote
 import httpx2
 import polars as pl
 import pytest
-import uvicorn
 import zstandard
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from app.http.protocol import ProblemProtocol
 from app.main import create_app
 from app.persistence.database import Database
 from app.settings import Settings
 from tests.support.models import add_version, trained
 from tests.support.processes import PATIENCE
+from tests.support.served import Address, served
 
 MOST = 2 * 1024**2
 GOOD = b"unique_id,ds,y\na,2025-01-01,1\nb,2025-01-01,2\n"
@@ -376,23 +373,14 @@ UNFINISHED = {"no request", "less than was announced", "chunks that do not end"}
 
 
 @pytest.fixture(scope="module")
-def address(client: TestClient, app: FastAPI) -> Iterator[tuple[str, int]]:
+def address(client: TestClient, app: FastAPI) -> Iterator[Address]:
     """The same application behind a real server."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(
-        uvicorn.Config(app, http=ProblemProtocol, ws="none", log_config=None, lifespan="off")
-    )
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield listener.getsockname()
-    server.should_exit = True
-    thread.join(PATIENCE)
+    with served(app) as address:
+        yield address
 
 
 @pytest.mark.parametrize("name", WIRE)
-def test_bytes_that_are_no_request(address: tuple[str, int], name: str) -> None:
+def test_bytes_that_are_no_request(address: Address, name: str) -> None:
     """Each is answered with a 4xx, and empty lines with the end of the connection; none is obeyed."""
     answer = _answer(address, WIRE[name], is_whole=name not in UNFINISHED)
     if name == "no request":
@@ -407,21 +395,21 @@ def test_bytes_that_are_no_request(address: tuple[str, int], name: str) -> None:
 @pytest.mark.parametrize(
     "begun", [b"Content-Length: 1000\r\n\r\nunique_id", b"Transfer-Encoding: chunked\r\n\r\n2\r\nun\r\n"]
 )
-def test_an_upload_that_is_cut_off_is_told_so(address: tuple[str, int], begun: bytes) -> None:
+def test_an_upload_that_is_cut_off_is_told_so(address: Address, begun: bytes) -> None:
     start = b"POST /v1/datasets/shop/versions HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\n"
     answer = _answer(address, start + begun, is_whole=False)
     assert answer.startswith(b"HTTP/1.1 400")
     assert b'"code":"upload_cut_off"' in answer
 
 
-def test_a_websocket_is_answered_as_the_plain_request(address: tuple[str, int]) -> None:
+def test_a_websocket_is_answered_as_the_plain_request(address: Address) -> None:
     wish = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: eA==\r\n"
     answer = _answer(address, b"GET /v1/nothing HTTP/1.1\r\nHost: localhost\r\n" + wish + b"\r\n")
     assert answer.startswith(b"HTTP/1.1 404")
     assert b'"code":"route_not_found"' in answer
 
 
-def _answer(address: tuple[str, int], sent: bytes, *, is_whole: bool = True) -> bytes:
+def _answer(address: Address, sent: bytes, *, is_whole: bool = True) -> bytes:
     """The first bytes of the answer; none where the connection ends."""
     with socket.create_connection(address, timeout=PATIENCE) as connection:
         try:

@@ -6,10 +6,7 @@ import asyncio
 import json
 import re
 import socket
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -22,8 +19,8 @@ from uvicorn.server import ServerState
 from app.http.metrics import Metrics
 from app.http.protocol import LINGER_BYTES, MAX_HEAD_BYTES, MAX_HEADER_LINES, MAX_WAITING, ProblemProtocol
 from tests.support.processes import PATIENCE
+from tests.support.served import Address, served
 
-Address = tuple[str, int]
 GET = b"GET /a HTTP/1.1\r\nHost: localhost\r\n"
 CLOSE = GET + b"Connection: close\r\n\r\n"
 POST = b"POST /a HTTP/1.1\r\nHost: localhost\r\n"
@@ -45,29 +42,15 @@ class Hasty(ProblemProtocol):
     head_seconds = body_seconds = 0.2
 
 
-@contextmanager
-def served(protocol: type[ProblemProtocol]) -> Iterator[Address]:
-    listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(echo, http=protocol, ws="none", log_config=None, lifespan="off")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield listener.getsockname()
-    server.should_exit = True
-    thread.join(PATIENCE)
-
-
 @pytest.fixture(scope="module")
 def address() -> Iterator[Address]:
-    with served(ProblemProtocol) as address:
+    with served(echo) as address:
         yield address
 
 
 @pytest.fixture(scope="module")
 def hasty() -> Iterator[Address]:
-    with served(Hasty) as address:
+    with served(echo, Hasty) as address:
         yield address
 
 
