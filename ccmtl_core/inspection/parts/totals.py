@@ -55,8 +55,8 @@ class Totals:
             int(np.count_nonzero(by_series)),
             (float(ranked[-1]), float(ranked[0]) if len(ranked) > 1 else 0.0),
             values.unique_ids[at],
-            values.period[place],
-            values.value[place],
+            values.period[place].copy(),  # of all values, which need not be kept
+            values.value[place].copy(),
         )
 
     def joined(self, other: Totals) -> Totals | None:
