@@ -38,7 +38,7 @@ from app.datasets.upload import apart
 from app.datasets.upload.reader_process import ReaderProcesses
 from app.http import health
 from app.http.answers import FinishedAnswers
-from app.http.errors import install_error_handlers
+from app.http.error_handlers import install_error_handlers
 from app.http.head import HeadAnswers
 from app.http.metrics import CountedRequests, Metrics
 from app.http.openapi import DocumentedAPI

@@ -28,7 +28,8 @@ from app.datasets.upload.apart import APART_FROM_BYTES, add_version_apart, add_v
 from app.datasets.upload.ingest import Upload
 from app.http.access import Scope, requires
 from app.http.dependencies import DatabaseDep, SettingsDep, StorageDep, read_form
-from app.http.errors import Fault, InvalidContent, faults_of, refusals
+from app.http.errors import Fault, InvalidContent, refusals
+from app.http.faults import faults_of
 from app.http.names import NO_NUL
 from app.http.parameters import IdempotencyKey, Limit, NameCursor, NumberCursor, VersionNumber
 from app.http.request_body import (

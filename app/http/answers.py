@@ -21,7 +21,7 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.http.errors import stopped
+from app.http.error_handlers import stopped
 from app.processes.logs import REQUEST_ID
 
 COMPRESSED_FROM = 2048

@@ -14,7 +14,8 @@ from sqlalchemy.orm import Session
 
 from app.http.access import Scope, admit
 from app.http.dependencies import SettingsDep, from_state
-from app.http.errors import Fault, Problem, ServiceUnavailable, is_full
+from app.http.errors import Fault, Problem, ServiceUnavailable
+from app.http.failures import is_full
 from app.http.metrics import Metrics
 from app.persistence.database import Database
 from app.persistence.schema import SchemaOutOfDate, require_current

@@ -23,9 +23,9 @@ from app.http.errors import (
     InvalidContent,
     PayloadTooLarge,
     UnsupportedMediaType,
-    faults_of,
     refusals,
 )
+from app.http.faults import faults_of
 from app.http.names import hint
 from ccmtl_core.base.display import counted
 from ccmtl_core.tables.decompression import CompressedDataError, GzipDecoder, ZstdDecoder

@@ -24,7 +24,8 @@ from app.datasets.schemas import UploadOutcome
 from app.datasets.upload.ingest import Upload
 from app.datasets.upload.reader_process import SPARE_SECONDS, ReaderProcesses
 from app.datasets.upload.upload import add_version
-from app.http.errors import AppError, PayloadTooLarge, Problem, ServiceUnavailable, failure_of
+from app.http.errors import AppError, PayloadTooLarge, Problem, ServiceUnavailable
+from app.http.failures import failure_of
 from app.persistence.database import Database
 from app.persistence.storage import Storage
 from app.processes.lifeline import end_with_standard_input, is_stopped

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from app.http.answers import COMPRESSED_FROM, IN_A_THREAD_FROM, FinishedAnswers, Packed
-from app.http.errors import install_error_handlers
+from app.http.error_handlers import install_error_handlers
 from app.persistence.database import Database
 from app.processes.logs import REQUEST_ID
 from app.registry.publication import History
@@ -190,7 +190,7 @@ def test_an_unexpected_error_names_the_request_and_so_does_the_log(
 
     monkeypatch.setattr("app.datasets.service.read", fail)
     ids: list[str | None] = []
-    monkeypatch.setattr("app.http.errors.logger.error", lambda *a, **k: ids.append(REQUEST_ID.get()))
+    monkeypatch.setattr("app.http.error_handlers.logger.error", lambda *a, **k: ids.append(REQUEST_ID.get()))
     answer = client.get("/v1/datasets/x", headers={"X-Request-Id": "mine"})
     assert (answer.status_code, answer.json()["request_id"]) == (500, "mine")
     assert answer.headers["x-request-id"] == "mine"
