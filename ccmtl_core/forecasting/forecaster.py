@@ -29,7 +29,6 @@ from ccmtl_core.forecasting.calibration.held_out import early_units, held_out_er
 from ccmtl_core.forecasting.calibration.level import Aim, check_aim, level_of
 from ccmtl_core.forecasting.calibration.residuals import dense_values, rolling_residuals
 from ccmtl_core.forecasting.calibration.value_ranges import ranges_of
-from ccmtl_core.forecasting.direct_rows import block_statistics, rolling_origins
 from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
 from ccmtl_core.forecasting.fitted.latest_rows import latest_tails, without_lone_values
@@ -43,6 +42,7 @@ from ccmtl_core.forecasting.row_maker import (
     panel_ends,
     series_scale,
 )
+from ccmtl_core.forecasting.series_rows import block_statistics, rolling_origins
 from ccmtl_core.model.ccmtl_model import CCMTLModel
 from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.panel import SeriesPanel

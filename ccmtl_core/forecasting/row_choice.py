@@ -15,9 +15,9 @@ import numpy as np
 from ccmtl_core.base.arguments import check_integer, check_kind
 from ccmtl_core.base.display import counted, shown
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
-from ccmtl_core.forecasting.direct_rows import direct_statistics
 from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.forecasting.row_maker import check_panel, panel_ends, series_scale
+from ccmtl_core.forecasting.series_rows import direct_statistics
 from ccmtl_core.forecasting.shared_models import SharedModels
 from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.panel import SeriesPanel

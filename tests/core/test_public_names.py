@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
 
 import ccmtl_core
 import ccmtl_core.forecasting
@@ -103,6 +108,18 @@ def test_the_face_of_the_core() -> None:
 def test_the_face_of_forecasting() -> None:
     assert ccmtl_core.forecasting.__all__ == FORECASTING
     assert all(hasattr(ccmtl_core.forecasting, name) for name in FORECASTING)
+
+
+@pytest.mark.parametrize("module", [ccmtl_core, ccmtl_core.forecasting])
+def test_a_name_that_there_is_not_is_an_attribute_error(module: ModuleType) -> None:
+    with pytest.raises(AttributeError, match=rf"module '{module.__name__}' has no attribute 'fitt'"):
+        module.fitt  # noqa: B018
+
+
+def test_names_are_imported_when_they_are_asked_for() -> None:
+    loaded = "import sys; from ccmtl_core import TaskDataset; print('ccmtl_core.solver' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 def test_strengths_have_one_name_everywhere() -> None:

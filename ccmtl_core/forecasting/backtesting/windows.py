@@ -14,11 +14,11 @@ from ccmtl_core.forecasting import metrics
 from ccmtl_core.forecasting.calibration.held_out import WINDOW
 from ccmtl_core.forecasting.calibration.residuals import rolling_residuals
 from ccmtl_core.forecasting.calibration.value_ranges import ranges_of
-from ccmtl_core.forecasting.direct_rows import direct_statistics, rolling_origins
 from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
 from ccmtl_core.forecasting.fitted.latest_rows import latest_tails
 from ccmtl_core.forecasting.row_maker import RowMaker
+from ccmtl_core.forecasting.series_rows import direct_statistics, rolling_origins
 from ccmtl_core.model.ccmtl_model import CCMTLModel
 from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.panel import SeriesPanel

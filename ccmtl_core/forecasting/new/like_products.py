@@ -15,13 +15,12 @@ from ccmtl_core.base.id_codes import id_codes
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
 from ccmtl_core.data.frames import as_polars
 from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
+from ccmtl_core.forecasting.new import MOST_ATTRIBUTES
 from ccmtl_core.forecasting.new.histories import Histories, means
 from ccmtl_core.kernels.grouping import group_sums
 
 LEAST_LIKE = 3
 """Products that must share attributes for another to be forecast from them."""
-MOST_ATTRIBUTES = 8
-"""All combinations of attributes are tried."""
 CLEARLY = 0.95
 """Error of what like products tell, over that of no move, below which it is believed."""
 WINDOWS = 6

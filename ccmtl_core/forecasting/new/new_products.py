@@ -19,11 +19,11 @@ from ccmtl_core.base.display import counted, shown
 from ccmtl_core.base.frozen_value import FrozenValue
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.forecasting.calibration.range_table import RangeTable
-from ccmtl_core.forecasting.direct_rows import block_statistics
 from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
 from ccmtl_core.forecasting.new.histories import MOST_TARGETS, Histories, histories, means, panel_of
 from ccmtl_core.forecasting.new.like_products import LikeProducts, attribute_table, like_products
 from ccmtl_core.forecasting.row_maker import RowMaker, check_columns, constant_values, series_scale
+from ccmtl_core.forecasting.series_rows import block_statistics
 from ccmtl_core.model.ccmtl_model import CCMTLModel
 from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.panel import SeriesPanel
