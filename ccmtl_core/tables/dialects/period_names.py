@@ -21,6 +21,7 @@ _MONTH = (
 _WEEK = re.compile(r"(?i)(?:kw|cw|wk|w|week|woche|sem|semaine|semana)[. ]?[0-9]{1,2}")
 _BACK = re.compile(r"(?i)\b(?:ago|back|lag|prior|vor|hace)(?![^\W\d_])|^t ?-")
 """Says that a number counts from the present."""
+_PART_OF_YEAR = re.compile(rf"(?i){_WEEK.pattern.removeprefix('(?i)')}|[mq][. ]?[0-9]{{1,2}}")
 _NAMES_YEARS = re.compile(
     r"(?i)(?:^|[^a-z])(?:year|yr|jahr|ann[eé]e|a[nñ]o|anno|jaar|год|rok|år)(?:[^a-z]|$)"
 )
@@ -108,8 +109,14 @@ def refuse_months_in_other_words(columns: Sequence[str], places: Sequence[int], 
 
 
 def refuse_years_beside(names: Sequence[str], others: Sequence[str], faults: FaultList) -> None:
-    """Refuse periods without a year that stand beside a column of years, as "Jan" beside "Year" does."""
+    """Refuse periods without a year that stand beside a column of years, as "Jan" beside "Year" does.
+
+    Where nothing but the years stands beside them, names such as "Store 1" may be series.
+    """
     years = [other for other in others if _NAMES_YEARS.search(other)]
+    may_be_series = len(others) == 1 and not all(map(_PART_OF_YEAR.fullmatch, names))
+    if may_be_series and not lack_year(pl.Series(names)):
+        return
     if years and not any(re.search("(?:19|20)[0-9]{2}", name) for name in names):
         message = (
             f"the year of the columns {names[0]!r} to {names[-1]!r} stands in a column of its own, "

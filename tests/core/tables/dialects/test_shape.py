@@ -251,6 +251,8 @@ def test_periods_that_may_count_back_are_asked_for(tmp_path: Path, names: str) -
 @pytest.mark.parametrize(("text", "said"), [
     ("sku;Year;M1;M2;M3\na;2023;1;2;3\na;2024;4;5;6\n", "a column of its own, 'Year'"),
     ("Jahr;Jan;Feb;Mar\n2023;1;2;3\n2024;4;5;6\n", "a column of its own, 'Jahr'"),
+    ("Jahr;KW 1;KW 2;KW 3\n2023;1;2;3\n2024;4;5;6\n", "a column of its own, 'Jahr'"),
+    ("Year;Q1;Q2;Q3\n2023;1;2;3\n2024;4;5;6\n", "a column of its own, 'Year'"),
     ("sku;1;2;3;1;2\n01;4;5;6;7;8\nb;5;6;7;8;9\n", "called '1' more than once"),
     ("sku;Q1;Q2;Q3;Q4;Q1\na;4;5;6;7;8\nb;5;6;7;8;9\n", "called 'Q1' more than once"),
 ])  # fmt: skip
@@ -258,6 +260,13 @@ def test_years_that_stand_elsewhere_are_asked_for(tmp_path: Path, text: str, sai
     (finding,) = inspect(written(tmp_path, text)).findings
     assert finding.code == "unknown_periods"
     assert said in finding.message
+
+
+def test_series_that_are_numbered_may_stand_beside_years(tmp_path: Path) -> None:
+    text = "Year;Store 1;Store 2;Store 3\n2022;1;2;3\n2023;4;5;6\n2024;7;8;9\n"
+    report = inspect(written(tmp_path, text), dialect=ReadOptions(shape="wide"))
+    assert report.require_panel().unique_ids == ("Store 1", "Store 2", "Store 3")
+    assert (report.first, report.last) == ("2022-01-01", "2024-01-01")
 
 
 @pytest.mark.parametrize("names", ["P1;P2;P3", "W-01;W-02;W-03"])
