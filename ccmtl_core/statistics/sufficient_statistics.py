@@ -105,8 +105,9 @@ class SufficientStatistics(TaskStatistics):
         if not wanted:
             raise DataError("names must hold at least one feature")
         p = np.array([place[name] for name in wanted])
-        x_sum = None if self.x_sum is None else locked(self.x_sum[:, p])
-        taken = {"gram": locked(self.gram[:, p[:, None], p]), "xty": locked(self.xty[:, p]), "x_sum": x_sum}
+        x_sum = None if self.x_sum is None else locked(self.x_sum.take(p, axis=1))
+        gram = self.gram.take(p, axis=1).take(p, axis=2)  # one index for both lays them out by columns
+        taken = {"gram": locked(gram), "xty": locked(self.xty.take(p, axis=1)), "x_sum": x_sum}
         return self._of_checked(**{**self._fields(), **taken, "feature_names": wanted})
 
     _zeros = staticmethod(zeros)

@@ -106,7 +106,9 @@ class Rows(NamedTuple):
 @kernel
 def fill_rows(series: Stretches, targets: Targets, plan: RowPlan, rows: Rows, counts: IntArray) -> int:
     """Fill rows by series, target and step; count them by series and block; return how many were left out."""
-    n_origins = targets.origin.max() + 1 if len(targets.origin) else 0
+    n_origins = 0
+    for o in targets.origin:
+        n_origins = max(n_origins, o + 1)
     P, C = rows.X.shape[1], targets.calendar.shape[1]
     F = plan.n_future
     n_own = P - F - C - len(plan.seasons) - len(plan.season_means)
@@ -131,7 +133,7 @@ def fill_rows(series: Stretches, targets: Targets, plan: RowPlan, rows: Rows, co
                 if q < step or not usable[o]:
                     left_out += 1
                     continue
-                rows.X[row, :n_own] = shared[o]
+                _copy(shared[o], rows.X[row], 0)
                 complete = _fill_steps(values, q - step, step, plan, means[o], rows.X[row], n_own)
                 for c in range(F):
                     rows.X[row, P - F + c] = columns[q, plan.n_past + c]
@@ -139,7 +141,7 @@ def fill_rows(series: Stretches, targets: Targets, plan: RowPlan, rows: Rows, co
                 if not complete:
                     left_out += 1
                     continue
-                rows.X[row, P - F - C : P - F] = targets.calendar[place]
+                _copy(targets.calendar[place], rows.X[row], P - F - C)
                 rows.y[row], rows.step[row] = values[q], step
                 rows.period[row] = series.first[t] + q
                 counts[t, targets.block[place]] += 1
@@ -182,10 +184,9 @@ def fill_latest(
             if means[s] != means[s]:
                 means[s] = level
         for h in range(len(steps)):
-            if h > 0:
-                X[t, h, :n_own] = shared
+            _copy(shared, X[t, h], 0)
             _fill_steps(tails[t], last, steps[h], plan, means, X[t, h], n_own)
-            X[t, h, P - C :] = ahead[t, h]
+            _copy(ahead[t, h], X[t, h], P - C)
 
 
 @kernel
@@ -234,11 +235,19 @@ def _fill_shared(
         mean = _mean(values, end - plan.season_levels[s, 1], end)
         out[c] = mean if mean == mean else means[plan.season_levels[s, 2]]
         c += 1
-    out[c:] = columns[: plan.n_past]
+    for past in range(plan.n_past):
+        out[c + past] = columns[past]
     complete = True
     for c in range(len(out)):
         complete &= out[c] == out[c]
     return complete
+
+
+@kernel
+def _copy(values: FloatArray, row: FloatArray, c: int) -> None:
+    """Write values into a row from column c on; an assignment to a slice takes seconds to compile."""
+    for j in range(len(values)):
+        row[c + j] = values[j]
 
 
 @kernel
