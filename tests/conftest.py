@@ -26,7 +26,7 @@ from scripts.postgres_server import postgres_server
 TEMPLATE = "ccmtl_template"
 
 # The same examples in every run. The first may compile a kernel, and the machine may be busy: no clock.
-for profile, examples in (("ccmtl", 100), ("thorough", 400)):
+for profile, examples in (("ccmtl", 50), ("thorough", 400)):
     hypothesis.settings.register_profile(profile, deadline=None, derandomize=True, max_examples=examples)
 hypothesis.settings.load_profile("ccmtl")  # `make test-all` asks for the other
 
