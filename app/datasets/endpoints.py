@@ -29,7 +29,7 @@ from app.datasets.upload.ingest import Upload
 from app.http.access import Scope, requires
 from app.http.dependencies import DatabaseDep, SettingsDep, StorageDep, read_form
 from app.http.errors import Fault, InvalidContent, refusals
-from app.http.faults import faults_of
+from app.http.invalid_requests import faults_of
 from app.http.names import NO_NUL
 from app.http.parameters import IdempotencyKey, Limit, NameCursor, NumberCursor, VersionNumber
 from app.http.request_body import (

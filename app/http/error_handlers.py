@@ -14,7 +14,7 @@ from starlette.routing import Match
 
 from app.http.errors import MEDIA_TYPE, AppError, InvalidContent, Problem, ServiceUnavailable
 from app.http.failures import failure_of
-from app.http.faults import faults_of
+from app.http.invalid_requests import faults_of
 from app.processes.logs import REQUEST_ID
 from ccmtl_core.base.display import counted
 

@@ -25,7 +25,7 @@ from app.http.errors import (
     UnsupportedMediaType,
     refusals,
 )
-from app.http.faults import faults_of
+from app.http.invalid_requests import faults_of
 from app.http.names import hint
 from ccmtl_core.base.display import counted
 from ccmtl_core.tables.decompression import CompressedDataError, GzipDecoder, ZstdDecoder

@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 from pydantic import TypeAdapter, ValidationError
 
-from app.http.faults import faults_of
+from app.http.invalid_requests import faults_of
 from app.http.names import IN_WORDS
 from app.http.request_body import SwitchForm
 from app.persistence.database import Database
