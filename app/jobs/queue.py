@@ -1,9 +1,9 @@
 """The job queue: claim jobs, keep them with a lease, and record how they end, all in SQL on ``training_job``.
 
-A running job belongs to whoever knows its ``attempt``, which each claim raises. Every statement of an owner
-checks it in its WHERE; if it hits no row it raises :class:`StaleAttempt` and changes nothing. When a lease
-has run out any worker may claim the job, and whoever cancels it ends it at once; until then its owner is
-merely late and goes on. Leases are measured by the database's clock alone: those of machines differ.
+Each claim of a job raises its ``attempt``, and the worker that knows the newest attempt owns the job. Every
+statement of an owner has the attempt in its WHERE; if no row matches it raises :class:`StaleAttempt` and
+changes nothing. When a lease has run out any worker may claim the job, and a cancellation ends it at once;
+until one of these happens the owner may renew the lease. The database's clock alone measures leases.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from app.persistence.models import JobState, TrainingJob
 from app.persistence.outbox import Event, announce
 
 SILENCES_PER_ATTEMPT = 5
-"""A job whose worker fell silent runs again this many times as often as one whose run is known to have died.
+"""For each lost run that a job is allowed, it is allowed this many workers that fell silent.
 
-The worker may be dead, but it may also have been late on a busy machine, which is not the job's fault.
+A silent worker may be dead, but it may also have been late on a busy machine, which is not the job's fault.
 """
 
 _EVENTS = {
@@ -65,7 +65,7 @@ STARTING: dict[str, Any] = {
     "elapsed_seconds": 0.0,
     "phases": {},
 }
-"""The progress of a claimed job until its process, which imports for seconds, tells its own."""
+"""The progress of a claimed job until its process, which imports for seconds, reports its own."""
 
 
 def told_state(job: type[TrainingJob]) -> ColumnElement[str]:
@@ -128,12 +128,12 @@ def close_abandoned(session: Session, max_attempts: int) -> list[TrainingJob]:
 
 def has_cancelled(session: Session) -> bool:
     """Whether there is a job for :func:`close_cancelled`, without taking a lock."""
-    return session.execute(select(TrainingJob.id).where(_cancelled_unheard()).limit(1)).first() is not None
+    return session.execute(select(TrainingJob.id).where(_cancel_unanswered()).limit(1)).first() is not None
 
 
 def close_cancelled(session: Session) -> list[TrainingJob]:
-    """End the jobs that were to be cancelled and whose workers fell silent before they did so."""
-    return _update(session, _cancelled_unheard(), **_cancelled())
+    """End the jobs whose cancellation was asked for and whose workers fell silent before they obeyed."""
+    return _update(session, _cancel_unanswered(), **_cancelled())
 
 
 def load(session: Session, job_id: str, attempt: int) -> ClaimedJob:
@@ -147,8 +147,11 @@ def is_cancel_requested(session: Session, job_id: str, attempt: int) -> bool:
     return _one(session.scalars(mine).all()).cancel_requested
 
 
-def heartbeat(session: Session, job_id: str, attempt: int, lease_seconds: float) -> None:
-    """Renew the lease, also one that has run out, as long as nobody has claimed the job since."""
+def renew_lease(session: Session, job_id: str, attempt: int, lease_seconds: float) -> None:
+    """Renew the lease of a job, also one that has run out, unless someone has claimed the job since.
+
+    The lease is a job's sign of life; :func:`app.jobs.workers.note_alive` gives that of a worker.
+    """
     _write(session, job_id, attempt, lease_expires_at=DatabaseNow() + lease_seconds)
 
 
@@ -193,8 +196,8 @@ def lose_run(session: Session, job_id: str, attempt: int, reason: str, max_attem
 def request_cancel(session: Session, job_id: str) -> JobState | None:
     """Cancel a waiting job at once, or ask for a running one to be stopped; return the state, if any.
 
-    A final state is returned as it is; a running job stays ``running`` until its worker has stopped it. One
-    whose lease is over waits: a worker that was only late finds out that it has lost the job.
+    A final state is returned as it is; a running job stays ``running`` until its worker has stopped it. A job
+    whose lease is over counts as waiting; if its worker was only late, it finds out that it lost the job.
     """
     waiting = and_(TrainingJob.id == job_id, or_(TrainingJob.state == JobState.QUEUED, _abandoned()))
     running = and_(TrainingJob.id == job_id, TrainingJob.state == JobState.RUNNING)
@@ -205,12 +208,12 @@ def request_cancel(session: Session, job_id: str) -> JobState | None:
 
 
 def place_in_queue(job: type[TrainingJob]) -> tuple[ColumnElement[Any], ...]:
-    """Return what jobs are claimed in the order of: the highest priority first, then the oldest."""
+    """Return the order in which jobs are claimed: the highest priority first, then the oldest."""
     return -job.priority, job.created_at.expression, job.id.expression
 
 
 def _ready() -> ColumnElement[bool]:
-    """Whether the job waits, and not for another of its model to end."""
+    """Whether the job is queued and need not wait until another job of its model ends."""
     running = (
         select(_OTHER.id)
         .where(
@@ -229,7 +232,7 @@ def _abandoned(job: type[TrainingJob] = TrainingJob) -> ColumnElement[bool]:
     return and_(job.state == JobState.RUNNING, job.lease_expires_at <= DatabaseNow())
 
 
-def _cancelled_unheard() -> ColumnElement[bool]:
+def _cancel_unanswered() -> ColumnElement[bool]:
     return and_(_abandoned(), TrainingJob.cancel_requested)
 
 

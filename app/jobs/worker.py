@@ -1,7 +1,7 @@
 """The worker process: claims one job after another, runs each in a child process, and renews its lease.
 
-Beside that, also while a job runs, a thread queues the jobs of schedules, sends to webhooks what is due, and
-ends the jobs that were to be cancelled by workers which have died since.
+At the same time a thread queues the jobs of schedules, sends to webhooks what is due, and ends the jobs whose
+workers died before they could cancel them.
 
 ``python -m app.jobs.worker`` is a worker that ends with the supervisor that started it.
 """
@@ -41,9 +41,9 @@ logger = logging.getLogger("app.jobs.worker")  # not "__main__", which this modu
 
 FIT_CHILD = "app.jobs.fit_child"
 ALIVE_SECONDS = 60.0
-"""So long, or three times as long as it sleeps, a worker counts as alive after each word; it gives three."""
+"""How long, or for three polls of the queue if they take longer, a silent worker still counts as alive."""
 WATCH_SECONDS = 1.0
-"""A run is looked at this often, or more often, for its limits and for a wish to cancel it."""
+"""At least this often a run's limits are checked, and whether its cancellation was asked for."""
 
 
 class Worker:
@@ -61,7 +61,7 @@ class Worker:
         self._signals = signals
         self._fit_child = fit_child
         self._alive_seconds = max(ALIVE_SECONDS, 3 * settings.job_poll_seconds)
-        self._word_due = 0.0
+        self._sign_due = 0.0
 
     def run(self) -> None:
         """Work until told to stop."""
@@ -81,8 +81,9 @@ class Worker:
         logger.info("worker %s ends", self.name)
 
     def _say_alive(self) -> None:
-        if time.monotonic() >= self._word_due:
-            self._word_due = time.monotonic() + self._alive_seconds / 3
+        """Say that this worker is alive, whether it has a job or not, three times in ``_alive_seconds``."""
+        if time.monotonic() >= self._sign_due:
+            self._sign_due = time.monotonic() + self._alive_seconds / 3
             with self._database.write() as session:
                 workers.note_alive(session, self.name, self._alive_seconds)
 
@@ -156,13 +157,14 @@ class Worker:
         return queue.mark_cancelled if is_cancelled else None
 
     def _renew(self, job: ClaimedJob) -> None:
+        """Give both signs of life: renew the lease of the job, and say that this worker is alive."""
         with self._database.write() as session:
-            queue.heartbeat(session, job.id, job.attempt, self._settings.job_lease_seconds)
+            queue.renew_lease(session, job.id, job.attempt, self._settings.job_lease_seconds)
         self._say_alive()
 
     def _note_exit(self, job: ClaimedJob, code: int) -> None:
         if code == Exit.DATABASE_AWAY:
-            # Not the job's fault: it is claimed again when its lease has run out, which costs it little.
+            # The job is not to blame, so the run counts as silent and not as lost, once its lease runs out.
             logger.warning("job %s attempt %d ended while the database was away", job.id, job.attempt)
         else:
             self._lose(job, _describe_exit(code))

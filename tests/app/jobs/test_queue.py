@@ -26,7 +26,7 @@ LEASE, MAX = 10.0, 3
 OWNERS_STATEMENTS: dict[str, Callable[[Session, str, int], object]] = {
     "load": queue.load,
     "is_cancel_requested": queue.is_cancel_requested,
-    "heartbeat": lambda session, job, attempt: queue.heartbeat(session, job, attempt, LEASE),
+    "renew_lease": lambda session, job, attempt: queue.renew_lease(session, job, attempt, LEASE),
     "report_progress": lambda session, job, attempt: queue.report_progress(session, job, attempt, {"x": 1}),
     "finish": lambda session, job, attempt: queue.finish(session, job, attempt, "mv_1"),
     "fail": lambda session, job, attempt: queue.fail(session, job, attempt, "code", "detail"),
@@ -168,12 +168,12 @@ def test_who_is_late_keeps_the_job_until_another_takes_it(
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_heartbeat_renews_the_lease(database: Database, add_job: AddJob, late: bool) -> None:
+def test_a_lease_is_renewed_also_when_it_is_over(database: Database, add_job: AddJob, late: bool) -> None:
     job_id = add_job()
     claim(database)
     if late:
         let_lease_run_out(database, job_id)
-    do(database, queue.heartbeat, job_id, 1, 1000.0)
+    do(database, queue.renew_lease, job_id, 1, 1000.0)
     row = read_job(database, job_id)
     assert row.lease_expires_at == pytest.approx(time.time() + 1000, abs=5)
     assert claim(database, "w2") is None
