@@ -17,7 +17,8 @@ R      ``factor``              (T, P+1, P+1)         upper triangular, Rᵀ R = 
 λ      ``fusion_strength``                           weight of the fusion penalty
 k      ``n_neighbors``                               neighbours of each task in the graph
 m      ``multiplicity``        (E,)                  1, or 2 where each task is the other's neighbour
-ell    ``edge_weights``        (E,)                  1 / (2 ‖W_i − W_j‖), of the alternation
+r      ``radius``              (E,)                  λ m / 2, the weight of an edge in the penalty
+w      ``edge_weights``        (E,)                  r / √(‖W_i − W_j‖² + ε²), of the alternation
 ====== ======================= ===================== ===================================================
 """
 

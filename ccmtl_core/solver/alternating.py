@@ -1,11 +1,10 @@
-"""The paper's solver: alternate between weights and edge weights, with less smoothing step by step.
+"""The paper's solver: alternate between weights W and edge weights w, with less smoothing step by step.
 
-He et al., AAAI 2019, algorithm 1: with edge weights ℓ_e = 1 / (2 ‖W_i − W_j‖) fixed, the objective is
-quadratic and its minimiser solves equation 6; then the edge weights are renewed (:func:`edge_weights`). Here
-‖·‖ is smoothed to √(‖·‖² + ε²), which keeps ℓ finite, and ε falls to a share of itself whenever its objective
-is near its minimum: each round can only lower the smoothed objective. The edge terms of a solved system are
-feasible flows up to the rounds still missing, from which the last round at each ε makes a certificate; so
-does, once, the first round after which the tolerance may be reached.
+He et al., AAAI 2019, algorithm 1: with the edge weights fixed, the objective is quadratic and its minimiser
+solves equation 6; then :func:`edge_weights` computes new edge weights from W. ‖·‖ is smoothed to
+√(‖·‖² + ε²), so that w stays finite. A round can only lower the smoothed objective, and ε shrinks after a
+fixed number of rounds. The last round at each ε is certified, with the flows w_e (W_i − W_j); so is, once,
+the first round whose gap may be within the tolerance.
 """
 
 from __future__ import annotations
@@ -21,12 +20,13 @@ from ccmtl_core.solver.systems.cg import MOST_ITERATIONS, flexible_cg
 from ccmtl_core.solver.systems.multigrid import Multigrid
 
 _FIRST_SMOOTHING = 1e-2  # of the typical edge length of least squares
-_SHRINK = 0.3
+_SHRINK = 0.3  # of ε, from one to the next
 _ROUNDS_PER_SMOOTHING = 6
 _INNER_TOLERANCE = 1e-1
-_SETTLED = 0.5  # of the tolerance: a slack, or a last change of J, that is worth an early certificate
-_FAR = 100.0  # times the tolerance,
-_OPEN = 5e-3  # and above this gap: another solver is the faster from there
+_SETTLED = 0.5  # of the tolerance: a slack, or a change of J in a round, that is worth an early certificate
+# Where the certified gap exceeds both of these, another solver is faster.
+_FAR = 100.0  # times the tolerance
+_OPEN = 5e-3  # relative gap
 
 
 def alternate(
@@ -53,8 +53,8 @@ def alternate(
     multigrid : Multigrid
         On the same graph and Gram blocks; its edge weights are overwritten.
     max_rounds : int, optional
-        Return after so many rounds even if the recorder has not finished, and already after a certificate
-        whose gap is far from the tolerance.
+        Return after this many rounds even if the recorder has not finished, or earlier, when ε shrinks,
+        if the certified gap is still far from the tolerance.
 
     Returns
     -------
@@ -94,10 +94,10 @@ def alternate(
 
 
 def edge_weights(radius: FloatArray, lengths: FloatArray, smoothing: float) -> FloatArray:
-    """Return w_e = 2 r_e ℓ_e, with the ℓ_e = 1 / (2 √(‖W_i − W_j‖² + ε²)) of the paper, (E,).
+    """Return the edge weights w_e = r_e / √(‖W_i − W_j‖² + ε²), (E,), from the ``lengths`` ‖W_i − W_j‖.
 
-    With ℓ fixed the penalty of an edge is r_e ℓ_e ‖W_i − W_j‖², whose gradient is w_e (W_i − W_j): the 2 of
-    the square and the 1/2 of ℓ cancel, and the system to solve has r_e / √(‖W_i − W_j‖² + ε²).
+    The paper's auxiliary variable is ℓ_e = 1 / (2 √(‖W_i − W_j‖² + ε²)). With ℓ fixed the penalty of an edge
+    is r_e ℓ_e ‖W_i − W_j‖², whose gradient is w_e (W_i − W_j) with w_e = 2 r_e ℓ_e.
 
     Examples
     --------
@@ -109,5 +109,5 @@ def edge_weights(radius: FloatArray, lengths: FloatArray, smoothing: float) -> F
 
 
 def _slack(problem: FusionProblem, lengths: FloatArray, w: FloatArray) -> float:
-    """Σ r ‖d‖ − w ‖d‖²: what the flows w d cost a certificate whatever is done about residuals."""
+    """Σ (r ‖d‖ − w ‖d‖²): the gap of a certificate with the flows w d, without the cost of residuals."""
     return float(lengths @ np.maximum(problem.radius - w * lengths, 0.0))
