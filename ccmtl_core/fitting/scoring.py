@@ -46,7 +46,7 @@ def rmse_over_rows(squared_error: FloatArray, n_samples: IntArray) -> float:
 
 
 def finite_score(score: Score, squared_error: FloatArray, n_samples: IntArray) -> float:
-    """Return what ``score`` makes of them; what is no finite number cannot be compared and is refused."""
+    """Return the score, and refuse one that is not a finite number, since it cannot be compared."""
     value = score(squared_error, n_samples)
     if not is_real(value) or not np.isfinite(value):
         raise ParameterError(f"score must return a finite number, not {value!r}")
@@ -62,7 +62,7 @@ def standard_error(errors: FloatArray) -> FloatArray:
 
 
 def check_rule(rule: str, n_held_out: int = 2) -> None:
-    """Refuse a rule that does not exist, or one that needs more held-out parts."""
+    """Refuse a rule that does not exist, or that needs more held-out parts than there are."""
     if rule not in RULES:
         raise ParameterError(f"rule must be one of {', '.join(RULES)}; not {rule!r}")
     if rule == "one_standard_error" and n_held_out < 2:
@@ -73,9 +73,9 @@ def check_rule(rule: str, n_held_out: int = 2) -> None:
 
 
 def choose(strengths: FloatArray, errors: FloatArray, rule: str) -> int:
-    """Return the place of the chosen one of strengths (L,), by errors of folds and strengths (K, L).
+    """Return the place of the one of strengths (L,) that a rule chooses by the errors (K, L) of K folds.
 
-    The rule "best" takes the least mean error, of equal ones that of the larger strength.
+    The rule "best" takes the strength with the least mean error, and the largest of several that share it.
     "one_standard_error" takes the largest strength, hence the fewest groups, whose mean error is within one
     standard error of the least (Breiman, Friedman, Olshen & Stone, Classification and Regression Trees, 1984,
     section 3.4.3).

@@ -1,7 +1,7 @@
 """Choose the strength that forecasts unseen rows best, and fit all rows with it.
 
-The statistics of the training rows are sums of folds, errors come from those of the held-out rows: no row is
-read again.
+The statistics of the training rows are sums over folds, and errors are computed from the statistics of the
+held-out rows, so that no row is read again.
 """
 
 from __future__ import annotations
@@ -61,16 +61,16 @@ class Selection:
         Errors of the simple models on the same folds: ``pooled``, ``single_task`` and ``shrunk``, plain, and
         with ``_same_choices`` after the name fitted with the choices of the fused model.
     shrinkages : dict of str to float
-        Of the shrunk rivals: the best on these folds.
+        The shrinkage of each shrunk rival: the best on these folds.
     folds : {"random", "contiguous", "rolling", "given"}
         How the rows were parted; "given" by the caller.
     order : {"time", "rows", "statistics"} or None
-        What contiguous and rolling folds went by: the times given, the order of each task's rows, or that of
-        the statistics given. None where order plays no part.
+        By what contiguous and rolling folds are ordered: the times given, the place of each row in its
+        task, or the place of the statistics in their sequence. None for other folds.
     rule : {"best", "one_standard_error"}
         How the strength was chosen by the errors.
     chosen : int
-        Place of the chosen strength.
+        Place of the chosen strength in ``fusion_strengths``.
     fit : FitResult
         Fitted to all rows at that strength.
     """
@@ -144,12 +144,12 @@ def select(
         Rows; or the statistics of the folds, the oldest first for rolling origins.
     fusion_strengths : array-like of float, optional
         λ to try, all of them. By default :func:`ccmtl_core.strength_grid` of all rows, the largest first, for
-        as long as weaker ones may be less wrong: see :func:`ccmtl_core.fitting.fold_paths.weaker_is_worse`.
+        as long as weaker ones may be better: see :func:`ccmtl_core.fitting.fold_paths.weaker_is_worse`.
     folds : str or (n,) integers
         "random", "contiguous", "rolling" (each block of time is forecast from those before it), or the fold
-        of each row. Of statistics only "rolling" differs from the others.
+        of each row. For statistics only "rolling" makes a difference.
     n_folds : int
-        Of a dataset, where ``folds`` is a word: parts that are held out, 5 by default. Rolling origins take
+        How many parts of a dataset are held out, if ``folds`` is a word; 5 by default. Rolling origins take
         one block more, the first, which is never held out.
     time : (n,) array of numbers, dates or datetimes, optional
         When each row of a dataset was, in the order of its ``X``, for contiguous folds and rolling origins.
@@ -157,8 +157,8 @@ def select(
     rng : numpy.random.Generator, optional
         Draws random folds; by default one with seed 0.
     sample_weight : (n,) array of numbers, optional
-        What each row of a dataset counts in training, in the order of its ``X``; held out, all count 1.
-        Statistics bring their own weights, in training and held out.
+        The weight of each row of a dataset in training, in the order of its ``X``; a held-out row counts 1.
+        Statistics contain the weights that their rows were summed with, also when they are held out.
     score : callable
         From squared errors (T,) and numbers of rows (T,) to the error of a fold; the smaller, the better.
     rule : str
@@ -207,7 +207,7 @@ def select(
     how, order = _described(data, folds, n_folds, time, rng)
     n_folds = DEFAULT_FOLDS if n_folds is None else n_folds
     parts, unweighted = _fold_statistics(data, folds, n_folds, time, rng, sample_weight)
-    parts = cast("Sequence[SufficientStatistics]", parts)  # or all triangular, which offer the same
+    parts = cast("Sequence[SufficientStatistics]", parts)  # for mypy; all may be TriangularStatistics
     training = training_statistics(parts, rolling=how == "rolling")
     held_out = list(unweighted[1:] if how == "rolling" else unweighted)
     check_rule(rule, len(held_out))

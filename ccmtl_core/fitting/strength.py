@@ -39,11 +39,11 @@ from ccmtl_core.statistics.quadratic import Quadratic
 
 RATIO = 1.1
 _MOST_STEPS = 100
-_CLOSER = 0.999  # of their distance: bounds that are no nearer after 1 / (ratio - 1) steps will stay
+_CLOSER = 0.999  # of the distance between two bounds: only steps to less than this count as progress
 _SOLVE_TOLERANCE = 1e-3
-_LEAST_SHARE = 1e-6  # of the largest load: no edge may become infinitely wide in one step
-_WIDEST = 1e8  # conductance: nor in many steps
-_DECADES = 1e-3  # of λ_fuse: a grid begins there at the latest
+_LEAST_SHARE = 1e-6  # of the largest load: smaller loads count as this, which limits how ρ grows in a step
+_WIDEST = 1e8  # the largest ρ
+_GRID_START = 1e-3  # of λ_fuse: the largest strength that a grid may begin with, after zero
 _ROUNDING = 100.0  # times the possible rounding: a smaller bound cannot be told from zero
 
 
@@ -154,9 +154,10 @@ def fusion_threshold(statistics: Statistics, graph: TaskGraph, *, ratio: float =
 def strength_grid(statistics: Statistics, graph: TaskGraph, n: int = 21) -> FloatArray:
     """Return strengths that span from each task alone to everything fused.
 
-    After zero, a geometric grid up to the upper bound on λ_fuse. It begins at the median positive single-task
-    cut (a few tasks set λ_fuse, so that a few decades below it can miss where most fuse), or at a thousandth
-    of that bound if that is less (where tasks are alike, they fuse with neighbours long before with all).
+    After zero comes a geometric grid up to the upper bound on λ_fuse. It begins at the median of the positive
+    single-task cuts, because a few tasks can push λ_fuse far above the strengths at which most tasks fuse; or
+    at a thousandth of the upper bound if that is less, because similar tasks fuse with their neighbours at
+    far smaller strengths than with all.
 
     Parameters
     ----------
@@ -191,12 +192,12 @@ def strength_grid(statistics: Statistics, graph: TaskGraph, n: int = 21) -> Floa
     telling = cuts[cuts > EPS * most]
     if bounds.bracket[0] == 0.0 or most < MIN_STRENGTH or not len(telling):
         return np.zeros(1)
-    least = max(min(float(np.median(telling)), _DECADES * most), MIN_STRENGTH)
+    least = max(min(float(np.median(telling)), _GRID_START * most), MIN_STRENGTH)
     return np.concatenate([[0.0], np.geomspace(least, most, n - 1)])
 
 
 def _on(graph: TaskGraph, data: Statistics) -> Quadratic:
-    """Return the blocks of numbers of statistics on the tasks of a graph; other kinds are refused."""
+    """Return the numbers of statistics as blocks; refuse data, or a graph, of another type."""
     quadratic = statistics_of(data).quadratic
     check_kind(graph, "graph", TaskGraph)
     return quadratic
@@ -208,7 +209,7 @@ def _fused_weights(quadratic: Quadratic, graph: TaskGraph) -> FloatArray:
 
 
 class FusionBounds:
-    """The bounds of :func:`fusion_threshold`, better from step to step.
+    """The bounds of :func:`fusion_threshold`, which come closer from step to step.
 
     Parameters
     ----------
@@ -241,7 +242,7 @@ class FusionBounds:
         self._since = np.zeros(graph.n_components, dtype=np.int64)  # steps since then
 
     def fuses_all(self, strength: float) -> bool:
-        """Whether each component is proved to have one model at a strength; takes the steps to decide it."""
+        """Whether each component provably has one model at a strength; takes steps until the bounds tell."""
         while np.all(self.lower * self.size <= strength) and np.any(self._is_open(RATIO)):
             if np.all(self.upper * self.size <= strength):
                 return True
@@ -254,7 +255,7 @@ class FusionBounds:
             self._step()
 
     def _is_open(self, ratio: float) -> BoolArray:
-        """(C,) Whether more steps may bring the bounds of a component within ``ratio``."""
+        """(C,) Whether bounds are not within ``ratio``, and came closer in the last 1 / (ratio - 1) steps."""
         is_tight = (self.upper <= ratio * self.lower) | (self.upper <= _ROUNDING * self.rounding)
         return ~is_tight & (self._since * (ratio - 1.0) < 1.0) & (self._steps < _MOST_STEPS)
 
@@ -275,10 +276,10 @@ class FusionBounds:
         solve = self._multigrid.apply, self._multigrid.precondition, self.g
         self._phi = flexible_cg(*solve, x0=self._phi, rtol=_SOLVE_TOLERANCE).x
         D = problem.differences(self._phi)
-        self._raise_lower(self._phi, D)
+        self._update_lower_bound(self._phi, D)
         U = conductance[:, None] * D
         edge_kernels.send_to_roots(*self._forest, self.g - problem.divergence(U), U)
-        share = self._lower_upper(U)
+        share = self._update_upper_bound(U)
         self._rho = np.minimum(self._rho / np.sqrt(np.maximum(share, _LEAST_SHARE)), _WIDEST)
         self._note_progress()
 
@@ -289,8 +290,8 @@ class FusionBounds:
         self._since = np.where(closer, 0, self._since + 1)
         self._steps += 1
 
-    def _raise_lower(self, phi: FloatArray, D: FloatArray) -> None:
-        """2 ⟨g, φ⟩ / Σ m ‖D φ‖, less what rounding can have added to the product."""
+    def _update_lower_bound(self, phi: FloatArray, D: FloatArray) -> None:
+        """Raise ``lower`` to 2 ⟨g, φ⟩ / Σ m ‖D φ‖, less what rounding can have added, where that is more."""
         reach = np.zeros(len(self.lower))
         np.maximum.at(reach, self.component, row_norms(phi))
         gained = self._sum_tasks(np.einsum("tp,tp->t", self.g, phi)) - 2.0 * reach * self.rounding
@@ -298,8 +299,11 @@ class FusionBounds:
         bound = np.divide(2.0 * gained, lengths, out=np.zeros_like(gained), where=lengths > 0.0)
         self.lower = np.maximum(self.lower, (1.0 - 1e-12) * bound)
 
-    def _lower_upper(self, U: FloatArray) -> FloatArray:
-        """The largest load of balanced flows; returns each edge's share of its component's, (E,)."""
+    def _update_upper_bound(self, U: FloatArray) -> FloatArray:
+        """Lower ``upper`` to the largest load of balanced flows, where that is less.
+
+        Returns the load of each edge as a share of the largest in its component, (E,).
+        """
         load = 2.0 * row_norms(U) / self.m
         most = np.zeros_like(self.upper)
         np.maximum.at(most, self.edge_component, load)
@@ -311,7 +315,7 @@ class FusionBounds:
         return np.divide(load, most, out=np.ones_like(load), where=most > 0.0)
 
     def _rounding(self) -> FloatArray:
-        """(C,) By how much rounding can have moved the forces of a component, and their sum, ideally zero."""
+        """(C,) How much rounding can have moved the forces of a component, and their sum, ideally zero."""
         quadratic = self.problem.quadratic
         terms = times(np.abs(quadratic.gram), np.abs(self.weights))
         terms += np.abs(quadratic.xty)

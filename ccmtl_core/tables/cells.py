@@ -1,6 +1,6 @@
 """Read the cells of a table as ids, times and finite numbers; every bad cell is named.
 
-The table is read once, and only where a cell is bad a second time, for its text.
+The table is read once; if a cell is bad, it is read again for the text of the bad cells.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Cells:
     frame: pl.DataFrame
     """Columns ``row`` (in the file, from 1) and each role's name; rows with a bad cell are absent."""
     time_zone: str | None = None
-    """What times with a zone are now: "UTC", "local" for what the local clock shows; None without zones."""
+    """How times with a zone were read: in "UTC", or in the "local" time of their zone; None without any."""
     dialect: Dialect = NOTHING_KNOWN
     """How the file is written, its numbers included."""
 
@@ -62,7 +62,7 @@ class _Check:
 def read_cells(
     table: Table, roles: Sequence[Role], faults: FaultList, formats: TimeFormat | None = None
 ) -> Cells:
-    """Read and check the columns of ``roles`` of an open table; one row or more is left of it.
+    """Read and check the columns of ``roles`` of an open table; refuse it if no row is good.
 
     ``faults`` takes the faults of cells, for the caller to raise with those that it finds itself; missing
     columns, columns of a wrong type and unreadable rows are raised here. Times are read as ``formats`` says,
@@ -70,21 +70,21 @@ def read_cells(
     """
     formats = formats or time_format(None)
     table = styled(table, numbers_of(roles), faults)
-    reader = _Reader(table, roles, faults, formats)
+    checked = _CheckedTable(table, roles, faults, formats)
     with refusing_unreadable(table.unreadable, faults):
-        frame = reader.judged.collect()
-        reader.check_height(frame.height)
+        frame = checked.rows.collect()
+        checked.check_height(frame.height)
         if frame[_FAULTY].any():
             table, before = styled(table, numbers_of(roles), faults, whole=True), table
             if table.styles != before.styles:
-                reader = _Reader(table, roles, faults, formats)
-                frame = reader.judged.collect()
-            reader.report()
+                checked = _CheckedTable(table, roles, faults, formats)
+                frame = checked.rows.collect()
+            checked.report()
             frame = frame.filter(~pl.col(_FAULTY))
     has_zone = _one_kind_of_time(frame, roles, faults)
     if not frame.height:
         raise faults.refusal() if faults else faults.refusal_for(NO_ROWS, no_rows(table.n_left_out))
-    zoned = "UTC" if reader.formats.in_utc else "local"
+    zoned = "UTC" if checked.formats.in_utc else "local"
     return Cells(frame.drop(_FAULTY, _ZONE), zoned if has_zone else None, table.dialect)
 
 
@@ -96,22 +96,22 @@ def cell_batches(
     The table is a :func:`styled` one. The first piece with a bad cell raises a `TableError` for all bad cells
     of the table, or `OtherStyle` if all cells together show that its numbers are written in another way.
     """
-    reader = _Reader(table, roles, faults, time_format(None))
+    checked = _CheckedTable(table, roles, faults, time_format(None))
     n_rows = 0
     with refusing_unreadable(table.unreadable, faults):
         if faults:
-            reader.report()
+            checked.report()
             raise faults.refusal()
-        for batch in _batches(reader.judged, batch_rows):
+        for batch in _batches(checked.rows, batch_rows):
             if batch[_FAULTY].any():
                 again = styled(table, numbers_of(roles), faults, whole=True)
                 if again.styles != table.styles:
                     raise OtherStyle(again)
-                reader.report()
+                checked.report()
                 raise faults.refusal()
             n_rows += batch.height
             yield from batch.drop(_FAULTY, _ZONE).iter_slices(batch_rows)
-        reader.check_height(n_rows)
+        checked.check_height(n_rows)
 
 
 class OtherStyle(Exception):
@@ -131,8 +131,8 @@ def _batches(rows: pl.LazyFrame, batch_rows: int) -> Iterator[pl.DataFrame]:
     return rows.collect_batches(chunk_size=batch_rows, lazy=True, engine="streaming")
 
 
-class _Reader:
-    """The rows of a table with what their cells mean, and whether they are faulty; not collected yet."""
+class _CheckedTable:
+    """The ``rows`` of a table, not collected yet: what their cells mean, and whether a cell is bad."""
 
     def __init__(self, table: Table, roles: Sequence[Role], faults: FaultList, formats: TimeFormat) -> None:
         has_columns = check_header(table.columns, [role.column for role in roles], faults, table.hint)
@@ -143,7 +143,7 @@ class _Reader:
         self.formats = formats
         self._table, self._faults = table, faults
         name_of = dict(zip(table.columns, table.names, strict=True))
-        # By name: `pl.col` takes "*" and what begins with ^ and ends with $ for patterns of names.
+        # Not `pl.col`, which takes "*", and names between ^ and $, for patterns of names.
         raw = table.rows.select(by_name(name_of[role.column]).alias(_raw(role)) for role in roles)
         raw = raw.with_row_index(ROW, offset=1)
         if table.malformed_rows:
@@ -173,11 +173,11 @@ class _Reader:
             pl.any_horizontal(check.is_bad for check in self._checks).alias(_FAULTY),
             _names_zone(roles, types, formats).alias(_ZONE),
         )
-        self._beside = {role.name: _raw(role) for role in roles if role.name in ("unique_id", "ds")}
-        self.judged = self._with_raw.select(ROW, *(role.name for role in roles), _FAULTY, _ZONE)
+        self._id_and_time = {role.name: _raw(role) for role in roles if role.name in ("unique_id", "ds")}
+        self.rows = self._with_raw.select(ROW, *(role.name for role in roles), _FAULTY, _ZONE)
 
     def check_height(self, n_rows: int) -> None:
-        """Refuse a table in which polars found another number of rows than the scan of its bytes."""
+        """Raise if polars read another number of rows than were counted when the table was opened."""
         n_expected = self._table.n_rows - len(set(self._table.malformed_rows))
         if n_rows != n_expected:
             raise pl.exceptions.ShapeError(f"{n_rows} rows were read, {n_expected} are in the file")
@@ -188,7 +188,7 @@ class _Reader:
             for check in self._checks:
                 found = bad.filter(check.is_bad)
                 if found.height:
-                    samples = _samples(found, check, self._beside)
+                    samples = _samples(found, check, self._id_and_time)
                     self._faults.add_all(check.code, found.height, samples)
 
 
@@ -197,7 +197,7 @@ def _raw(role: Role) -> str:
 
 
 def _emptied(role: Role, word: str) -> pl.Expr:
-    """The column with empty cells in place of what is stated to stand for no value."""
+    """The column, in which cells with the word that is stated to mean no value are emptied."""
     raw = pl.col(_raw(role))
     return pl.when(raw.str.strip_chars() == word).then(pl.lit("")).otherwise(raw).alias(_raw(role))
 
@@ -207,7 +207,7 @@ def _is_text(dtype: pl.DataType) -> bool:
 
 
 def _check_type(role: Role, dtype: pl.DataType, formats: TimeFormat, faults: FaultList) -> bool:
-    """Note a column of a wrong type; return whether it is of a right one."""
+    """Return whether a column is of a right type; if not, add a fault."""
     is_number = dtype.is_numeric() or dtype == pl.Boolean
     is_whole = dtype.is_integer() or (isinstance(dtype, pl.Decimal) and dtype.scale == 0)
     fits, wanted = {
@@ -270,7 +270,7 @@ def _parse(role: Role, dtype: pl.DataType, formats: TimeFormat, table: Table) ->
 
 
 def _numbers(texts: pl.Series, style: NumberStyle) -> pl.Series:
-    """The numbers that texts stand for; "true" is 1 and "false" 0, in any case, and null what is none."""
+    """The numbers that texts stand for, "true" and "false" in any case for 1 and 0; null for other texts."""
     numbers = style.parse(texts)
     if numbers.null_count() == texts.null_count():  # as nearly always
         return numbers
@@ -279,12 +279,12 @@ def _numbers(texts: pl.Series, style: NumberStyle) -> pl.Series:
 
 
 def _moment(raw: pl.Expr) -> pl.Expr:
-    """Dates or times, those with a zone in UTC; null where they are beyond what has a calendar date."""
+    """Dates or times, those with a zone in UTC; null for those beyond the calendar."""
     return raw.cast(pl.Datetime("us"), strict=False)
 
 
 def _local_moment(raw: pl.Expr, zone: str) -> pl.Expr:
-    """What a clock in the zone shows; null far outside the calendar, where polars cannot tell."""
+    """What a clock in the zone shows; null for times far beyond the calendar, which polars cannot convert."""
     if offset := _FIXED_OFFSET.fullmatch(zone):
         minutes = int(offset[2]) * 60 + int(offset[3])
         return _moment(raw) + pl.duration(minutes=-minutes if offset[1] == "-" else minutes)
@@ -335,7 +335,7 @@ def _uncomputed_id(role: Role) -> _Check:
 
 
 def _is_inexact(columns: Sequence[pl.Series]) -> pl.Series:
-    """Whether each whole number of the first column became another one in the second, as float64."""
+    """Whether each whole number of the first column was changed by becoming float64, in the second column."""
     raw, parsed = columns
     ends = cast("list[float]", [parsed.min() or 0.0, parsed.max() or 0.0])
     if max(map(abs, ends)) < EXACT_BELOW:  # as nearly always
@@ -348,9 +348,9 @@ def _is_inexact(columns: Sequence[pl.Series]) -> pl.Series:
     return pl.Series(bad)
 
 
-def _samples(found: pl.DataFrame, check: _Check, beside: Mapping[str, str]) -> Iterator[Fault]:
+def _samples(found: pl.DataFrame, check: _Check, id_and_time: Mapping[str, str]) -> Iterator[Fault]:
     """The first bad cells, each with the id and the time that stand in its row."""
-    columns = {name: raw for name, raw in beside.items() if name != check.role.name}
+    columns = {name: raw for name, raw in id_and_time.items() if name != check.role.name}
     columns[_VALUE] = _raw(check.role)
     shown = found.head(MAX_LISTED).select(ROW, *(_shown(found, raw, name) for name, raw in columns.items()))
     for cells in shown.iter_rows(named=True):
@@ -360,9 +360,9 @@ def _samples(found: pl.DataFrame, check: _Check, beside: Mapping[str, str]) -> I
 
 
 def _shown(found: pl.DataFrame, column: str, name: str) -> pl.Expr:
-    """The cells of a column as text, shortened, under another name."""
+    """The cells of a column as shortened text, called ``name``."""
     raw, dtype = pl.col(column), found.schema[column]
-    if dtype.is_temporal():  # of which those beyond the calendar have no text, nor those with an odd offset
+    if dtype.is_temporal():  # polars cannot write times beyond the calendar, nor those with odd offsets
         moment = _moment(raw)
         raw = pl.when(moment.dt.year().is_not_null()).then(moment if _zone(dtype) else raw)
     return raw.cast(pl.String).str.head(MAX_VALUE_CHARACTERS).alias(name)

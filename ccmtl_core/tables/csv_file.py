@@ -30,7 +30,7 @@ from ccmtl_core.tables.dialects.row_faults import (
     ends_within_quotes,
     without_repeated_headers,
 )
-from ccmtl_core.tables.faults import MAX_LISTED, FaultList, Parts
+from ccmtl_core.tables.faults import MAX_LISTED, FaultList, PartLines, Parts
 from ccmtl_core.tables.header import (
     refuse_other_formats,
     refuse_too_many,
@@ -61,8 +61,8 @@ class CsvText:
     notes: tuple[Note, ...]
     n_before: int
     """Lines before the header in the file, of which the text at ``path`` may be a copy."""
-    parts: Parts = ()
-    """The files that were put one after another, with the lines before each."""
+    parts: PartLines = ()
+    """The files that were put one after another; empty for a single file."""
 
     @property
     def data(self) -> NDArray[np.uint8]:
@@ -128,7 +128,7 @@ class CsvText:
         )
 
     def _first_rows(self, faults: FaultList) -> Parts:
-        """The files that were put one after another, with the first row of each; none ends within quotes."""
+        """Find the first row of each file; a file that ends within quotes is refused."""
         if not self.parts:
             return ()
         if self.line_of is not None and self.row_of is not None:
@@ -191,15 +191,15 @@ def open_csv(
     options: ReadOptions,
     dialect: Dialect,
     folder: Path,
-    parts: Parts = (),
+    parts: PartLines = (),
     *,
     is_sheet: bool = False,
 ) -> CsvText:
     """Open a file that is not empty and does not change meanwhile; ``wanted`` are the columns asked for.
 
     ``folder`` takes copies of a text in another encoding or with comments; ``parts`` are the files that were
-    put one after another, with the lines before each. In the text of a sheet, ="A" is a formula. A file whose
-    encoding or layout cannot be told, or that is of another format, is a `TableError`.
+    put one after another. In the text of a sheet, ="A" is a formula. A file whose encoding or layout cannot
+    be told, or that is of another format, is a `TableError`.
     """
     path, dialect = in_utf8(path, options.encoding, dialect, folder, faults)
     path, notes = _with_line_feeds(path, folder)

@@ -10,7 +10,7 @@ from ccmtl_core.base.display import counted, quoted
 from ccmtl_core.base.exceptions import DataError
 
 MAX_LISTED = 100
-"""Faults that are written out; all are counted."""
+"""How many faults are written out; all are counted."""
 MAX_VALUE_CHARACTERS = 200
 NO_ROWS = "no_rows"
 """The code of a file of which no row is left."""
@@ -20,10 +20,12 @@ _LEAVING_OUT = {
     "partial_last": "`partial_last='drop'`",
     "leading_zeros": "`leading_zeros='drop'`",
 }
-"""What leaves out rows, by the code that accounts for them."""
+"""The policies that leave out rows, by the code under which these rows are counted."""
 
+PartLines = tuple[tuple[str, int], ...]
+"""The names of files that were joined into one text, each with the number of lines before it."""
 Parts = tuple[tuple[str, int], ...]
-"""The names of files that were read one after another, and the row, or line, with which each begins."""
+"""The names of the joined files, each with the number of its first row in the table, from 1."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Fault:
     unique_id: str | None = None
     """The id that stands in the row, where one is read."""
     ds: str | None = None
-    """The time that stands in it."""
+    """The time that stands in the row, where one is read."""
 
     def __str__(self) -> str:
         if self.row is None:
@@ -65,7 +67,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Melted:
-    """The columns of a wide table that those of the long one were made of.
+    """A wide table that was made into a long one: says in which of its columns a fault of the long one is.
 
     Examples
     --------
@@ -76,16 +78,16 @@ class Melted:
     """
 
     names: Mapping[str, str]
-    """Of the columns of the long table: ``unique_id``, ``ds`` and ``y``."""
+    """What the long table calls its columns ``unique_id``, ``ds`` and ``y``."""
     key: str | None
-    """The column that the wide table has for all series, or all times; None where rows are counted."""
+    """The column of the wide table that holds the ids or times of its rows; None where rows are counted."""
     heads: Mapping[str, str]
-    """The other columns, by what their names became as times or ids."""
+    """The columns of the wide table that hold values, by the times or ids that their names became."""
     by_periods: bool
-    """Whether these are periods, and not series."""
+    """Whether each column with values is a period; otherwise each is a series."""
 
     def column_of(self, fault: Fault) -> str | None:
-        """Return the column of the wide table that a fault is in, None where it is in no one."""
+        """Return the column of the wide table that a fault is in; None if it is in none."""
         of_key, of_heads = self._of_key_and_heads()
         if fault.column == of_key:
             return self.key
@@ -107,7 +109,7 @@ class Melted:
 
 
 def no_rows(left_out: Mapping[str, int]) -> str:
-    """Return the sentence on a file of which no row is left, by what left out how many.
+    """Return the sentence on a file without a row left, from how many rows each code counts as left out.
 
     Examples
     --------
@@ -119,7 +121,7 @@ def no_rows(left_out: Mapping[str, int]) -> str:
 
 
 def part_of(parts: Parts, row: int | None) -> tuple[str, int] | None:
-    """Return the file that a row is of, and its number there; None where there is one file alone.
+    """Return the file that a row is of, and the row's number in that file; None for a single file.
 
     Examples
     --------
@@ -152,9 +154,9 @@ class FaultList:
     def __init__(self, table: str = "") -> None:
         self.table = table
         self.parts: Parts = ()
-        """The files that rows are of, with the first row of each; empty for one file."""
+        """Empty for a single file."""
         self.melted: Melted | None = None
-        """What the columns of a long table were made of, where the file has a wide one."""
+        """Set where the file has a wide table that was made into a long one."""
         self._samples: dict[str, list[Fault]] = {}
         self._counts: dict[str, int] = {}
 
@@ -189,7 +191,7 @@ class FaultList:
         return [(code, self._counts[code], list(samples)) for code, samples in self._samples.items()]
 
     def refusal(self) -> TableError:
-        """Return the error that lists the faults by row, some of each kind; one at least."""
+        """Return the error that lists faults of each kind by row; without faults, that no row is left."""
         if not self:
             self.add(NO_ROWS, no_rows({}))
         quota = MAX_LISTED // max(1, len(self._samples))
@@ -200,7 +202,7 @@ class FaultList:
         return TableError(list(map(self._placed, listed)), self._counts, self.table)
 
     def _placed(self, fault: Fault) -> Fault:
-        """The fault with the column of the file, and the file that its row is of where there are several."""
+        """The fault with its column in the file and, if there are several files, the one that has its row."""
         if self.melted is not None:
             fault = replace(fault, column=self.melted.column_of(fault))
         place = part_of(self.parts, fault.row)
@@ -209,6 +211,6 @@ class FaultList:
         return replace(fault, message=f"{fault.message} (row {place[1]:,} of {place[0]})")
 
     def refusal_for(self, code: str, message: str) -> TableError:
-        """Return the error that says one thing of the whole table."""
+        """Add a fault of the whole table, and return the error."""
         self.add(code, message)
         return self.refusal()

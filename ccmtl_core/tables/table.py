@@ -91,7 +91,7 @@ class Table:
     """Of a long table of series, how it would be read if it were stated to be wide, if it may be; None of any
     other table."""
     parts: Parts = ()
-    """The files that were read one after another, with the first row of each."""
+    """The files that were read one after another; empty for a single file."""
 
     @property
     def n_left_out(self) -> dict[str, int]:

@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 BYTES_PER_CELL = 8
 DECODING_SECONDS = 120.0
 DECODING_SPARE_BYTES = 512 * 1024**2
-"""Memory of the process itself that decodes a file, and of what is decompressed at one time."""
+"""Memory that the process which decodes a file takes itself, and for what it decompresses at one time."""
 
 
 class Upload(NamedTuple):
@@ -66,13 +66,13 @@ def ingest(
     storage: Storage,
     segment: Path,
 ) -> tuple[Extent, UploadReport]:
-    """Validate an upload, and return what it amounts to and its report.
+    """Validate an upload, and return its extent and its report.
 
     ``bounds`` limit what is unpacked, and the memory of a table whose file does not show its size; ``base``
     is the version that the upload is appended to, if any; ``stored`` reads the values of the newest version
-    of series, if there is one; ``refuse_repeated`` gets a segment whose periods all have values, and raises
-    where it is there already. Of a large plain text the segment is written to the file ``segment``, and rows
-    are set aside in ``storage`` meanwhile.
+    of series, if there is one; ``refuse_repeated`` gets an upload all of whose periods have values in
+    ``base``, and raises if ``base`` has this very segment. A large plain text is written to the file
+    ``segment`` as it is read, and ``storage`` has room for its rows meanwhile.
     Raise InvalidContent with every fault of the file.
     """
     path, faults = upload.path, FaultList()
@@ -187,7 +187,7 @@ def _refuse_undecodable(
     faults: FaultList,
     unreadable: tuple[str, str] = UNREADABLE_STREAM,
 ) -> None:
-    """Refuse a Parquet or Arrow file that ends the process which decodes it, or takes too much to decode."""
+    """Refuse a Parquet or Arrow file that crashes its decoding process, or takes too much time or memory."""
     limit = 2 * max_bytes + DECODING_SPARE_BYTES
     decoding = decoded_apart(path, columns, limit, max_seconds=DECODING_SECONDS)
     if decoding is Decoding.TOO_SLOW:
@@ -206,14 +206,14 @@ def _refuse_undecodable(
 
 
 def _wanted(definition: Definition, roles: Sequence[Role]) -> list[str]:
-    """The columns that a file must have; several may make the id."""
+    """The columns that a file must have; several of them may make up the id."""
     of_id = definition.columns.of_id if isinstance(definition, SeriesDefinition) else []
     return [*of_id, *(role.column for role in roles if role.name != "unique_id" or not of_id)]
 
 
 def _roles_of(definition: Definition) -> list[Role]:
-    """Return the columns that a file for ``definition`` must have; features become ``x_0``, ``x_1``, …,
-    of series columns of numbers ``c_0``, … and attributes ``s_0``, …."""
+    """The columns that a file must have, with their roles. Features are called ``x_0``, ``x_1``, …; numbers
+    and attributes of series, beside their values, ``c_0``, … and ``s_0``, …."""
     if isinstance(definition, SeriesDefinition):
         columns = definition.columns
         of_value = Kind.NUMBER if definition.missing == "error" else Kind.OPTIONAL
@@ -228,6 +228,7 @@ def _roles_of(definition: Definition) -> list[Role]:
 
 
 def _refusal(error: TableError, inspection: InspectionReport | None) -> InvalidContent:
+    """The HTTP answer with the faults of a table."""
     if error.__cause__ is not None:
         logger.warning("an upload was refused: %s", error.__cause__)
     kinds = ", ".join(f"{count:,} {code}" for code, count in error.counts.items())

@@ -18,7 +18,7 @@ from ccmtl_core.tables.containers.formats import DAMAGED_ZIP, Format, format_of,
 from ccmtl_core.tables.containers.members import Chosen, Member, chosen
 from ccmtl_core.tables.decompression import CompressedDataError, GzipDecoder, ZstdDecoder
 from ccmtl_core.tables.dialects.dialect import NOTHING_KNOWN, Dialect, ReadOptions
-from ccmtl_core.tables.faults import FaultList, Parts, TableError
+from ccmtl_core.tables.faults import FaultList, PartLines, TableError
 from ccmtl_core.tables.table import Note
 
 MAX_DEPTH = 4
@@ -42,8 +42,8 @@ class Unpacked:
     path: Path
     format: Format
     dialect: Dialect
-    parts: Parts = ()
-    """Of files that were put one after another, how many lines there are before each."""
+    parts: PartLines = ()
+    """The files that were put one after another; empty for a single file."""
     notes: tuple[Note, ...] = ()
     """What is told of files beside it in an archive."""
 

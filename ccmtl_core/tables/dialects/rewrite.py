@@ -15,7 +15,7 @@ import numpy as np
 from ccmtl_core.base.types import IntArray
 from ccmtl_core.tables.dialects.layout import Layout
 from ccmtl_core.tables.dialects.row_faults import ends_within_quotes
-from ccmtl_core.tables.faults import FaultList, Parts
+from ccmtl_core.tables.faults import FaultList, PartLines
 
 _FORMULA = re.compile(r'="[^"]*"')
 _RULE = re.compile(r"[-+|=: ]*[-=][-+|=: ]*\r?\n?")
@@ -42,11 +42,11 @@ class Rewritten:
 
 
 def rewritten(
-    path: Path, layout: Layout, folder: Path, faults: FaultList, parts: Parts, *, pads: bool
+    path: Path, layout: Layout, folder: Path, faults: FaultList, parts: PartLines, *, pads: bool
 ) -> Rewritten:
     """Return a copy of the UTF-8 text at ``path`` from its header on, as a plain CSV file in ``folder``.
 
-    ``parts`` are the files that the text was put together from, with the lines before each.
+    ``parts`` are the files that the text was put together from.
     """
     plain, lines = folder / "plain.csv", _Lines(path, layout, parts)
     reader = csv.reader(
@@ -100,7 +100,7 @@ def rewritten(
 class _Lines:
     """The lines of a text from its header on, without those that are comments."""
 
-    def __init__(self, path: Path, layout: Layout, parts: Parts) -> None:
+    def __init__(self, path: Path, layout: Layout, parts: PartLines) -> None:
         self._path, self._layout = path, layout
         self._part_before = {first: name for (name, _), (_, first) in pairwise(parts)}
         self.unclosed: str | None = None
