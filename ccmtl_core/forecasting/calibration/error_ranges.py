@@ -39,7 +39,9 @@ def mean_size(panel: SeriesPanel, scale: FloatArray) -> FloatArray:
     return mean
 
 
-def range_table(residuals: ArrayLike, size: ArrayLike, cluster: ArrayLike) -> RangeTable:
+def range_table(
+    residuals: ArrayLike, size: ArrayLike, cluster: ArrayLike, n_newest: int | None = None
+) -> RangeTable:
     """Make the table of quantiles of errors.
 
     Parameters
@@ -50,6 +52,9 @@ def range_table(residuals: ArrayLike, size: ArrayLike, cluster: ArrayLike) -> Ra
         Mean absolute value of each series in its unit, which tells sparse series from steady ones.
     cluster : (T,) integers
         Series with the same number share one model.
+    n_newest : int, optional
+        The quantiles are those of the errors of so many periods; by default of all. How much further off one
+        series is than others is told by the errors of all periods.
 
     Returns
     -------
@@ -67,12 +72,13 @@ def range_table(residuals: ArrayLike, size: ArrayLike, cluster: ArrayLike) -> Ra
     if found.ndim != 3:
         raise DataError(f"residuals must be (T, N, h); got {found.shape}")
     T, N, h = found.shape
-    known = (~np.isnan(found)).sum(axis=1)  # (T, h)
+    newest = slice(N - (N if n_newest is None else n_newest), N)
+    known = (~np.isnan(found[:, newest])).sum(axis=1)  # (T, h)
     if not known.any():
         steps = np.sqrt(np.arange(1.0, h + 1))
         return RangeTable((steps[:, None] * ndtri(PROBABILITIES))[None], np.zeros(T, np.int64), np.ones(T))
     group = _groups(known.max(axis=1), as_shape(size, (T,), "size"), np.asarray(cluster))
-    unit = _step_units(found, known.sum(axis=0))
+    unit = _step_units(found[:, newest], known.sum(axis=0))
     chunk = np.minimum(np.arange(N) * min(_CHUNKS, N) // N, N - 1)
     spread, spread_without = _spreads(found, unit, group, chunk)
     G = int(group.max()) + 1
@@ -80,8 +86,8 @@ def range_table(residuals: ArrayLike, size: ArrayLike, cluster: ArrayLike) -> Ra
     for g in range(G):
         members = np.flatnonzero(group == g)
         members = members[:: int(known[members].sum(axis=0).max() // MOST_ERRORS) + 1]
-        errors = found[members] / unit.astype(found.dtype)
-        errors /= spread_without[members][:, chunk, None].astype(found.dtype)
+        errors = found[members, newest] / unit.astype(found.dtype)
+        errors /= spread_without[members][:, chunk[newest], None].astype(found.dtype)
         counts = known[members].sum(axis=0)
         for k in range(h):
             width = 0

@@ -100,11 +100,11 @@ def ranges_of(
     RangeTable
     """
     T, N, h = residuals.shape
-    newest = max(-(-N // NEWEST), h)
-    if newest < N and T * newest >= MANY:
-        residuals = residuals.copy()
-        residuals[:, : N - newest] = np.nan
-    table = range_table(residuals, mean_size(panel, scale), cluster)
+    n_newest = min(max(-(-N // NEWEST), h), N)
+    if T * n_newest < MANY:
+        n_newest = N
+    table = range_table(residuals, mean_size(panel, scale), cluster, n_newest)
+    residuals, first = residuals[:, N - n_newest :], first + N - n_newest
     size, grid = sparse_series(panel)
     some = np.flatnonzero(~np.isnan(size) & ~np.isnan(residuals).all(axis=(1, 2)))
     if not len(some):

@@ -82,7 +82,8 @@ def test_ranges_are_of_forecasts_by_fits_to_the_blocks_before(monkeypatch: pytes
 
     monkeypatch.setattr(value_ranges, "range_table", watched)
     model = fit_forecaster(panel, 3, rows=ROWS, choices=choices, fusion_strength=2.0, n_blocks=3)
-    residuals, size, _ = seen[-1]
+    residuals, size, _, n_newest = seen[-1]
+    assert n_newest == 18, "all, where they are few"
     assert size == pytest.approx([np.abs(own).mean() for own in panel.values.reshape(6, 40)] / model.scale)
     blocks = direct_statistics(panel, ROWS, 3, n_blocks=3)
     rows = direct_rows(panel, ROWS, 3, origins=range(3, 39))

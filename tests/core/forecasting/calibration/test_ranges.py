@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from ccmtl_core import DataError, ModelChoices, ParameterError
+from ccmtl_core.base.types import BoolArray
 from ccmtl_core.forecasting import ForecastModel, RowFeatures, SeriesPanel, fit_forecaster
 from ccmtl_core.forecasting.calibration.error_ranges import range_table
 from ccmtl_core.forecasting.calibration.range_table import PROBABILITIES, RangeTable
@@ -131,6 +132,23 @@ def test_a_series_own_errors_widen_its_ranges_as_far_as_there_are_many() -> None
     assert spread[0] > 2.0 * np.median(spread)
     assert np.median(spread) < spread[100] < spread[0]
     assert spread[200] == pytest.approx(np.median(spread), rel=0.1)
+
+
+def test_quantiles_are_of_the_newest_errors_and_spreads_of_all() -> None:
+    errors = np.random.default_rng(0).normal(size=(300, 60, 1))
+    errors[:, :40] *= 2.0
+    wild = np.arange(300) % 10 == 0
+    errors[wild] *= 3.0
+    nothing = np.ones(300), np.zeros(300)
+    both, all_periods = (range_table(errors, *nothing, n_newest) for n_newest in (20, None))
+    newest = range_table(errors[:, 40:], *nothing)
+
+    def width(table: RangeTable, series: BoolArray) -> float:
+        return float(np.diff(table.errors(np.flatnonzero(series), 1, [0.1, 0.9])).mean())
+
+    assert width(both, ~wild) == pytest.approx(2 * 1.28, rel=0.1)
+    assert width(all_periods, ~wild) > 1.3 * width(both, ~wild)
+    assert width(both, wild) / width(both, ~wild) > 1.1 * width(newest, wild) / width(newest, ~wild)
 
 
 def test_sparse_series_and_steady_ones_do_not_pool() -> None:
