@@ -279,5 +279,5 @@ class RowMaker:
         if self._columns is not None and self._column_of is not None:
             own = np.repeat(np.arange(len(ends)), length)
             every = np.arange(len(dense)) - (bounds[:-1] - begin)[own]
-            beside = self._columns.at(self._column_of[piece.start + own], every)[:, self._chosen]
+            beside = self._columns.at(self._column_of[piece.start + own], every).take(self._chosen, axis=1)
         return Stretches(dense, bounds, begin, beside), int((period >= piece.low).sum())

@@ -195,11 +195,11 @@ def test_many_features_say_the_same_by_products_of_matrices() -> None:
     data, truth = drawn(10, n_tasks=70, n_features=20, most_rows=30)
     statistics = SufficientStatistics.from_dataset(data)
     alone = statistics.least_squares
-    arrays = statistics.gram, statistics.xty, alone.weights, alone.residual
+    arrays = statistics.gram, statistics.xty, alone.weights, alone.residual, truth.mean, truth.root
     found = []
     for expectation in (expect, expect_wide):
         scores, square, sums = np.zeros((70, 20)), np.zeros((20, 20)), np.zeros(3)
-        expectation(*map(read_only, arrays), truth.mean, truth.root, truth.noise, scores, square, sums)
+        expectation(*map(read_only, arrays), truth.noise, scores, square, sums)
         found.append((scores, square, sums))
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-8)

@@ -15,7 +15,7 @@ close = pytest.approx
 
 
 @pytest.fixture(
-    params=[(1, 1), (3, 1), (3, 3), (8, 8), (11, 8), (35, 8)], ids="P = {0[0]}, lanes = {0[1]}".format
+    params=[(1, 1), (5, 1), (5, 5), (8, 8), (11, 8), (35, 8)], ids="P = {0[0]}, lanes = {0[1]}".format
 )
 def case(request: pytest.FixtureRequest) -> SimpleNamespace:
     """A random graph on 30 tasks, with everything that the kernels take."""
