@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import chain, groupby
 from pathlib import Path
 
 import hypothesis
@@ -43,8 +44,17 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the walks, the longest files: with one of them last, one core would wait for the other."""
-    items.sort(key=lambda item: "walk" not in item.path.parts)
+    """Spread the walks among the other files: they mostly wait, and two at a time would leave a core idle.
+
+    None is among the last files, where one core would wait for the other.
+    """
+    files = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
+    walks = [tests for tests in files if "walk" in tests[0].path.parts]
+    others = [tests for tests in files if "walk" not in tests[0].path.parts]
+    gap = 4 * len(others) // (5 * max(len(walks), 1))
+    for k in reversed(range(len(walks))):
+        others.insert(k * gap, walks[k])
+    items[:] = chain.from_iterable(others)
 
 
 @pytest.fixture(autouse=True)
