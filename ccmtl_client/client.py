@@ -214,6 +214,7 @@ class Client:
         h: int | None = None,
         *,
         level: Sequence[float] = (),
+        quantiles: Sequence[float] = (),
         future: Any = None,
         attributes: Any = None,
         history: Any = None,
@@ -230,13 +231,15 @@ class Client:
             Periods ahead; by default the model's horizon.
         level : sequence of float
             Percentages of values that ranges shall hold: 80 adds ``yhat_lo_80`` and ``yhat_hi_80``.
+        quantiles : sequence of float
+            Probabilities that a value is not above the quantile: 0.1 adds ``yhat_q_10``.
         future, attributes, history : mapping or table, optional
             What will be known of the periods ahead, and attributes and first values of new products.
 
         Returns
         -------
         table
-            A row for each product and period: ``unique_id``, ``ds``, ``yhat``, ranges, ``status``.
+            A row for each product and period: ``unique_id``, ``ds``, ``yhat``, ranges, quantiles, ``status``.
 
         Raises
         ------
@@ -250,7 +253,7 @@ class Client:
         """
         body = {
             "unique_id": [unique_id] if isinstance(unique_id, str) else list(unique_id),
-            **_ahead(h, level, future),
+            **_ahead(h, level, quantiles, future),
             "attributes": cells(attributes),
             "history": cells(history),
         }
@@ -258,13 +261,19 @@ class Client:
         return as_kind(forecasts_frame(answer["forecasts"]), self._tables)
 
     def forecast_all(
-        self, model: str, h: int | None = None, *, level: Sequence[float] = (), future: Any = None
+        self,
+        model: str,
+        h: int | None = None,
+        *,
+        level: Sequence[float] = (),
+        quantiles: Sequence[float] = (),
+        future: Any = None,
     ) -> Any:
         """Forecast all products, which come as one Arrow stream.
 
         Parameters
         ----------
-        model, h, level, future
+        model, h, level, quantiles, future
             As of :meth:`forecast`.
 
         Returns
@@ -277,7 +286,7 @@ class Client:
         >>> client.forecast_all("shop", h=3).height
         90
         """
-        path, body = f"{model_path(model)}/forecasts", _ahead(h, level, future)
+        path, body = f"{model_path(model)}/forecasts", _ahead(h, level, quantiles, future)
         content = self._wire.send("POST", path, Response.read, json=body, headers={"Accept": ARROW})
         return as_kind(read_arrow(content), self._tables)
 
@@ -304,5 +313,6 @@ class Client:
         return missing
 
 
-def _ahead(h: int | None, level: Sequence[float], future: Any) -> Answer:
-    return {"h": h, "level": list(level) or None, "future": cells(future)}
+def _ahead(h: int | None, level: Sequence[float], quantiles: Sequence[float], future: Any) -> Answer:
+    ranges = {"level": list(level) or None, "quantiles": list(quantiles) or None}
+    return {"h": h, **ranges, "future": cells(future)}

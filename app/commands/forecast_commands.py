@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from app.commands.file_options import Stated, option, told_of_series
-from app.commands.lists import levels, listed, numbers
+from app.commands.lists import levels, listed, numbers, quantiles
 from app.commands.model_commands import Output, refuse_swapped, run
 from app.commands.options import Aim, Asked, refuse
 
@@ -63,6 +63,16 @@ def forecast(
             help="Without a model: percentages of values that ranges shall hold, as 80,95.",
         ),
     ] = "",
+    probabilities: Annotated[
+        str,
+        typer.Option(
+            "--quantiles",
+            metavar="NUMBER,…",
+            show_default="none",
+            callback=quantiles,
+            help="Without a model: probabilities that a value is not above the quantile, as 0.1,0.9.",
+        ),
+    ] = "",
     future: Future = "",
     past: Past = "",
     static: Annotated[
@@ -93,9 +103,9 @@ def forecast(
     """Forecast each series of a file, by itself or with a model that ccmtl fit --lags wrote.
 
     By itself, the features of the forecast and how strongly to fuse are chosen on the history;
-    the answer is CSV: unique_id, ds, yhat, and for each --level as yhat-lo-80 and yhat-hi-80; with --static
-    also status, which says of a product whether it is forecast from its like. Sums have no ranges. What of
-    the file was found and not stated is told on standard error.
+    the answer is CSV: unique_id, ds, yhat, for each --level as yhat-lo-80 and yhat-hi-80, and for each of
+    --quantiles as yhat-q-10; with --static also status, which says of a product whether it is forecast from
+    its like. Sums have no ranges. What of the file was found and not stated is told on standard error.
 
     With a model, frequency, columns, policies are those of the fit, and the answer is
     unique_id, ds, yhat. Series without a forecast are counted on standard error: the model does not know
@@ -116,6 +126,7 @@ def forecast(
             listed(static),
             None if total_by is None else listed(total_by),
             contributions,
+            quantiles=numbers(probabilities),
         )
         asked.refuse_contradictions(stated)
         run("forecast_file.forecast_file", model, stated, asked, output)
@@ -123,6 +134,7 @@ def forecast(
     refuse_swapped(model, file)
     of_fit = {
         "--level": level,
+        "--quantiles": probabilities,
         "--future": future,
         "--past": past,
         "--static": static,

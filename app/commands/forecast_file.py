@@ -48,9 +48,11 @@ def _shown(forecaster: ForecastModel, table: SeriesTable, asked: Asked) -> pl.Da
     if asked.contributions:
         return forecaster.contributions(columns=table.columns)
     if table.attributes is None:
-        found = forecaster.forecast(columns=table.columns, level=asked.level)
+        found = forecaster.forecast(columns=table.columns, level=asked.level, quantiles=asked.quantiles)
     else:
-        found = forecast_all(forecaster, table.attributes, columns=table.columns, level=asked.level)
+        found = forecast_all(
+            forecaster, table.attributes, columns=table.columns, level=asked.level, quantiles=asked.quantiles
+        )
     if asked.total_by is None:
         return found
     by = [] if table.attributes is None or asked.total_by == ["all"] else asked.total_by

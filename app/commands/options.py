@@ -59,16 +59,20 @@ class Asked:
     """The attributes by which forecasts are added up; "all": over all products."""
     contributions: bool = False
     n_origins: int = 1
+    quantiles: list[float] = field(default_factory=list)
 
     def refuse_contradictions(self, stated: Stated) -> None:
         """Refuse options that cannot stand beside each other."""
         _refuse_twice([*stated.named_columns, *self.future, *self.past, *self.static])
-        if self.contributions and (self.level or self.total_by is not None or self.static):
-            raise typer.BadParameter("--contributions: goes without --level, --static and --total-by")
+        ranges = {"--level": self.level, "--quantiles": self.quantiles}
+        of_ranges = [name for name, given in ranges.items() if given]
+        if self.contributions and (of_ranges or self.total_by is not None or self.static):
+            raise typer.BadParameter(
+                "--contributions: goes without --level, --quantiles, --static and --total-by"
+            )
         if self.total_by is None:
             return
-        if self.level:
-            raise typer.BadParameter("--level: sums of forecasts have no ranges")
+        refuse(of_ranges, "sums of forecasts have no ranges")
         unknown = [name for name in self.total_by if name not in self.static]
         if unknown and self.total_by != ["all"]:
             raise typer.BadParameter(f"--total-by: {unknown[0]} must be named in --static too")

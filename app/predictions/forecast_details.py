@@ -58,7 +58,7 @@ def contributions(model: StoredModel, body: bytes) -> bytes:
 
 def missing_columns(model: StoredModel, unique_ids: Sequence[str] | None, h: int | None) -> bytes:
     """Answer what must be known of some products, or all, to forecast them."""
-    asked = asked_of(model, h, (), "query.level")
+    asked = asked_of(model, h, "query")
     wanted = list(model.unique_ids) if unique_ids is None else list(unique_ids)
     rows = np.array([model.rows.get(name, -1) for name in wanted])
     if (rows < 0).any():
@@ -84,7 +84,7 @@ def missing_columns(model: StoredModel, unique_ids: Sequence[str] | None, h: int
 def totals(model: StoredModel, body: bytes) -> bytes:
     """Answer the sums of the forecasts of all products, by attributes."""
     request: wire.TotalsRequest = decoded(body, wire.TotalsRequest, wire.decode_totals)
-    by, asked = request.by, asked_of(model, request.h, (), "body.level", request.future)
+    by, asked = request.by, asked_of(model, request.h, "body", future=request.future)
     forecaster = forecaster_of(model)
     names = list(model.attributes)
     if unknown := [name for name in by if name not in names]:

@@ -27,7 +27,6 @@ from app.predictions.forecasts import Asked, Numbers
 from app.predictions.histories import Histories
 from app.predictions.service import Refused
 from app.registry.service import StoredModel
-from ccmtl_core.forecasting import range_columns
 
 router = APIRouter(
     prefix="/v1/models/{model:model}", tags=["forecasts"], dependencies=[requires(Scope.PREDICT)]
@@ -35,7 +34,7 @@ router = APIRouter(
 
 LINES = "application/x-ndjson"
 LINE = without_references(form_of(wire.Forecast).model_json_schema(mode="serialization"))
-NO_LEVELS: list[float] = []
+NO_NUMBERS: list[float] = []
 NO_NAMES: list[str] = []
 
 UniqueId = Annotated[str, Query(min_length=1, description="The product, exactly as it was uploaded.")]
@@ -50,6 +49,14 @@ Levels = Annotated[
         max_length=wire.MAX_LEVELS,
         description="Percentages, each as a parameter of its own: the share of values that each range shall "
         "hold. Of models with a `horizon`.",
+    ),
+]
+Quantiles = Annotated[
+    list[Annotated[float, Field(ge=0.005, le=0.995)]],
+    Query(
+        max_length=wire.MAX_LEVELS,
+        description="Probabilities, each as a parameter of its own: that a value is not above each quantile. "
+        "Of models with a `horizon`.",
     ),
 ]
 SomeIds = Annotated[
@@ -111,11 +118,16 @@ STREAM_BODY: dict[str, Any] = {
 
 @router.get("/forecast", **ONE)
 async def forecast(
-    model: ModelPath, request: Request, unique_id: UniqueId, h: Horizon = None, level: Levels = NO_LEVELS
+    model: ModelPath,
+    request: Request,
+    unique_id: UniqueId,
+    h: Horizon = None,
+    level: Levels = NO_NUMBERS,
+    quantiles: Quantiles = NO_NUMBERS,
 ) -> Response:
     """Forecast one product from its newest values that are stored."""
     found = await _current(request, model)
-    return await respond(partial(forecasts.forecast_one, found, unique_id, h, level), small=True)
+    return await respond(partial(forecasts.forecast_one, found, unique_id, h, level, quantiles), small=True)
 
 
 @router.post("/forecast", **SEVERAL)
@@ -127,11 +139,15 @@ async def forecast_batch(model: ModelPath, request: Request) -> Response:
 
 @router.get("/forecasts", **STREAM)
 async def forecast_all(
-    model: ModelPath, request: Request, h: Horizon = None, level: Levels = NO_LEVELS
+    model: ModelPath,
+    request: Request,
+    h: Horizon = None,
+    level: Levels = NO_NUMBERS,
+    quantiles: Quantiles = NO_NUMBERS,
 ) -> Response:
     """Forecast all products from their newest values that are stored, as a stream."""
     found = await _current(request, model)
-    asked = await run_in_threadpool(forecasts.asked_of, found, h, level, "query.level")
+    asked = await run_in_threadpool(forecasts.asked_of, found, h, "query", level, quantiles)
     return await _stream(request, found, asked)
 
 
@@ -143,7 +159,7 @@ async def forecast_all_knowing(model: ModelPath, request: Request) -> Response:
 
     def asked_for() -> Asked:
         sent = forecasts.decoded(body, wire.ForecastAll, wire.decode_forecast_all)
-        return forecasts.asked_of(found, sent.h, sent.level, "body.level", sent.future)
+        return forecasts.asked_of(found, sent.h, "body", sent.level, sent.quantiles, sent.future)
 
     try:
         asked = await run_in_threadpool(asked_for)
@@ -224,7 +240,7 @@ def _frames(
 ) -> Iterator[pl.DataFrame]:
     """Tables of forecasts, without rows for products that have none."""
     assert model.frequency is not None
-    names = ["yhat", *(name.replace("-", "_") for name in range_columns(asked.level))]
+    names = ["yhat", *asked.ranges]
     for ids, numbers in parts:
         each = np.repeat(np.arange(len(ids)), asked.h)
         periods = (numbers.last_period[:, None] + np.arange(1, asked.h + 1)).ravel()

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -43,14 +43,15 @@ class Asked:
     """How far a request wants to see, which ranges, what it knows of periods to come, and new products."""
 
     h: int
-    level: tuple[float, ...] = ()
+    ranges: dict[str, float] = field(default_factory=dict)
+    """Columns of the answer beside `yhat`, such as `yhat_lo_80` and `yhat_q_10`, with their probabilities."""
     future: pl.DataFrame | None = None
     added: NewProducts | None = None
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Forecasts (n, h, 1 + 2L) of n products of a request: which are answered, and from which period on."""
+    """Forecasts of n products, (n, h, 1 + R) with the R ranges: which are answered, and from when on."""
 
     values: Matrix
     last_period: NDArray[np.int64]
@@ -64,9 +65,15 @@ def forecast(model: StoredModel, body: bytes) -> bytes:
     return _answer(model, request.unique_id, asked)
 
 
-def forecast_one(model: StoredModel, unique_id: str, h: int | None, level: Sequence[float] = ()) -> bytes:
+def forecast_one(
+    model: StoredModel,
+    unique_id: str,
+    h: int | None,
+    level: Sequence[float] = (),
+    quantiles: Sequence[float] = (),
+) -> bytes:
     """Answer ``h`` periods ahead of one product, or say why that cannot be."""
-    return _answer(model, [unique_id], asked_of(model, h, level, "query.level"))
+    return _answer(model, [unique_id], asked_of(model, h, "query", level, quantiles))
 
 
 def forecast_all(model: StoredModel, asked: Asked) -> Iterator[tuple[Sequence[str], Numbers]]:
@@ -87,7 +94,12 @@ def all_products(model: StoredModel) -> Sequence[str]:
 
 
 def asked_of(
-    model: StoredModel, h: int | None, level: Sequence[float] | None, where: str, future: Cells | None = None
+    model: StoredModel,
+    h: int | None,
+    where: Literal["query", "body"],
+    level: Sequence[float] | None = None,
+    quantiles: Sequence[float] | None = None,
+    future: Cells | None = None,
 ) -> Asked:
     """Return what a request wants; refuse ranges of a model without, and models that cannot forecast."""
     if model.frequency is None:
@@ -96,16 +108,19 @@ def asked_of(
             f"The model {model.name!r} was trained on regression data, which has no history to forecast "
             "from; send its features to `predict`.",
         )
-    if (level or future) and model.forecaster is None:
-        what = "ranges" if level else "columns beside its values"
+    if (level or quantiles or future) and model.forecaster is None:
+        has_ranges = bool(level or quantiles)
+        what = "ranges" if has_ranges else "columns beside its values"
         message = f"the model {model.name!r} was trained on lags and has no {what}; train it with a `horizon`"
-        fault = Fault(message=message, location=where if level else "body.future")
+        name = "level" if level else "quantiles" if quantiles else "future"
+        fault = Fault(message=message, location=f"{where}.{name}")
         raise InvalidContent(
-            "model_has_no_ranges" if level else "model_has_no_columns",
+            "model_has_no_ranges" if has_ranges else "model_has_no_columns",
             f"There are no {what}: {message}.",
             errors=[fault],
         )
-    return Asked(h or model.horizon, tuple(dict.fromkeys(level or ())), future_frame(model, future))
+    ranges = {name.replace("-", "_"): p for name, p in range_columns(level or (), quantiles or ()).items()}
+    return Asked(h or model.horizon, ranges, future_frame(model, future))
 
 
 def decoded(body: bytes, form: type[msgspec.Struct], decode: Callable[[bytes], Any]) -> Any:
@@ -128,7 +143,7 @@ def about(model: StoredModel) -> tuple[wire.ModelRef, wire.DataRef | None]:
 def batch(model: StoredModel, body: bytes) -> tuple[wire.ForecastBatch, Asked]:
     """Return a request for some products as it was sent, and what it wants."""
     request: wire.ForecastBatch = decoded(body, wire.ForecastBatch, wire.decode_forecast)
-    asked = asked_of(model, request.h, request.level, "body.level", request.future)
+    asked = asked_of(model, request.h, "body", request.level, request.quantiles, request.future)
     if request.attributes is None and request.history is None:
         return request, asked
     return request, replace(asked, added=described(model, forecaster_of(model), request))
@@ -148,7 +163,7 @@ def _answer(model: StoredModel, unique_ids: Sequence[str], asked: Asked) -> byte
 
 def rows_of(unique_ids: Sequence[str], numbers: Numbers, asked: Asked, frequency: Frequency) -> list[Any]:
     """Return the forecasts of products as they are written, one for each period."""
-    form, nothing = wire.forecast_form(asked.level), [None] * (1 + 2 * len(asked.level))
+    form, nothing = wire.forecast_form(tuple(asked.ranges)), [None] * (1 + len(asked.ranges))
     unknown = wire.RowStatus.UNKNOWN_UNIQUE_ID, wire.RowStatus.HISTORY_TOO_SHORT
     starts, place = np.unique(numbers.last_period, return_inverse=True)
     ordinals = starts[:, None] + np.arange(1, asked.h + 1)
@@ -171,7 +186,7 @@ def rows_of(unique_ids: Sequence[str], numbers: Numbers, asked: Asked, frequency
 def _numbers(model: StoredModel, unique_ids: Sequence[str], asked: Asked) -> Numbers:
     """Forecasts of products: by their own history, or by their like."""
     n = len(unique_ids)
-    values = np.full((n, asked.h, 1 + 2 * len(asked.level)), np.nan)
+    values = np.full((n, asked.h, 1 + len(asked.ranges)), np.nan)
     last_period, status = np.zeros(n, dtype=np.int64), [wire.RowStatus.UNKNOWN_UNIQUE_ID] * n
     rows = np.array([model.rows.get(name, -1) for name in unique_ids], dtype=np.int64)
     for added in (model.new_products, asked.added):
@@ -225,16 +240,16 @@ def _continued(
 def _of_forecaster(
     forecaster: ForecastModel, rows: NDArray[np.int64], asked: Asked, columns: SeriesColumns | None
 ) -> Matrix:
-    """Forecasts (n, h, 1 + 2L) of some series of a forecaster."""
+    """Forecasts (n, h, 1 + R) of some series of a forecaster."""
     ids = [forecaster.unique_ids[row] for row in rows.tolist()]
     if not ids:
-        return np.empty((0, asked.h, 1 + 2 * len(asked.level)))
+        return np.empty((0, asked.h, 1 + len(asked.ranges)))
 
     def found() -> Matrix:
         yhat = forecaster.point_forecasts(asked.h, unique_ids=ids, columns=columns)[:, :, None]
-        if not asked.level:
+        if not asked.ranges:
             return yhat
-        quantiles = list(range_columns(asked.level).values())
+        quantiles = list(asked.ranges.values())
         ranges = forecaster.quantile_forecasts(quantiles, asked.h, unique_ids=ids, columns=columns)
         return np.concatenate([yhat, ranges], axis=2)
 

@@ -20,6 +20,7 @@ MAX_FORECASTS = 1_000_000
 MAX_LEVELS = 10
 
 Level = Annotated[float, Meta(ge=1, le=99)]
+Quantile = Annotated[float, Meta(ge=0.005, le=0.995)]
 _Yhat = Annotated[float | None, Meta(description="null unless `status` is `ok`.")]
 
 
@@ -90,6 +91,10 @@ _LEVEL = Annotated[
     Annotated[list[Level], Meta(max_length=MAX_LEVELS)] | None,
     Meta(description="Percentages of values that each range shall hold; for models with a `horizon`."),
 ]
+_QUANTILES = Annotated[
+    Annotated[list[Quantile], Meta(max_length=MAX_LEVELS)] | None,
+    Meta(description="Probabilities that a value is not above each quantile; for models with a `horizon`."),
+]
 _Cells = dict[str, list[str | float | None]]
 _FUTURE = Annotated[
     _Cells | None,
@@ -106,6 +111,7 @@ class ForecastAll(Struct, forbid_unknown_fields=True):
 
     h: _H = None
     level: _LEVEL = None
+    quantiles: _QUANTILES = None
     future: _FUTURE = None
 
 
@@ -127,6 +133,7 @@ class ForecastBatch(Struct, forbid_unknown_fields=True):
     ]
     h: _H = None
     level: _LEVEL = None
+    quantiles: _QUANTILES = None
     future: _FUTURE = None
     attributes: Annotated[
         _Cells | None,
@@ -170,7 +177,10 @@ class PredictionColumns(Struct, forbid_unknown_fields=True):
 
 
 class Forecast(Struct, gc=False):
-    """The forecast of one product for one period; with `level` 80 also `yhat_lo_80` and `yhat_hi_80`."""
+    """The forecast of one product for one period.
+
+    With `level` 80 also `yhat_lo_80` and `yhat_hi_80`, with `quantiles` 0.1 also `yhat_q_10`.
+    """
 
     unique_id: str
     ds: Annotated[
@@ -255,12 +265,11 @@ class Totals(Struct, forbid_unknown_fields=True):
 
 
 @lru_cache(maxsize=64)
-def forecast_form(level: tuple[float, ...]) -> type[Struct]:
-    """Return the form of a forecast with ``yhat_lo_80`` and ``yhat_hi_80`` for each level, as for 80."""
-    if not level:
+def forecast_form(ranges: tuple[str, ...]) -> type[Struct]:
+    """Return the form of a forecast that has these numbers, such as ``yhat_lo_80``, beside ``yhat``."""
+    if not ranges:
         return Forecast
-    names = [f"yhat_{side}_{value:g}" for value in level for side in ("lo", "hi")]
-    bounds = {f"bound_{n}": name for n, name in enumerate(names)}  # a level of 97.5 names no attribute
+    bounds = {f"bound_{n}": name for n, name in enumerate(ranges)}  # "yhat_lo_97.5" names no attribute
     numbers = [(name, float | None) for name in ("yhat", *bounds)]
     fields = [("unique_id", str), ("ds", str | None), *numbers, ("status", RowStatus, RowStatus.OK)]
     return msgspec.defstruct("Forecast", cast("Any", fields), rename=bounds, gc=False)

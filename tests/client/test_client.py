@@ -95,10 +95,10 @@ def test_what_must_be_known_is_listed_and_given_as_a_table(client: Client, worki
         client.forecast("offers", "0")
     assert caught.value.code == "missing_columns"
     known = pl.DataFrame({"ds": [days[-1] + (days[-1] - days[-2])], "offer": [1.0]})
-    some = client.forecast("offers", ["0", "3"], level=[80], future=known)
-    assert some.columns == ["unique_id", "ds", "yhat", "yhat_lo_80", "yhat_hi_80", "status"]
+    some = client.forecast("offers", ["0", "3"], level=[80], quantiles=[0.9], future=known)
+    assert some.columns == ["unique_id", "ds", "yhat", "yhat_lo_80", "yhat_hi_80", "yhat_q_90", "status"]
     assert (some["yhat"] > 20).all()
-    every = client.forecast_all("offers", level=[80], future=known)
+    every = client.forecast_all("offers", level=[80], quantiles=[0.9], future=known)
     assert_frame_equal(every.filter(pl.col("unique_id").is_in(["0", "3"])), some)
 
 

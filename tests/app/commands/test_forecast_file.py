@@ -39,15 +39,17 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_file_is_forecast_by_itself(shop: Path) -> None:
-    done = run("forecast", shop, "--frequency", "D", "--horizon", 3, "--level", "80,95")
+    ranges = ["--level", "80,95", "--quantiles", "0.1,0.5"]
+    done = run("forecast", shop, "--frequency", "D", "--horizon", 3, *ranges)
     assert (done.exit_code, done.stderr) == (0, "")
     answer = pl.read_csv(
         StringIO(done.stdout), schema_overrides={"unique_id": pl.String}, try_parse_dates=True
     )
     panel = SeriesPanel.from_frame(sales(), "D")
-    expected = fit_forecaster(panel, 3).forecast(level=[80, 95])
+    expected = fit_forecaster(panel, 3).forecast(level=[80, 95], quantiles=[0.1, 0.5])
     assert answer.columns == expected.columns
     assert answer["unique_id"].to_list() == expected["unique_id"].to_list()
+    assert answer["yhat-q-10"].to_list() == answer["yhat-lo-80"].to_list()
     assert answer["yhat-lo-80"].to_list() == pytest.approx(expected["yhat-lo-80"].to_list())
 
 
@@ -144,12 +146,14 @@ def test_columns_are_named_and_gaps_are_filled(tmp_path: Path) -> None:
     [
         ("forecast m.npz --horizon 3", "m.npz is a model: give the FILE"),
         ("forecast m.npz {shop} --horizon 3 --level 80", "--level: for forecasts without a model"),
+        ("forecast m.npz {shop} --horizon 3 --quantiles 0.1", "--quantiles: for forecasts without a model"),
         (
             "forecast m.npz {shop} --horizon 3 --fill zero --aim totals",
             "--aim, --fill: for forecasts without",
         ),
         ("forecast {shop} --horizon 3 --aim both", "'both' is not one of 'products', 'totals'"),
         ("forecast {shop} --horizon 3 --frequency D --level 80;95", "is no list of numbers from 1 to 99"),
+        ("forecast {shop} --horizon 3 --quantiles 0.1,90", "is no list of numbers from 0.005 to 0.995"),
         ("backtest {shop} --horizon 3 --frequency D --level 100", "is no list of numbers from 1 to 99"),
     ],
 )
@@ -259,7 +263,9 @@ def test_a_product_without_history_is_forecast_from_its_like_and_sums_are_cohere
         ("--future promotion --past promotion", "the column 'promotion' is named twice"),
         ("--total-by kind", "kind must be named in --static too"),
         ("--total-by all --level 80", "sums of forecasts have no ranges"),
+        ("--total-by all --quantiles 0.9", "--quantiles: sums of forecasts have no ranges"),
         ("--contributions --level 80", "goes without --level"),
+        ("--contributions --quantiles 0.9", "goes without --level, --quantiles"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(offers: Path, options: str, said: str) -> None:

@@ -84,7 +84,7 @@ def test_periods_follow_the_calendar(frequency: str, last: str, expected: list[s
 def test_a_stream_has_all_products_in_the_order_of_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     model = served([[1e200], [1.0], [2.0]], [[1e200], [np.nan], [3.0]])
     monkeypatch.setattr(forecasts, "FORECASTS_AT_A_TIME", 4)
-    asked = forecasts.asked_of(model, 2, (), "query.level")
+    asked = forecasts.asked_of(model, 2, "query")
     parts = list(forecast_endpoints._lines(model, asked, forecasts.forecast_all(model, asked)))
     assert [part.count(b"\n") for part in parts] == [3, 2]
     lines = [json.loads(line) for part in parts for line in part.splitlines()]
@@ -94,9 +94,11 @@ def test_a_stream_has_all_products_in_the_order_of_the_batch(monkeypatch: pytest
     )
 
 
-def test_a_model_of_lags_has_no_ranges() -> None:
-    with pytest.raises(InvalidContent, match="train it with a `horizon`"):
-        forecasts.asked_of(served([[1.0]], [[1.0]]), 1, [80.0], "query.level")
+@pytest.mark.parametrize("name", ["level", "quantiles"])
+def test_a_model_of_lags_has_no_ranges(name: str) -> None:
+    with pytest.raises(InvalidContent, match="train it with a `horizon`") as caught:
+        forecasts.asked_of(served([[1.0]], [[1.0]]), 1, "query", **{name: [0.9]})
+    assert [fault.location for fault in caught.value.problem.errors] == [f"query.{name}"]
 
 
 def test_each_product_of_a_batch_has_its_own_status() -> None:
@@ -161,6 +163,9 @@ def test_a_model_of_regression_data_cannot_forecast() -> None:
         ({"unique_id": ["a"], "level": [100]}, "body.level.0"),
         ({"unique_id": ["a"], "level": list(range(1, 12))}, "body.level"),
         ({"unique_id": ["a"], "level": 80}, "body.level"),
+        ({"unique_id": ["a"], "quantiles": [0.1]}, "body.quantiles"),
+        ({"unique_id": ["a"], "quantiles": [0.1, 10]}, "body.quantiles.1"),
+        ({"unique_id": ["a"], "quantiles": [0.5] * 11}, "body.quantiles"),
     ],
 )
 def test_faults_are_located(document: dict[str, Any], location: str) -> None:

@@ -266,7 +266,7 @@ def test_what_each_feature_adds_sums_to_the_forecast(client: TestClient) -> None
 
 
 def test_a_stream_is_lines_of_json_or_arrow_and_totals_are_its_sums(client: TestClient) -> None:
-    body = {"level": [80], "future": coming((*ORDINARY, "zero", "returned", "thin"))}
+    body = {"level": [80], "quantiles": [0.1], "future": coming((*ORDINARY, "zero", "returned", "thin"))}
     lines = client.post("/v1/models/m/forecasts", json=body)
     assert lines.headers["link"] == '</v1/datasets/shop/versions/1>; rel="via"'
     read = pl.read_ndjson(io.StringIO(lines.text)).with_columns(pl.col("ds").str.to_date())
@@ -277,6 +277,7 @@ def test_a_stream_is_lines_of_json_or_arrow_and_totals_are_its_sums(client: Test
     assert arrow.headers["content-type"] == kind
     assert pl.read_ipc_stream(arrow.content).equals(read)
     assert read["unique_id"].n_unique() == 9
+    assert read["yhat_q_10"].equals(read["yhat_lo_80"])
     refused = client.post("/v1/models/m/forecasts", json=body, headers={"Accept": "text/html"})
     assert refused.status_code == 406
     sums = post(client, "totals", by=["kind"], future=body["future"])["totals"]

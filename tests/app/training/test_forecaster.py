@@ -85,24 +85,29 @@ def test_the_forecasts_are_those_of_the_library_to_the_last_bit(
 
 
 @quickly_on("sqlite")
-def test_ranges_are_those_of_the_library_to_the_last_bit(
+def test_ranges_and_quantiles_are_those_of_the_library_to_the_last_bit(
     run: Run, client: TestClient, expected: ForecastModel
 ) -> None:
     add_series(client, content=values_csv())
     train(run, HORIZON)
-    frame = expected.forecast(3, level=[80, 97.5]).with_columns(pl.col("ds").cast(pl.String))
+    asked: dict[str, Any] = {"level": [80, 97.5], "quantiles": [0.1, 0.995]}
+    frame = expected.forecast(3, **asked).with_columns(pl.col("ds").cast(pl.String))
     names = {"yhat-lo-80": "yhat_lo_80", "yhat-hi-80": "yhat_hi_80"}
     names |= {"yhat-lo-97.5": "yhat_lo_97.5", "yhat-hi-97.5": "yhat_hi_97.5"}
+    names |= {"yhat-q-10": "yhat_q_10", "yhat-q-99.5": "yhat_q_99.5"}
     rows = [{**row, "status": "ok"} for row in frame.rename(names).to_dicts()]
-    body = {"unique_id": sorted(IDS), "h": 3, "level": [80, 97.5]}
+    body = {"unique_id": sorted(IDS), "h": 3, **asked}
     assert client.post("/v1/models/m/forecast", json=body).json()["forecasts"] == rows
-    query: dict[str, Any] = {"h": 3, "level": [80, 97.5]}
+    query: dict[str, Any] = {"h": 3, **asked}
     assert pl.read_ndjson(client.get("/v1/models/m/forecasts", params=query).content).to_dicts() == rows
     one = client.get("/v1/models/m/forecast", params={**query, "unique_id": "a/b"}).json()["forecasts"]
     assert one == [row for row in rows if row["unique_id"] == "a/b"]
     zero = [row for row in rows if row["unique_id"] == "zero"]
     assert {row[name] for row in zero for name in ("yhat", *names.values())} == {0.0}
     assert client.get("/v1/models/m/forecast", params={"unique_id": "a/b", "h": [1, 2]}).status_code == 422
+    for path in ("forecast?unique_id=zero&", "forecasts?"):
+        refused = client.get(f"/v1/models/m/{path}quantiles=0.5&quantiles=90").json()
+        assert [fault["location"] for fault in refused["errors"]] == ["query.quantiles.1"]
 
 
 @quickly_on("sqlite")
