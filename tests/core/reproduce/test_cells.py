@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ccmtl_core import DataError
 from ccmtl_core.data.synthetic import grouped_syn
 from ccmtl_core.fitting.scoring import mean_of_task_rmse, rmse_over_rows
 from ccmtl_core.reproduce import EXPERIMENTS, Cell, Experiment, Report, draw, run_cells, table_experiment
@@ -135,7 +136,7 @@ def objective_split(folder: Path, setting: str, repeat: int) -> Split:
 
 
 def test_two_solvers_of_one_objective_agree(tmp_path: Path) -> None:
-    experiment = replace(EXPERIMENTS["admm"], split=objective_split)
+    experiment = replace(EXPERIMENTS["admm"], split=objective_split, source=SMALL.source)
     ours, admm = run(tmp_path / "a.jsonl", experiment, settings=("School 1",), methods=("CCMTL", "ADMM"))
     assert ours.parameters == {"fusion_strength": 1.0}
     assert ours.value == pytest.approx(admm.value, rel=1e-6)
@@ -183,6 +184,29 @@ def test_a_table_of_stops_is_an_experiment(tmp_path: Path) -> None:
     (tmp_path / "stops.csv").write_text("\n".join(["stop,hour,n", *rows]))
     split = table_experiment("stop", "hour", "n").split(tmp_path / "stops.csv", "50 %", 0)
     assert split.training.n_samples.tolist() == [15] * 4
+
+
+def test_cells_belong_to_the_file_and_the_columns_that_were_read(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = [f"{stop},{hour},{rng.poisson(5)},{rng.poisson(9)}" for stop in range(4) for hour in range(40)]
+    a, b = tmp_path / "a.csv", tmp_path / "b.csv"
+    a.write_text("\n".join(["stop,hour,n,m", *rows]))
+    b.write_text("\n".join(["stop,hour,n,m", *rows[:-20]]))
+
+    def value(path: Path, column: str) -> float | None:
+        (cell,) = run_cells(
+            table_experiment("stop", "hour", column), tmp_path / "table.jsonl", folder=path, methods=("STL",),
+            settings=("50 %",), repeats=1, quick=True, limit=60.0, on_cell=lambda done, total, cell: None,
+        )  # fmt: skip
+        return cell.value
+
+    first = value(a, "n")
+    assert len({first, value(b, "n"), value(a, "m")}) == 3
+    assert value(a, "n") == first
+    assert len(read_cells(tmp_path / "table.jsonl")) == 3
+    a.unlink()
+    with pytest.raises(DataError, match=r"there is no file .*a\.csv"):
+        value(a, "n")
 
 
 def test_grids_are_the_papers_range() -> None:

@@ -106,7 +106,13 @@ def test_a_protocol_sets_the_graph_and_whether_a_ridge_is_searched() -> None:
 def test_protocols_are_compared_in_one_table_with_the_papers_figures(tmp_path: Path) -> None:
     protocols = {"plain": Protocol(n_neighbors=2), "first": Protocol(first_rows_train=True, n_neighbors=2)}
     experiment = _of_protocols(
-        "Small", lambda folder, n_lags: series(), 0.5, EXPERIMENTS["sales"].score, protocols, {"STL": "9.9"}
+        "Small",
+        EXPERIMENTS["syn"].source,
+        lambda folder, n_lags: series(),
+        0.5,
+        EXPERIMENTS["sales"].score,
+        protocols,
+        {"STL": "9.9"},
     )
     cells = run_cells(
         experiment, tmp_path / "a.jsonl", folder=tmp_path, methods=("STL", "CCMTL"),
