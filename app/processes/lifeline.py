@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from types import FrameType
 
 _PR_SET_PDEATHSIG = 1
@@ -54,7 +55,8 @@ def kill(child: subprocess.Popen[bytes]) -> None:
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
     if child.stdin is not None:
-        child.stdin.close()
+        with suppress(BrokenPipeError):  # what was written before it ended, and cannot reach it any more
+            child.stdin.close()
 
 
 def is_stopped(child: subprocess.Popen[bytes]) -> bool:

@@ -45,6 +45,15 @@ def test_kill_ends_the_whole_process_group(tmp_path: Path) -> None:
     wait_until(lambda: not is_running(grandchild), "the grandchild's end")
 
 
+def test_kill_closes_the_pipe_of_a_child_that_ended_before_it_read() -> None:
+    child = subprocess.Popen([sys.executable, "-S", "-c", ""], stdin=subprocess.PIPE, start_new_session=True)
+    child.wait()
+    assert child.stdin is not None
+    child.stdin.write(b"work that waits in the buffer")
+    kill(child)
+    assert child.stdin.closed
+
+
 def test_suspended_child_is_seen_as_such_until_it_goes_on(tmp_path: Path) -> None:
     child = spawn_module("tests.support.tied_child", str(tmp_path / "pid"), "watching")
     _pid(tmp_path / "pid")
