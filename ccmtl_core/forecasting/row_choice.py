@@ -30,6 +30,9 @@ MOST_WORSE = 0.02
 series favours sets that forecast next to nothing."""
 SHARE_OF_REACH = 3
 """Longest lag and window: the history over this. Rows begin after it, whatever features are chosen."""
+RARELY = 3
+"""A season so far back that fewer than one in so many targets know it is left out: all forecasts would read
+what few rows of training have seen."""
 MOST_LOST = 0.1
 """Share of the values at which a lag or a column may be missing: no row starts, or ends, where one is."""
 MOST_ORIGINS = 100
@@ -162,6 +165,7 @@ def choose_rows(
         lags = tuple(lag for lag in widest.lags if lag <= longest)
         past, future = ((), ()) if columns is None else _past_and_future(columns, panel)
         widest = replace(widest, lags=lags, windows=windows, past=past, future=future)
+        widest = _without_rare_seasons(widest, n_periods)
     check_kind(widest, "widest", RowFeatures)
     some = _some_series(panel.n_series, len(widest.names), n_blocks)
     chosen = panel if len(some) == panel.n_series else panel.take(some)
@@ -172,6 +176,18 @@ def choose_rows(
         return RowChoice(widest, (), 0, len(some))
     tried, n_compared = _compared(blocks, widest)
     return RowChoice(tried[0].features, tuple(tried), n_compared, len(some))
+
+
+def _without_rare_seasons(widest: RowFeatures, n_periods: int) -> RowFeatures:
+    """Leave out seasons so far back that few targets know them."""
+    n_targets = min(MOST_ORIGINS, n_periods - n_periods // SHARE_OF_REACH)
+    known = n_periods - n_targets // RARELY  # so far back from one target in RARELY
+    return replace(
+        widest,
+        season_levels=tuple((m, w) for m, w in widest.season_levels if m + w <= known),
+        seasons=tuple((m, back) for m, back in widest.seasons if m * back <= known),
+        season_means=tuple((m, min(n, known // m)) for m, n in widest.season_means if 2 * m <= known),
+    )
 
 
 def _past_and_future(columns: SeriesColumns, panel: SeriesPanel) -> tuple[tuple[str, ...], tuple[str, ...]]:

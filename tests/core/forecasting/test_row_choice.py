@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -101,6 +103,28 @@ def test_lags_and_windows_leave_two_thirds_of_the_history_for_targets() -> None:
     tried = [one.features for one in chosen.tried]
     assert max(max(features.windows, default=1) for features in tried) == 14
     assert max(max(features.lags, default=1) for features in tried) == 21
+
+
+@pytest.mark.parametrize("n_weeks", [100, 103, 104])
+def test_growing_series_do_not_fall_where_a_second_season_comes_into_reach(n_weeks: int) -> None:
+    """A mean of past years is of one year in all rows of training, and would be of two in the forecasts."""
+    week, rng = np.arange(n_weeks + 12), np.random.default_rng(0)
+    values = 50.0 + 3.0 * week + rng.normal(0.0, 2.0, (20, n_weeks + 12))
+    history = replace(panel(values[:, :n_weeks]), frequency=Frequency("W"))
+    forecasts = fit_forecaster(history, 12).forecast()["yhat"].to_numpy().reshape(20, 12)
+    assert forecasts.mean(axis=0) == pytest.approx(50.0 + 3.0 * week[n_weeks:], rel=0.02)
+
+
+def test_seasons_that_few_targets_know_are_not_tried() -> None:
+    def tried(n_periods: int) -> list[RowFeatures]:
+        values = np.tile(np.random.default_rng(0).normal(size=(8, 1)), n_periods)
+        weekly = replace(panel(values + wandering(8, n_periods)), frequency=Frequency("W"))
+        return [one.features for one in choose_rows(weekly, 4).tried]
+
+    assert {pair for one in tried(112) for pair in one.season_means} == set()
+    assert {pair for one in tried(112) for pair in one.seasons} == {(52, 1)}
+    assert {pair for one in tried(140) for pair in one.season_means} == {(52, 2)}
+    assert {pair for one in tried(140) for pair in one.seasons} == {(52, 1), (52, 2)}
 
 
 def test_the_forecaster_chooses_its_rows_and_says_what_it_tried() -> None:
