@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ccmtl_core.base.arrays import is_real
+from ccmtl_core.base.arrays import all_finite, as_shape, is_real
 from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.threads import one_blas_thread
 from ccmtl_core.base.types import FloatArray, IntArray
@@ -86,9 +86,31 @@ class TaskRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
         data = TaskDataset.from_long(features, targets, _ids(tasks, len(targets)))
         return self._fitted(SufficientStatistics.from_dataset(data), None)
 
-    def fit_statistics(self, statistics: Statistics, start: FloatArray | None = None) -> Self:
-        """Fit from statistics of the rows, perhaps from weights (T, P) near the solution; return self."""
-        return self._fitted(statistics, start)
+    def fit_statistics(self, statistics: Statistics, start: ArrayLike | None = None) -> Self:
+        """Fit from the statistics of the rows.
+
+        Parameters
+        ----------
+        statistics : statistics
+            T tasks with P features.
+        start : (T, P), optional
+            Weights near the solution, from which an iterative solver begins.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            A start of another shape, or one that is not finite.
+        """
+        if start is None:
+            return self._fitted(statistics, None)
+        weights = as_shape(start, statistics.xty.shape, "start")
+        if not all_finite(weights):
+            raise DataError("start must be finite")
+        return self._fitted(statistics, weights)
 
     def along(
         self, statistics: Statistics, grid: Sequence[Mapping[str, float]], *, warm: bool = False

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from ccmtl_core import (
+    DataError,
     SufficientStatistics,
     TaskDataset,
     UnknownTaskError,
@@ -174,6 +175,24 @@ def test_a_start_near_the_solution_saves_steps() -> None:
         warm = clone(model).fit_statistics(statistics, cold.coef_)
         assert warm.n_iter_ <= cold.n_iter_
         assert warm.objective_ == pytest.approx(cold.objective_, rel=1e-5)
+
+
+@each_method
+def test_a_start_of_another_shape_or_not_finite_is_refused(model: TaskRegressor) -> None:
+    statistics = tasks(1).statistics
+    for start in (np.zeros((2, 2)), np.zeros(4), np.full((6, 4), np.nan), np.full((6, 4), np.inf)):
+        with pytest.raises(DataError, match="start must be"):
+            clone(model).fit_statistics(statistics, start)
+
+
+def test_a_start_may_hold_numbers_of_any_type() -> None:
+    statistics, whole = tasks(1).statistics, np.arange(24).reshape(6, 4)
+    for model in (SRMTL(), FuseMTL(), ADMM(), CCMTL(), Trace()):
+        expected = clone(model).fit_statistics(statistics, whole.astype(np.float64))
+        for start in (whole.astype(np.float32), np.asfortranarray(whole), whole.tolist()):
+            np.testing.assert_array_equal(
+                clone(model).fit_statistics(statistics, start).coef_, expected.coef_
+            )
 
 
 PENALTIES: list[Penalty] = [
