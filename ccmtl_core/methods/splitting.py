@@ -18,7 +18,9 @@ _STEPS_PER_CHECK = 10
 _UNBALANCED = 5.0  # ratio of the relative residuals from which the penalty is changed
 _LARGEST_CHANGE = 10.0
 _FIRST_PENALTY = 10.0  # times the natural one
-_NOTHING = 1e-13  # of yᵀy: a gap that rounding hides
+_MOST_MOVED = 1e10  # times the first penalty, or its inverse: beyond, rounding decides
+_LEAST_FORCE = 1e-3  # of a bound on the multipliers: smaller ones count as so large in the balance
+_NOTHING = 1e-13  # of yᵀy, a gap that rounding hides; of its scale, a residual
 
 
 class BlockSplitting:
@@ -42,6 +44,8 @@ class BlockSplitting:
         self._z = np.stack([self.W[problem.head], self.W[problem.tail]], axis=1)
         self._u = np.zeros_like(self._z)
         self._penalty = 1.0
+        forces = np.linalg.norm(problem.quadratic.xty), np.linalg.norm(problem.radius)
+        self._least_force = _LEAST_FORCE * float(min(forces))
 
     def factorise(self, penalty: float) -> None:
         """Invert (G_t + penalty · degree_t I) for each task."""
@@ -60,7 +64,9 @@ class BlockSplitting:
                 self._z, self._u, self.W,
             )  # fmt: skip
         primal, primal_scale, dual, dual_scale = np.maximum(np.sqrt(sums), np.finfo(float).tiny)
-        return float(primal / primal_scale / (dual / dual_scale))
+        # Where the tasks' own least squares agree, the multipliers vanish and give the dual residual no scale.
+        dual_scale = max(dual_scale, self._least_force / self._penalty)
+        return float(max(primal / primal_scale, _NOTHING) / max(dual / dual_scale, _NOTHING))
 
     def objective_and_gap(self) -> tuple[float, float]:
         """Objective of the weights, and how far it may be above the optimum.
@@ -90,7 +96,7 @@ def split(
     problem: FusionProblem, start: FloatArray | None, tol: float, max_iter: int, *, by_entry: bool = False
 ) -> Solution:
     """Minimise loss and fusion penalty until the estimated relative gap is ``tol``."""
-    penalty = _FIRST_PENALTY * natural_penalty(problem)
+    first = penalty = _FIRST_PENALTY * natural_penalty(problem)
     run = BlockSplitting(problem, by_entry=by_entry, start=start)
     run.factorise(penalty)
     best = Solution(run.W, np.inf, 0, False)
@@ -99,13 +105,14 @@ def split(
     for taken in range(_STEPS_PER_CHECK, max_iter + _STEPS_PER_CHECK, _STEPS_PER_CHECK):
         ratio = run.steps(_STEPS_PER_CHECK)
         objective, gap = run.objective_and_gap()
-        done = gap <= max(tol * objective, nothing)
+        done = min(gap, objective) <= max(tol * objective, nothing)  # no optimum is below zero
         if done or objective < best.objective:
             best = Solution(run.W.copy(), objective, taken, done)
         if done:
             break
         if taken >= next_change and not 1.0 / _UNBALANCED <= ratio <= _UNBALANCED:
             penalty *= float(np.clip(np.sqrt(ratio), 1.0 / _LARGEST_CHANGE, _LARGEST_CHANGE))
+            penalty = float(np.clip(penalty, first / _MOST_MOVED, first * _MOST_MOVED))
             run.factorise(penalty)
             next_change = taken + max(2 * _STEPS_PER_CHECK, taken // 4)  # ever rarer, so that it converges
     return best._replace(n_iter=taken)

@@ -195,6 +195,21 @@ def test_a_start_may_hold_numbers_of_any_type() -> None:
             )
 
 
+@pytest.mark.parametrize("model", [ADMM(), FuseMTL()], ids=str)
+@pytest.mark.parametrize("noise", [0.0, 1e-8])
+def test_tasks_that_agree_are_solved_although_nothing_is_left_to_pay(
+    model: TaskRegressor, noise: float
+) -> None:
+    X = [[1.0, 2.0], [3.0, 1.0]]
+    found = clone(model).fit(X, [1.0, 2.0 + noise], ["a", "b"])
+    assert found.converged_
+    assert found.n_iter_ < 2000
+    assert found.objective_ < 1e-12
+    np.testing.assert_allclose(
+        found.coef_, np.tile(np.linalg.solve(X, [1.0, 2.0 + noise]), (2, 1)), atol=1e-6
+    )
+
+
 PENALTIES: list[Penalty] = [
     _SharedFeatures(0.7), _LowRank(0.7), _LowRankAndOutliers(0.7, 0.5), _Clusters(0.3, 0.5, 2),
 ]  # fmt: skip
