@@ -1,7 +1,7 @@
 """Run an experiment cell by cell (setting × repeat × method), each kept in a file as soon as it is done.
 
 A run that is killed goes on where it was: the file has a line of JSON per cell, and a line that was cut off
-is run again, as are cells of another data file.
+is run again, as are cells of another data file and those that a lower limit stopped.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class Cell:
     value : float or None
         Error or objective; None where the method was stopped.
     seconds, search_seconds : float
-        Processor time of the final fit, and of the search over parameters.
+        Processor time of the final fit, and of the search over parameters; the limit, and 0, of a method
+        that was stopped.
     parameters : mapping
         Those that the search chose, or that were given.
     converged : bool
@@ -105,7 +106,8 @@ def run_cells(
         Search over every second value alone.
     limit : float
         Processor seconds for a cell. A method that takes longer is stopped, and not run again in that
-        setting; with ``measure`` "seconds", neither in the settings after it, which are larger.
+        setting; with ``measure`` "seconds", neither in the settings after it, which are larger. What a lower
+        limit stopped is run again.
     on_cell : callable
         Called with the number of cells done, that of all, and the last one.
 
@@ -119,7 +121,11 @@ def run_cells(
         The file of the data is missing, even if all cells are kept; or it cannot be used.
     """
     data = {setting: experiment.data(folder, setting) for setting in settings}
-    known = {c.key: c for c in read_cells(file) if c.data == data.get(c.setting)}
+    known = {
+        cell.key: cell
+        for cell in read_cells(file)
+        if cell.data == data.get(cell.setting) and (cell.value is not None or cell.seconds >= limit)
+    }
     wanted = [
         (setting, repeat, method)
         for setting in settings
@@ -145,7 +151,9 @@ def run_cells(
 
 def _is_hopeless(experiment: Experiment, cells: Any, setting: str, method: str) -> bool:
     stopped = {cell.setting for cell in cells if cell.method == method and cell.value is None}
-    return bool(stopped) if experiment.measure == "seconds" else setting in stopped
+    if experiment.measure == "seconds":
+        return not stopped.isdisjoint(experiment.settings[: experiment.settings.index(setting) + 1])
+    return setting in stopped
 
 
 def _run(experiment: Experiment, split: Split, cell: Cell, quick: bool, limit: float) -> Cell:

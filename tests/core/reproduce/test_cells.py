@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -127,8 +128,28 @@ def test_a_method_that_was_stopped_on_a_size_is_not_tried_on_the_next(tmp_path: 
         '{"setting": "2", "repeat": 0, "method": "STL", "value": null, "seconds": 1, "search_seconds": 0, '
         '"parameters": {}, "converged": false}\n'
     )
-    cells = run(tmp_path / "t.jsonl", experiment, settings=settings, methods=("STL",), repeats=1)
+    cells = run(tmp_path / "t.jsonl", experiment, 1.0, settings=settings, methods=("STL",), repeats=1)
     assert [cell.value for cell in cells] == [None, None]
+
+
+def test_what_a_lower_limit_stopped_is_run_again(tmp_path: Path) -> None:
+    file, experiment = (
+        tmp_path / "s.jsonl",
+        replace(EXPERIMENTS["scalesyn"], split=scaling, settings=("2", "4")),
+    )
+    file.write_text("".join(json.dumps(asdict(stopped(s, 1.0))) + "\n" for s in experiment.settings))
+
+    def values(limit: float) -> list[float | None]:
+        cells = run(file, experiment, limit, settings=experiment.settings, methods=("STL",), repeats=1)
+        return [cell.value for cell in cells]
+
+    assert values(1.0) == [None, None]
+    assert None not in values(60.0)
+    assert None not in values(1.0)
+
+
+def stopped(setting: str, limit: float) -> Cell:
+    return Cell(setting, 0, "STL", None, limit, 0.0, {}, False)
 
 
 def objective_split(folder: Path, setting: str, repeat: int) -> Split:
