@@ -64,7 +64,7 @@ class BlockSplitting:
                 self._z, self._u, self.W,
             )  # fmt: skip
         primal, primal_scale, dual, dual_scale = np.maximum(np.sqrt(sums), np.finfo(float).tiny)
-        # Where the tasks' own least squares agree, the multipliers vanish and give the dual residual no scale.
+        # Where the tasks' own least squares agree, multipliers vanish and give the dual residual no scale.
         dual_scale = max(dual_scale, self._least_force / self._penalty)
         return float(max(primal / primal_scale, _NOTHING) / max(dual / dual_scale, _NOTHING))
 
