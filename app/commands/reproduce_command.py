@@ -42,7 +42,7 @@ def reproduce(
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Random splits, or random sets, of each setting.")] = 5,
     limit: Annotated[
-        float, typer.Option(min=0.001, help="Processor seconds after which a method is stopped.")
+        float, typer.Option(min=0.001, max=1e8, help="Processor seconds after which a method is stopped.")
     ] = 3600.0,
     quick: Annotated[
         bool,
@@ -61,7 +61,7 @@ def reproduce(
     rows held out. Bold is the best, and what a paired t-test at 0.05 does not tell from it. The extra
     "reproduce" brings what is needed: pip install 'ccmtl[reproduce]'.
 
-    Exit codes: 0 tables were printed; 1 a file or library is missing; 2 a wrong argument.
+    Exit codes: 0 tables were printed; 1 a file or library is missing or of no use; 2 a wrong argument.
     """
     try:
         run = import_module("app.commands.reproduce_tables").run

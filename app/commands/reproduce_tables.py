@@ -62,8 +62,10 @@ def _experiment(name: str, columns: Sequence[str] | None) -> Experiment:
         raise ParameterError("--columns and the experiment table go together")
     if columns is None:
         return EXPERIMENTS[name]
-    if len(columns) != 3:
-        raise ParameterError(f"--columns must name three: of task, time and count; not {len(columns)}")
+    if len(columns) != 3 or len(set(columns)) != 3:
+        raise ParameterError(
+            f"--columns must name three, all different: of task, time and count; not {', '.join(columns)}"
+        )
     return table_experiment(*columns)
 
 

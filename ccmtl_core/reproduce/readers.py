@@ -22,7 +22,7 @@ from scipy.io import loadmat
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.data.task_dataset import TaskDataset
-from ccmtl_core.reproduce.files import SALES, SCHOOL, TA_FENG, table_file
+from ccmtl_core.reproduce.files import SALES, SCHOOL, TA_FENG, check_columns, first_line, table_file
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 
 N_LAGS = 5
@@ -54,9 +54,14 @@ def read_school(folder: Path) -> TaskDataset:
     TaskDataset
         Of 28 features, of which the last is 1.
     """
-    content = loadmat(SCHOOL.find(folder))
-    X, y = ([np.asarray(block, dtype=np.float64) for block in content[name].ravel()] for name in ("X", "Y"))
-    return TaskDataset.from_arrays(X, [block.ravel() for block in y])
+    with SCHOOL.reading(folder) as path:
+        content = loadmat(path)
+        if not {"X", "Y"} <= content.keys():
+            raise DataError("it has no variables X and Y")
+        X, y = (
+            [np.asarray(block, dtype=np.float64) for block in content[name].ravel()] for name in ("X", "Y")
+        )
+        return TaskDataset.from_arrays(X, [block.ravel() for block in y])
 
 
 def read_sales(folder: Path, n_lags: int = N_LAGS) -> TaskDataset:
@@ -74,9 +79,12 @@ def read_sales(folder: Path, n_lags: int = N_LAGS) -> TaskDataset:
     TaskDataset
         42 rows per product.
     """
-    table = pl.read_csv(SALES.find(folder))
-    weeks = table.select([f"W{week}" for week in range(52)]).to_numpy().astype(np.float64)
-    return lagged(weeks, table["Product_Code"].to_list(), n_lags)
+    weeks = [f"W{week}" for week in range(52)]
+    with SALES.reading(folder) as path:
+        table = pl.read_csv(path)
+        check_columns(table.columns, ["Product_Code", *weeks])
+        counts = table.select(weeks).to_numpy().astype(np.float64)
+        return lagged(counts, table["Product_Code"].to_list(), n_lags)
 
 
 def read_ta_feng(folder: Path, n_lags: int = N_LAGS) -> TaskDataset:
@@ -92,10 +100,12 @@ def read_ta_feng(folder: Path, n_lags: int = N_LAGS) -> TaskDataset:
     TaskDataset
         110 rows for each of 23,812 products.
     """
-    with zipfile.ZipFile(TA_FENG.find(folder)) as archive:
-        content = archive.read(archive.namelist()[0])
     columns = "PRODUCT_ID", "TRANSACTION_DT", "AMOUNT"
-    return read_counts(io.BytesIO(content), *columns, "%m/%d/%Y", n_lags)
+    with TA_FENG.reading(folder) as path, zipfile.ZipFile(path) as archive:
+        if not archive.namelist():
+            raise DataError("the archive is empty")
+        content = archive.read(archive.namelist()[0])
+        return read_counts(io.BytesIO(content), *columns, "%m/%d/%Y", n_lags)
 
 
 def read_counts(
@@ -134,13 +144,14 @@ def read_counts(
     if isinstance(source, Path):
         table_file(source)
     try:
+        check_columns(pl.read_csv(source, n_rows=0, infer_schema=False).columns, [task, time, value])
         table = pl.read_csv(
             source, columns=[task, time, value], schema_overrides={task: pl.String, value: pl.Float64}
         )
         if time_format is not None:
             table = table.with_columns(pl.col(time).str.to_date(time_format))
-    except pl.exceptions.PolarsError as error:
-        raise DataError(f"the table cannot be read: {error}") from error
+    except (pl.exceptions.PolarsError, DataError) as error:
+        raise DataError(f"the table cannot be read: {first_line(error)}") from error
     ids, times = (table[column].unique().sort() for column in (task, time))
     if ids.null_count() or times.null_count() or table[value].null_count():
         raise DataError("the table has empty cells among its tasks, times or values")

@@ -42,6 +42,8 @@ def test_an_experiment_is_printed_kept_and_drawn(tmp_path: Path) -> None:
         (("table",), 2, "--columns"),
         (("table", "--columns", "a,b"), 2, "must name three"),
         (("syn", "--columns", "a,b,c"), 2, "go together"),
+        (("table", "--columns", "a,b,b"), 2, "all different"),
+        (("syn", "--limit", "inf"), 2, "'--limit': Input should be less than or equal to 100000000"),
         (("table", "--columns", "a,b,c", "--data", "nowhere.csv"), 1, "there is no file nowhere.csv"),
     ],
 )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy.io import savemat
 
 from ccmtl_core import DataError, TaskDataset
 from ccmtl_core.data.synthetic import grouped_syn
@@ -58,7 +62,7 @@ def test_counts_of_stops_add_up_and_missing_ones_are_zero(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("stop,time\na,1\n", "cannot be read"),
+        ("stop,time\na,1\n", "cannot be read: it has no column 'n'; its columns are 'stop', 'time'$"),
         ("stop,time,n\na,1,2\n", "more than 10 times"),
         ("stop,time,n\na,1,\n", "empty cells"),
     ],
@@ -72,6 +76,38 @@ def test_tables_that_cannot_be_used_are_refused(text: str, words: str, tmp_path:
 def test_a_missing_file_is_named_with_its_origin(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no school\.mat in .* MALSAR"):
         read_school(tmp_path)
+
+
+def _archive() -> bytes:
+    stream = io.BytesIO()
+    zipfile.ZipFile(stream, "w").close()
+    return stream.getvalue()
+
+
+def _matrices() -> bytes:
+    stream = io.BytesIO()
+    savemat(stream, {"A": np.eye(2)})
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("read", "name", "content", "words"),
+    [
+        (read_school, "school.mat", b"", "school.mat that ships with"),
+        (read_school, "school.mat", b"junk" * 99, "school.mat that ships with"),
+        (read_school, "school.mat", _matrices(), "it has no variables X and Y"),
+        (read_sales, "Sales_Transactions_Dataset_Weekly.csv", b"W0,W2\n1,2\n", "no column 'Product_Code'"),
+        (read_sales, "Sales_Transactions_Dataset_Weekly.csv", b"Product_Code,W0\n1,2\n", "no column 'W1'"),
+        (read_ta_feng, "ta_feng.csv.zip", b"junk", "not a zip file"),
+        (read_ta_feng, "ta_feng.csv.zip", _archive(), "the archive is empty"),
+    ],
+)
+def test_a_file_that_is_another_is_named_with_what_to_do(
+    read: Callable[[Path], TaskDataset], name: str, content: bytes, words: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=rf"{name} is not the .*{words}.*: fetch it from there"):
+        read(tmp_path)
 
 
 def test_a_split_takes_the_share_of_each_task_and_loses_no_row() -> None:
