@@ -229,14 +229,27 @@ def within(seconds: float) -> Iterator[None]:
 
 
 def read_cells(file: Path) -> list[Cell]:
-    """Return the cells of a file, leaving out lines that a kill has cut off."""
-    cells = []
-    for line in file.read_text().splitlines() if file.exists() else []:
-        try:
-            cells.append(Cell(**json.loads(line)))
-        except (json.JSONDecodeError, TypeError):
-            continue
-    return cells
+    """Return the cells of a file, leaving out lines that a kill has cut off, or an editor has spoilt."""
+    lines = file.read_bytes().splitlines() if file.exists() else []
+    return [cell for line in lines if (cell := _cell(line)) is not None]
+
+
+def _cell(line: bytes) -> Cell | None:
+    """The cell of a line, None where it is not whole."""
+    try:
+        cell = Cell(**json.loads(line))
+        numbers = [cell.seconds, cell.search_seconds, *cell.parameters.values()]
+    except (ValueError, TypeError, AttributeError):
+        return None
+    numbers += [error for error in (cell.value, cell.other_value) if error is not None]
+    texts = [cell.setting, cell.method] + ([] if cell.data is None else [cell.data])
+    is_whole = (
+        isinstance(cell.repeat, int)
+        and isinstance(cell.converged, bool)
+        and all(isinstance(number, int | float) for number in numbers)
+        and all(isinstance(text, str) for text in texts)
+    )
+    return cell if is_whole else None
 
 
 def _append(file: Path, cell: Cell) -> None:

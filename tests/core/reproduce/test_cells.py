@@ -77,6 +77,19 @@ def test_a_run_goes_on_where_it_was_killed(done: tuple[Path, list[Cell]], tmp_pa
     assert file.read_bytes() == kept
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"value": "abc"}, {"other_value": []}, {"seconds": None}, {"parameters": None},
+     {"parameters": {"ridge": "x"}}, {"setting": ["20 %"]}, {"repeat": "0"}, {"converged": 0}, {"data": 1}],
+)  # fmt: skip
+def test_a_line_that_was_spoilt_by_hand_is_as_one_cut_off(change: dict[str, object], tmp_path: Path) -> None:
+    whole = cell("STL", 0, 1.0)
+    spoilt = json.dumps(asdict(whole) | change).encode()
+    lines = [spoilt, b'{"setting": "\xff"}', b"7", b"", json.dumps(asdict(whole)).encode()]
+    (tmp_path / "edited.jsonl").write_bytes(b"\n".join(lines))
+    assert read_cells(tmp_path / "edited.jsonl") == [whole]
+
+
 def test_a_method_past_its_limit_is_stopped_told_and_not_tried_again(tmp_path: Path) -> None:
     cells = run(tmp_path / "a.jsonl", methods=("STL", "TriFactor"), limit=0.6, repeats=2)
     assert [cell.value is None for cell in cells] == [False, True, False, True]
