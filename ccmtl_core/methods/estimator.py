@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
@@ -9,7 +10,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ccmtl_core.base.arrays import all_finite, as_shape, is_real
+from ccmtl_core.base.arguments import check_integer
+from ccmtl_core.base.arrays import all_finite, as_sequence, as_shape, is_real
 from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.threads import one_blas_thread
 from ccmtl_core.base.types import FloatArray, IntArray
@@ -43,7 +45,8 @@ class TaskRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """One linear model per task, in the manner of scikit-learn.
 
     The loss is 1/2 Σ_t ‖X_t w_t − y_t‖², to which each method adds a penalty; a solver sees the statistics of
-    the rows alone, so that a step costs T P² operations, whatever the number of rows.
+    the rows alone, so that a step costs T P² operations, whatever the number of rows. Strengths are 0 or
+    above, ``tol`` is above 0, and what is counted (clusters, neighbours, steps) is an integer from 1 up.
 
     Attributes
     ----------
@@ -83,7 +86,8 @@ class TaskRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
             Arrays that do not fit each other or are not finite, a parameter that is not allowed.
         """
         features, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        data = TaskDataset.from_long(features, targets, _ids(tasks, len(targets)))
+        ids = ["0"] * len(targets) if tasks is None else _ids(tasks)
+        data = TaskDataset.from_long(features, targets, ids)
         return self._fitted(SufficientStatistics.from_dataset(data), None)
 
     def fit_statistics(self, statistics: Statistics, start: ArrayLike | None = None) -> Self:
@@ -186,31 +190,30 @@ class TaskRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     def _rows(self, tasks: ArrayLike | Sequence[object]) -> IntArray:
         names = tuple(f"x_{p}" for p in range(self.coef_.shape[1]))
-        return CCMTLModel(self.coef_, self.task_ids_, names).rows(_ids(tasks, None))
+        return CCMTLModel(self.coef_, self.task_ids_, names).rows(_ids(tasks))
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that are no numbers, negative, or where whole numbers are needed below 1."""
+        """Refuse parameters that are no numbers or out of range; those in ``_CHOICES`` are checked later."""
         for name, value in self.get_params(deep=False).items():
             if name.startswith(("n_", "max_")):
-                if not is_real(value) or value != int(value) or value < 1:
-                    raise ParameterError(f"{name} must be a whole number from 1 up, not {value!r}")
-            elif is_real(value):
-                if not 0 <= value < np.inf:
-                    raise ParameterError(f"{name} must be finite and not negative, not {value!r}")
-            elif name not in _CHOICES:
+                check_integer(value, name, 1)
+            elif name in _CHOICES:
+                continue
+            elif not is_real(value):
                 raise ParameterError(f"{name} must be a number, not {value!r}")
+            elif not 0 <= value <= sys.float_info.max:
+                raise ParameterError(f"{name} must be finite and not negative, not {value!r}")
+            elif name == "tol" and value == 0:
+                raise ParameterError("tol must be above 0")
 
     @abstractmethod
     def _solve(self, statistics: Statistics, start: FloatArray | None) -> Solution:
         """Minimise the objective of the class."""
 
 
-def _ids(tasks: Any, n: int | None) -> Sequence[object]:
-    """Ids as the dataset takes them: one for all rows where there are none, text arrays as lists."""
-    if tasks is None:
-        return ["0"] * (n or 0)
-    ids: Sequence[object] = np.asarray(tasks).tolist() if hasattr(tasks, "dtype") else list(tasks)
-    return ids
+def _ids(tasks: Any) -> Sequence[object]:
+    """Ids as the dataset takes them: arrays as lists."""
+    return as_sequence(np.asarray(tasks).tolist() if hasattr(tasks, "dtype") else tasks, "tasks")
 
 
 def loss(statistics: Statistics, W: FloatArray) -> float:

@@ -40,7 +40,7 @@ class _Fused(TaskRegressor):
         self.max_iter = max_iter
 
     def _solve(self, statistics: Statistics, start: FloatArray | None) -> Solution:
-        choices = ModelChoices(n_neighbors=int(self.n_neighbors))
+        choices = ModelChoices(n_neighbors=self.n_neighbors)
         prepared = choices.prepare(statistics)
         graph = choices.graph(prepared)
         if self.fusion_strength == 0.0 or not len(graph.edges):
@@ -193,7 +193,7 @@ class CCMTL(TaskRegressor):
 
     @property
     def _choices(self) -> ModelChoices:
-        return ModelChoices(self.fit_intercept, self.loss_scaling, self.metric, int(self.n_neighbors))
+        return ModelChoices(self.fit_intercept, self.loss_scaling, self.metric, self.n_neighbors)
 
     def _solve(self, statistics: Statistics, start: FloatArray | None) -> Solution:
         result = fit(

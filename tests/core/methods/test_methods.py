@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from ccmtl_core import (
     DataError,
+    ParameterError,
     SufficientStatistics,
     TaskDataset,
     UnknownTaskError,
@@ -130,10 +131,36 @@ def test_a_negative_strength_is_refused_by_name(model: TaskRegressor) -> None:
         clone(model).set_params(**{name: -1.0}).fit_statistics(tasks(0).statistics)
 
 
-@pytest.mark.parametrize("params", [{"n_clusters": 1.5}, {"n_clusters": 0}, {"ridge": "much"}, {"ridge": 0}])
-def test_parameters_that_do_not_exist_are_refused(params: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=next(iter(params))):
-        CMTL(**{"ridge": 1.0, **params}).fit_statistics(tasks(0).statistics)
+@pytest.mark.parametrize("value", [0, 1.5, 2.0, np.inf, np.nan, True, "2"])
+@each_method
+def test_what_is_counted_must_be_an_integer_from_1_up(model: TaskRegressor, value: object) -> None:
+    for name in model.get_params():
+        if name.startswith(("n_", "max_")):
+            with pytest.raises(ParameterError, match=f"{name} must be"):
+                clone(model).set_params(**{name: value}).fit_statistics(tasks(0).statistics)
+
+
+@pytest.mark.parametrize("value", [0, np.inf, np.nan, -1e-6, 10**400])
+@each_method
+def test_a_tolerance_must_be_finite_and_above_0(model: TaskRegressor, value: float) -> None:
+    if "tol" in model.get_params():
+        with pytest.raises(ParameterError, match="tol must be"):
+            clone(model).set_params(tol=value).fit_statistics(tasks(0).statistics)
+
+
+@pytest.mark.parametrize("ridge", ["much", 0])
+def test_strengths_that_do_not_exist_are_refused(ridge: object) -> None:
+    with pytest.raises(ParameterError, match="ridge"):
+        CMTL(ridge=ridge).fit_statistics(tasks(0).statistics)
+
+
+@pytest.mark.parametrize("ids", [5, "abc", np.str_("abc"), np.array(5), {"a": 1, "b": 2, "c": 3}])
+def test_tasks_that_are_no_list_are_refused(ids: object) -> None:
+    X, y = [[1.0], [2.0], [3.0]], [1.0, 2.0, 3.0]
+    with pytest.raises(DataError, match="tasks must be a list"):
+        ITL().fit(X, y, ids)
+    with pytest.raises(DataError, match="tasks must be a list"):
+        ITL().fit(X, y).predict(X, ids)
 
 
 @pytest.mark.parametrize(
