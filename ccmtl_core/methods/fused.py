@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Self
 
 import numpy as np
@@ -181,15 +182,18 @@ class CCMTL(TaskRegressor):
     def along(
         self, statistics: Statistics, grid: Sequence[Mapping[str, float]], *, warm: bool = False
     ) -> Iterator[Self]:
-        """Fit at each of several strengths; what these share is computed once."""
-        strengths = [parameters["fusion_strength"] for parameters in grid]
-        path = fit_path(statistics, strengths, choices=self._choices, tolerance=self.tol)
-        for number, (point, parameters) in enumerate(zip(path.points, grid, strict=True)):
-            model, is_done = path.model(number), point.status is SolveStatus.CONVERGED
-            found = Solution(
-                model.weights.copy(), point.objective, point.rounds, is_done, model.intercept.copy()
-            )
-            yield clone(self).set_params(**parameters)._take(statistics, found)
+        """Fit at each of several parameters; successive ones that differ in strength alone share one path."""
+        for others, run in groupby(grid, _without_strength):
+            base = clone(self).set_params(**others)
+            base._check_parameters()
+            strengths = [parameters.get("fusion_strength", base.fusion_strength) for parameters in run]
+            path = fit_path(statistics, strengths, choices=base._choices, tolerance=base.tol)
+            for number, (point, strength) in enumerate(zip(path.points, strengths, strict=True)):
+                model, is_done = path.model(number), point.status is SolveStatus.CONVERGED
+                found = Solution(
+                    model.weights.copy(), point.objective, point.rounds, is_done, model.intercept.copy()
+                )
+                yield clone(base).set_params(fusion_strength=strength)._take(statistics, found)
 
     @property
     def _choices(self) -> ModelChoices:
@@ -206,3 +210,7 @@ class CCMTL(TaskRegressor):
         report, model = result.report, result.model
         is_done = report.status is SolveStatus.CONVERGED
         return Solution(model.weights.copy(), report.objective, report.rounds, is_done, model.intercept)
+
+
+def _without_strength(parameters: Mapping[str, float]) -> dict[str, float]:
+    return {name: value for name, value in parameters.items() if name != "fusion_strength"}

@@ -185,6 +185,21 @@ def test_fits_along_a_grid_are_those_one_by_one(model: TaskRegressor) -> None:
         np.testing.assert_allclose(found.intercept_, alone.intercept_, atol=2e-2)
 
 
+def test_all_parameters_of_a_grid_are_used() -> None:
+    statistics = tasks(1).statistics
+    grid = [
+        {"fusion_strength": 3.0, "n_neighbors": 1},
+        {"n_neighbors": 1},
+        {"fusion_strength": 0.3, "fit_intercept": True},
+        {},
+    ]
+    for found, parameters in zip(CCMTL(2.0).along(statistics, grid), grid, strict=True):
+        alone = CCMTL(2.0).set_params(**parameters).fit_statistics(statistics)
+        assert found.get_params() == alone.get_params()
+        assert found.objective_ == pytest.approx(alone.objective_, rel=1e-5)
+        np.testing.assert_allclose(found.intercept_, alone.intercept_, atol=2e-2)
+
+
 @pytest.mark.parametrize("model", [L21(), Trace(), RMTL(), CMTL()], ids=lambda model: type(model).__name__)
 @pytest.mark.parametrize("strength", [1e-2, 1.0, 1e2, 1e4])
 def test_features_of_unlike_scales_take_few_steps(model: TaskRegressor, strength: float) -> None:
