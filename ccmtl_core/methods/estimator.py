@@ -181,11 +181,45 @@ class TaskRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
             raise DataError(f"{len(rows)} task ids for {len(features)} rows")
         return predict_rows(self.coef_, rows, features, self.intercept_)
 
-    def score(self, X: ArrayLike, y: ArrayLike, tasks: ArrayLike | Sequence[object] | None = None) -> float:
-        """Return 1 − Σ (ŷ − y)² / Σ (y − ȳ)² over all rows, the R² of scikit-learn."""
-        target = np.asarray(y, dtype=np.float64)
-        spread = float(((target - target.mean()) ** 2).sum())
-        error = float(((self.predict(X, tasks) - target) ** 2).sum())
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        tasks: ArrayLike | Sequence[object] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Return the R² of scikit-learn over all rows, 1 − Σ v (ŷ − y)² / Σ v (y − ȳ)².
+
+        Parameters
+        ----------
+        X, tasks
+            As in :meth:`predict`.
+        y : (n,)
+            Targets.
+        sample_weight : (n,), optional
+            v ≥ 0, how much each row counts, by default 1 each; ȳ is the mean by these weights.
+
+        Returns
+        -------
+        float
+            Of targets that are all the same 1 if each prediction is exact, otherwise 0.
+
+        Raises
+        ------
+        DataError
+            Targets or weights that are not one number for each row, weights that are negative or all zero.
+        UnknownTaskError
+            A task that was not fitted.
+        """
+        predicted = self.predict(X, tasks)
+        target = as_shape(y, predicted.shape, "y")
+        v = np.ones_like(target)
+        if sample_weight is not None:
+            v = as_shape(sample_weight, target.shape, "sample_weight")
+            if not (all_finite(v) and (v >= 0.0).all() and v.any()):
+                raise DataError("sample_weight must be finite, not negative, and above 0 for some row")
+        spread = float(v @ (target - np.average(target, weights=v)) ** 2)
+        error = float(v @ (predicted - target) ** 2)
         return 1.0 - error / spread if spread > 0.0 else float(error == 0.0)
 
     def _rows(self, tasks: ArrayLike | Sequence[object]) -> IntArray:

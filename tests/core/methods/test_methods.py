@@ -9,7 +9,12 @@ from unittest import SkipTest
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
+from sklearn.metrics import r2_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from ccmtl_core import (
@@ -122,6 +127,32 @@ def test_predictions_are_those_of_the_rows_tasks(model: TaskRegressor) -> None:
         fitted.predict(data.X)
     with pytest.raises(ValueError, match="1 task ids for 2 rows"):
         fitted.predict(data.X[:2], ["0"])
+
+
+def test_a_score_is_the_weighted_r2_of_scikit_learn() -> None:
+    data = tasks(5)
+    fitted = ITL(0.5).fit(data.X, data.y, data.task)
+    predicted = fitted.predict(data.X, data.task)
+    for v in (None, np.arange(len(data.y))):
+        expected = r2_score(data.y, predicted, sample_weight=v)
+        assert fitted.score(data.X, data.y, data.task, sample_weight=v) == pytest.approx(expected)
+    for bad in (-np.ones(len(data.y)), np.zeros(len(data.y)), np.full(len(data.y), np.nan), [1.0]):
+        with pytest.raises(DataError, match="sample_weight must be"):
+            fitted.score(data.X, data.y, data.task, sample_weight=bad)
+    with pytest.raises(DataError, match="y must be"):
+        fitted.score(data.X, data.y[:, None], data.task)
+
+
+def test_a_pipeline_and_a_search_route_the_tasks() -> None:
+    data = tasks(1, short=False)
+    folds = list(StratifiedKFold(2).split(data.X, data.task))
+    with config_context(enable_metadata_routing=True):
+        model = CCMTL(1.0, 2).set_fit_request(tasks=True).set_score_request(tasks=True)
+        scaled = make_pipeline(StandardScaler(with_mean=False), model)
+        scaled.fit(data.X, data.y, tasks=data.task)
+        assert scaled.score(data.X, data.y, tasks=data.task) > 0.5
+        search = GridSearchCV(scaled, {"ccmtl__fusion_strength": [0.1, 1e4]}, cv=folds)
+        assert search.fit(data.X, data.y, tasks=data.task).best_params_ == {"ccmtl__fusion_strength": 0.1}
 
 
 @each_method
