@@ -30,7 +30,9 @@ def reproduce(
     columns: Annotated[
         str | None,
         typer.Option(
-            metavar="COL,COL,COL", help="Of table: the columns of task, time and count, a row for each."
+            metavar="COL,COL,COL",
+            help="Of table: the columns of task, time and count, a row for each. Times are ISO 8601 "
+            "(2025-01-31), numbers, or texts with zeros before them (W01 … W10).",
         ),
     ] = None,
     methods: Annotated[

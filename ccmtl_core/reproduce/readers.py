@@ -23,6 +23,7 @@ from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.reproduce.files import SALES, SCHOOL, TA_FENG, check_columns, first_line, table_file
+from ccmtl_core.reproduce.times import sortable
 from ccmtl_core.statistics.sufficient_statistics import SufficientStatistics
 
 N_LAGS = 5
@@ -125,7 +126,7 @@ def read_counts(
     source : Path or bytes
         CSV.
     task, time, value : str
-        Its columns; times that sort as text do (ISO 8601), unless a format is given.
+        Its columns; times as ``times.sortable`` takes them, unless a format is given.
     time_format : str, optional
         How dates are written, as ``%m/%d/%Y``.
     n_lags : int
@@ -139,7 +140,7 @@ def read_counts(
     Raises
     ------
     DataError
-        A column that is not there, or too few times.
+        A column that is not there, times that do not sort, or too few of them.
     """
     if isinstance(source, Path):
         table_file(source)
@@ -152,9 +153,10 @@ def read_counts(
             table = table.with_columns(pl.col(time).str.to_date(time_format))
     except (pl.exceptions.PolarsError, DataError) as error:
         raise DataError(f"the table cannot be read: {first_line(error)}") from error
-    ids, times = (table[column].unique().sort() for column in (task, time))
-    if ids.null_count() or times.null_count() or table[value].null_count():
+    if any(table[column].null_count() for column in (task, time, value)):
         raise DataError("the table has empty cells among its tasks, times or values")
+    table = table.with_columns(sortable(table[time]))
+    ids, times = (table[column].unique().sort() for column in (task, time))
     sums = table.group_by(task, time).agg(pl.col(value).sum())
     counts = np.zeros((len(ids), len(times)))
     counts[ids.search_sorted(sums[task]), times.search_sorted(sums[time])] = sums[value].to_numpy()

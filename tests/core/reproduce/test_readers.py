@@ -65,6 +65,7 @@ def test_counts_of_stops_add_up_and_missing_ones_are_zero(tmp_path: Path) -> Non
         ("stop,time\na,1\n", "cannot be read: it has no column 'n'; its columns are 'stop', 'time'$"),
         ("stop,time,n\na,1,2\n", "more than 10 times"),
         ("stop,time,n\na,1,\n", "empty cells"),
+        ("stop,time,n\na,W9,1\na,W10,1\n", "do not sort"),
     ],
 )
 def test_tables_that_cannot_be_used_are_refused(text: str, words: str, tmp_path: Path) -> None:
