@@ -60,7 +60,9 @@ class SRMTL(_Fused):
                             (structure-regularised: Zhou, Chen & Ye, MALSAR manual, 2011)
 
     One linear system, solved by conjugate gradients with the multigrid of CCMTL until the energy norm of the
-    residual is ``tol`` of the first. At λ = 0 each task alone, for enormous λ one model per component.
+    residual is ``tol`` of the first. It starts from each task's least squares or, where those cost more than
+    1 / ``tol`` times as much, from one model per component. At λ = 0 each task alone, for enormous λ one
+    model per component.
 
     Parameters
     ----------
@@ -83,12 +85,19 @@ class SRMTL(_Fused):
         spectrum = PooledSpectrum.of(statistics.gram, graph.component, graph.n_components)
         system = Multigrid(graph.edges, statistics.gram, spectrum)
         system.update(weights)
+
+        def objective(W: FloatArray) -> float:
+            return loss(statistics, W) + 0.5 * float(weights @ row_norms(problem.differences(W)) ** 2)
+
+        pooled = _pooled(problem, spectrum, start)
+        if objective(pooled) < self.tol * objective(start):  # whose energy would hide the errors of one model
+            start = pooled
         found = flexible_cg(
             system.apply, system.precondition, np.asarray(statistics.xty), x0=start,
             rtol=self.tol, max_iterations=self.max_iter,
         )  # fmt: skip
-        penalty = 0.5 * float(weights @ row_norms(problem.differences(found.x)) ** 2)
-        return Solution(found.x, loss(statistics, found.x) + penalty, found.iterations, found.converged)
+        best = min(found.x, start, key=objective)  # the start where rounding alone parts neighbours
+        return Solution(best, objective(best), found.iterations, found.converged)
 
 
 class FuseMTL(_Fused):
@@ -214,3 +223,13 @@ class CCMTL(TaskRegressor):
 
 def _without_strength(parameters: Mapping[str, float]) -> dict[str, float]:
     return {name: value for name, value in parameters.items() if name != "fusion_strength"}
+
+
+def _pooled(problem: FusionProblem, spectrum: PooledSpectrum, start: FloatArray) -> FloatArray:
+    """The best weights that tasks of a component share; along directions without data the start's mean."""
+    mean = spectrum.mean(start)
+    force = -spectrum.mean(problem.loss_gradient(mean[spectrum.component])) * spectrum.size[:, None]
+    inverse = np.divide(1.0, spectrum.values, out=np.zeros_like(spectrum.values), where=~spectrum.cut)
+    along = inverse * np.einsum("cpa,cp->ca", spectrum.vectors, force / spectrum.scale)
+    step = np.einsum("cpa,ca->cp", spectrum.vectors, along) / spectrum.scale
+    return np.asarray((mean + step)[spectrum.component])

@@ -283,6 +283,16 @@ def test_tasks_that_agree_are_solved_although_nothing_is_left_to_pay(
     )
 
 
+@pytest.mark.parametrize("strength", [1e12, 1e13, 1e14, 1e16, 1e40])
+def test_squared_differences_of_any_strength_give_the_pooled_weights(strength: float) -> None:
+    statistics = tasks(0, short=False).statistics
+    pooled = np.tile(pooled_weights(statistics), (statistics.n_tasks, 1))
+    found = SRMTL(strength).fit_statistics(statistics)
+    assert found.converged_
+    assert found.objective_ <= 0.5 * statistics.squared_error(pooled).sum() * (1 + 1e-12)
+    np.testing.assert_allclose(found.coef_, pooled, rtol=1e-9)
+
+
 PENALTIES: list[Penalty] = [
     _SharedFeatures(0.7), _LowRank(0.7), _LowRankAndOutliers(0.7, 0.5), _Clusters(0.3, 0.5, 2),
 ]  # fmt: skip
