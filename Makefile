@@ -22,7 +22,7 @@ serve: runtime ## Run the service on http://127.0.0.1:8000 (settings: docs/opera
 	@exec $(bin)/ccmtl serve
 
 test: dev ## Run the tests, on SQLite and on PostgreSQL
-	@$(bin)/python -m pytest $(shared) -m "not slow" $(ARGS)
+	@$(bin)/python -m pytest $(shared) -m "not slow and not landing" $(ARGS)
 
 test-all: dev ## Run the tests with the slow ones, and with more examples
 	@$(bin)/python -m pytest $(shared) --hypothesis-profile thorough $(ARGS)

@@ -79,6 +79,7 @@ def suspended_run(service: Service, suspend: Suspend, job_id: str) -> tuple[int,
     return worker, fit
 
 
+@pytest.mark.landing
 def test_run_suspended_past_its_lease_writes_nothing_when_it_wakes(
     service: Service, suspend: Suspend
 ) -> None:

@@ -59,7 +59,7 @@ def errors_told(model: str) -> list[str]:
     return [f"{error:.3f}" for error in (*told, pooled, chosen["error"])]
 
 
-@pytest.mark.slow
+@pytest.mark.landing
 def test_the_http_guide_and_the_client_page_work_as_they_stand() -> None:
     (program,) = [
         i for i, block in enumerate(blocks_of(["docs/http.md"])) if "import json, urllib" in block.text
@@ -71,7 +71,7 @@ def test_the_http_guide_and_the_client_page_work_as_they_stand() -> None:
     assert "not a number" in outputs[-1]
 
 
-@pytest.mark.slow
+@pytest.mark.landing
 def test_the_python_page_runs_as_it_stands() -> None:
     outputs = "".join(printed("docs/python.md"))
     assert "converged" in outputs

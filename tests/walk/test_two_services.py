@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.database_kinds import quickly_on
 from tests.support.processes import wait_until
 from tests.support.service import (
@@ -13,7 +15,7 @@ from tests.support.service import (
 )
 from tests.walk.conftest import StartService
 
-pytestmark = quickly_on("postgresql")
+pytestmark = [quickly_on("postgresql"), pytest.mark.landing]
 
 
 def test_each_job_is_run_once_and_each_change_is_seen_by_both(start_service: StartService) -> None:

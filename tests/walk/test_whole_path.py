@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import httpx2
 import numpy as np
+import pytest
 
 from app.persistence.database import Database
 from app.registry import service as registry
@@ -20,7 +21,7 @@ from tests.support.processes import PATIENCE
 from tests.support.service import read_job, start_training, upload_csv
 from tests.walk.conftest import StartService
 
-pytestmark = quickly_on("postgresql")
+pytestmark = [quickly_on("postgresql"), pytest.mark.landing]
 
 LAGS = 3
 ODD_IDS = [

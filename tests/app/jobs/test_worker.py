@@ -220,6 +220,7 @@ def test_long_job_keeps_its_lease(
     assert read_job(database, job_id).attempt == 1
 
 
+@pytest.mark.landing
 @quickly_on("postgresql")
 def test_worker_suspended_past_its_lease_ends_its_run_when_it_wakes(
     database: Database, add_job: AddJob, start_worker: StartWorker, pid_file: str
@@ -238,6 +239,7 @@ def test_worker_suspended_past_its_lease_ends_its_run_when_it_wakes(
     assert is_running(new_child)
 
 
+@pytest.mark.landing
 @quickly_on("sqlite")
 def test_suspended_fit_child_is_ended_and_the_job_is_run_again(
     database: Database, add_job: AddJob, start_worker: StartWorker, pid_file: str
@@ -251,6 +253,7 @@ def test_suspended_fit_child_is_ended_and_the_job_is_run_again(
     assert read_job(database, job_id).attempt == 2
 
 
+@pytest.mark.landing
 def test_fit_suspended_in_the_middle_of_publishing_blocks_nobody_for_long(
     database: Database, add_job: AddJob, start_worker: StartWorker
 ) -> None:
