@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,13 @@ class Irregularity(IntEnum):
     FIELD_COUNT = 5
     BLANK = 6
     LONG_ROW = 7
+
+
+_QUOTE_INSIDE, _TEXT_AFTER_QUOTE, _LONE_CR, _UNCLOSED, _FIELD_COUNT, _BLANK, _LONG_ROW = map(
+    np.int64, Irregularity
+)
+_ZERO: Any = np.int64(0)
+"""Of the type that all others have: a kernel is compiled anew for each plain 0 or 1 it is called with."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +158,7 @@ def _note_blank(
 ) -> None:
     """Note the blank lines before a record, of which the first begins at a byte."""
     for k in range(n_blank):
-        _note(found, counts, 6, record - n_blank + k, 0, 0, begin, begin)
+        _note(found, counts, _BLANK, record - n_blank + k, _ZERO, _ZERO, begin, begin)
         while data[begin] != _LF:
             begin += 1
         begin += 1
@@ -179,10 +187,10 @@ def _scan(
     counts: NDArray[np.int64],
     swallowing: NDArray[np.int64],
 ) -> tuple[int, int, int, int, int]:
-    record, field, state = first, 0, _START
-    n_blank, blank, begin = 0, 0, 0  # the first bytes of the blank lines, and of the record
+    record, field, state = first, _ZERO, _START
+    n_blank, blank, begin = _ZERO, _ZERO, _ZERO  # the first bytes of the blank lines, and of the record
     marks, is_within, n_swallowed = 0, False, 0  # of a line: delimiters, and whether it begins within quotes
-    quote_record, quote_field, quoted = 0, 0, 0
+    quote_record, quote_field, quoted = _ZERO, _ZERO, _ZERO
     for i in range(len(data)):
         byte = data[i]
         if state == _QUOTED:
@@ -205,16 +213,16 @@ def _scan(
                 n_blank += 1
             else:
                 _note_blank(data, found, counts, record, n_blank, blank)
-                n_blank = 0
+                n_blank = _ZERO
                 if i - begin > MAX_ROW_BYTES:
-                    _note(found, counts, 7, record, field, 0, begin, i)
+                    _note(found, counts, _LONG_ROW, record, field, _ZERO, begin, i)
                 elif field + 1 != n_fields:
-                    _note(found, counts, 5, record, field, field + 1, begin, i)
+                    _note(found, counts, _FIELD_COUNT, record, field, field + 1, begin, i)
             record += 1
-            field, state, begin = 0, _START, i + 1
+            field, state, begin = _ZERO, _START, i + 1
         elif byte == _CR:
             if (i + 1 == len(data) or data[i + 1] != _LF) and state != _FAULTY:
-                _note(found, counts, 3, record, field, 0, begin, i)
+                _note(found, counts, _LONE_CR, record, field, _ZERO, begin, i)
                 state = _FAULTY
         elif byte == quote:
             if state == _START:
@@ -223,23 +231,23 @@ def _scan(
             elif state == _CLOSED:
                 state = _QUOTED
             elif state == _PLAIN:
-                _note(found, counts, 1, record, field, 0, begin, i)
+                _note(found, counts, _QUOTE_INSIDE, record, field, _ZERO, begin, i)
                 state = _FAULTY
         elif state == _START:
             state = _PLAIN
         elif state == _CLOSED:
-            _note(found, counts, 2, record, field, 0, quoted, i)
+            _note(found, counts, _TEXT_AFTER_QUOTE, record, field, _ZERO, quoted, i)
             state = _FAULTY
     end_record, end_field = record, field
     if field > 0 or state != _START:  # the last line has no line end
         _note_blank(data, found, counts, record, n_blank, blank)
-        n_blank = 0
+        n_blank = _ZERO
         if state == _QUOTED:
-            _note(found, counts, 4, quote_record, quote_field, 0, quoted, len(data))
+            _note(found, counts, _UNCLOSED, quote_record, quote_field, _ZERO, quoted, len(data))
         elif len(data) - begin > MAX_ROW_BYTES:
-            _note(found, counts, 7, record, field, 0, begin, len(data))
+            _note(found, counts, _LONG_ROW, record, field, _ZERO, begin, len(data))
         elif field + 1 != n_fields:
-            _note(found, counts, 5, record, field, field + 1, begin, len(data))
+            _note(found, counts, _FIELD_COUNT, record, field, field + 1, begin, len(data))
         n_swallowed += _swallowed(swallowing, n_swallowed, record, is_within, marks, n_fields)
         record += 1
     return record - n_blank, n_blank, end_record, end_field, n_swallowed
