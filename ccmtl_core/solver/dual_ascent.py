@@ -16,6 +16,7 @@ from functools import partial
 
 import numpy as np
 
+from ccmtl_core.base.arrays import read_only
 from ccmtl_core.base.threads import WORTH_SHARING, sharing, slices
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.kernels.solver import block_kernels, dual_kernels, edge_kernels
@@ -54,7 +55,7 @@ class Inverse:
             return None
         gram = np.ascontiguousarray(problem.quadratic.gram)
         blocks, norm = np.empty_like(gram), np.empty(len(gram))
-        definite = block_kernels.invert_definite(gram, blocks, norm, problem.lanes)
+        definite = block_kernels.invert_definite(read_only(gram), blocks, norm, problem.lanes)
         return cls(blocks, norm) if definite and np.isfinite(norm).all() else None
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ccmtl_core.base.arrays import locked
+from ccmtl_core.base.arrays import locked, read_only
 from ccmtl_core.base.types import EPS, FloatArray, IntArray
 from ccmtl_core.kernels.block_products import absolute_quadratic, quadratic, times
 from ccmtl_core.kernels.grouping import group_sums
@@ -82,7 +82,7 @@ class Quadratic:
     def summed(self, group: IntArray, n_groups: int) -> Quadratic:
         """The tasks of each group as one; ``group`` (T,) says which it is of."""
         gram = np.zeros((n_groups, self.n_features, self.n_features))
-        sum_blocks(group, self.gram, gram)
+        sum_blocks(group, read_only(self.gram), gram)
         n_samples = np.zeros(n_groups, dtype=np.int64)
         np.add.at(n_samples, group, self.n_samples)
         xty, yty = (locked(group_sums(group, values, n_groups)) for values in (self.xty, self.yty))

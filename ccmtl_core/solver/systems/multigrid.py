@@ -16,6 +16,7 @@ from pyamg import amg_core
 from scipy.linalg import LinAlgError, cho_factor, eigh
 from scipy.linalg.lapack import dpotrs
 
+from ccmtl_core.base.arrays import read_only
 from ccmtl_core.base.types import FloatArray, IndexArray
 from ccmtl_core.kernels import wide_blocks
 from ccmtl_core.kernels.solver import block_kernels
@@ -72,7 +73,7 @@ class Level:
     def invert_blocks(self) -> None:
         """Invert the diagonal blocks for the smoother; wide ones only where ties have changed by much."""
         if self.P <= _NARROW:
-            block_kernels.invert_blocks(self.G, self.diagonal, self.inverse, self.lanes)
+            block_kernels.invert_blocks(read_only(self.G), self.diagonal, self.inverse, self.lanes)
             return
         least, most = (share * self._inverted for share in _STILL_SMOOTHS)
         stale = np.flatnonzero(~((least <= self.diagonal) & (self.diagonal <= most)))
@@ -173,7 +174,7 @@ class Multigrid:
             level.ptr, level.nbr, level.eid, level.aggregate, n_coarse
         )
         G = np.empty((n_coarse, level.P, level.P))
-        kernels.sum_blocks(level.aggregate, level.G, G)
+        kernels.sum_blocks(level.aggregate, read_only(level.G), G)
         return Level(head, tail, G, level.lanes)
 
     def _factorise(self, level: Level) -> None:

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ccmtl_core.base.arrays import read_only
 from ccmtl_core.base.types import EPS, BoolArray, FloatArray, IntArray
 from ccmtl_core.kernels.grouping import group_sums
 from ccmtl_core.kernels.solver import system_kernels as kernels
@@ -54,7 +55,7 @@ class PooledSpectrum:
         """Compute it; rank is decided after scaling the columns to length one."""
         P = gram.shape[1]
         pooled = np.zeros((n_components, P, P))
-        kernels.sum_blocks(component, gram, pooled)
+        kernels.sum_blocks(component, read_only(gram), pooled)
         length = np.sqrt(np.diagonal(pooled, axis1=1, axis2=2))
         scale = np.where(length > 0, length, 1.0)
         values, vectors = np.linalg.eigh(pooled / (scale[:, :, None] * scale[:, None, :]))
@@ -141,7 +142,7 @@ def _faint(gram: FloatArray, component: IntArray, scale: FloatArray) -> FloatArr
     S = gram / (scale[:, :, None] * scale[:, None, :])[component]
     size = np.trace(S, axis1=1, axis2=2)
     even = np.zeros((len(scale), *gram.shape[1:]))
-    kernels.sum_blocks(component, S / np.where(size > 0.0, size, 1.0)[:, None, None], even)
+    kernels.sum_blocks(component, read_only(S / np.where(size > 0.0, size, 1.0)[:, None, None]), even)
     least = np.full(len(scale), np.inf)
     np.minimum.at(least, component, np.where(size > 0.0, size, np.inf))
     return _certain(np.linalg.eigvalsh(even)) * np.where(np.isfinite(least), least, 0.0)[:, None]
