@@ -1,6 +1,7 @@
-"""What a report says of a model, the same in the service and in ``ccmtl fit``.
+"""What a report says of a model, the same in the service and in the commands.
 
-That is how its strength was chosen, where a simple rival had a smaller error, and what to try then.
+That is how its strength was chosen, where a simple rival had a smaller error, and what to try then; and which
+values may be mistyped.
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ccmtl_core import ModelChoices, Selection
+from ccmtl_core.base.display import quoted
 from ccmtl_core.fitting.rivals import SAME_CHOICES
 
 ACCURACY = 1e-3
 """Smaller relative differences of errors can be the solver's rounding, and are passed over."""
+
+MOST_NAMED = 5
+"""Series that a sentence names."""
 
 POINTER_TO_NOTES = " `notes` says what limits the model."
 
@@ -29,6 +34,30 @@ _HOW = {
 }
 _CHOICES = {"fit_intercept": True, "loss_scaling": "spread", "metric": "mahalanobis"}
 """The value of each choice that is not the default."""
+
+
+def lone_notes(report: Mapping[str, Any], *, counts: bool = False) -> list[str]:
+    """Return a sentence about the lone values of a report, if it has any.
+
+    If ``counts``, the model learned from them as they are.
+    """
+    n = report.get("n_cut", 0)
+    if not n:
+        return []
+    first = report.get("cut", ())[:MOST_NAMED]
+    named = ", ".join(
+        f"{quoted(one['unique_id'])} {one['ds']}: {one['y']:.15g}{_as(one, counts)}" for one in first
+    )
+    named += ", …" if n > len(first) and first else ""
+    what = "which the model learned from as it is" if counts else "which counts as the largest of the others"
+    return [
+        f"{n:,} series {'has' if n == 1 else 'have'} one value far above all others, {what}"
+        f"{': ' if named else ''}{named}. Is it mistyped? Then correct it in the data."
+    ]
+
+
+def _as(cut: Mapping[str, Any], counts: bool) -> str:
+    return "" if counts else f" as {cut['counted_as']:.15g}"
 
 
 def described(selection: Selection) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from app.commands.guard import refuse_undecodable
 from app.commands.history import read_history
 from app.commands.lists import listed
 from app.commands.options import Source, Strength
+from app.reports import lone_notes
 from ccmtl_core import (
     CCMTLModel,
     DataError,
@@ -33,7 +34,7 @@ from ccmtl_core import (
     statistics_from_files,
 )
 from ccmtl_core.base.display import counted
-from ccmtl_core.forecasting import SeriesPanel, lag_dataset
+from ccmtl_core.forecasting import SeriesPanel, lag_dataset, without_lone_values
 from ccmtl_core.inspection import InspectionReport
 from ccmtl_core.tables import ReadOptions
 from ccmtl_core.tables.sample_files import read_task_dataset
@@ -101,6 +102,7 @@ def _read_series(source: Source, file: Path, lags: int, messages: Console) -> Fi
         "common stands in for it."
         if n_without
         else "",
+        *lone_notes(without_lone_values(panel).report(), counts=True),
     ]
     origin = {"series": _origin(source.stated, report)}
     return FitData(lagged.dataset, origin, lagged.target_period, [note for note in notes if note])

@@ -5,7 +5,7 @@ Standard output carries the answer alone; progress and messages go to standard e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from app.commands.options import Asked
 from app.commands.printing import messages_console, print_answer, print_json
 from app.commands.unusable import explaining
 from app.commands.use_model import write_table
+from app.reports import lone_notes
 from ccmtl_core.base.display import counted
 from ccmtl_core.forecasting import (
     Backtest,
@@ -40,6 +41,7 @@ def forecast_file(file: Path, stated: Stated, asked: Asked, output: Path | None)
             table.panel, asked.horizon, columns=table.columns, aim=asked.aim, n_jobs=-1, on_phase=tell
         )
         found = _shown(forecaster, table, asked)
+        _warn(messages, forecaster.report)
     write_table(found, output, messages)
 
 
@@ -68,10 +70,17 @@ def backtest_file(file: Path, stated: Stated, asked: Asked, as_json: bool) -> No
             table.panel, asked.horizon, n_origins=asked.n_origins, level=asked.level, columns=table.columns,
             aim=asked.aim, n_jobs=-1, on_phase=tell,
         )  # fmt: skip
+        _warn(messages, result.report["windows"][-1])
     if as_json:
         print_json(result.to_dict())
     else:
         print_answer(_in_tables(result))
+
+
+def _warn(messages: Console, report: Mapping[str, Any]) -> None:
+    """Tell of values that may be mistyped."""
+    for note in lone_notes(report):
+        messages.print(note, style="yellow", markup=False, soft_wrap=True)
 
 
 def _read(file: Path, stated: Stated, asked: Asked, messages: Console) -> SeriesTable:

@@ -141,6 +141,15 @@ class TriedChoices(Stored):
     shrinkages: dict[str, float] = Field({}, description="How much the shrunk of these are shrunk.")
 
 
+class CutValue(Stored):
+    """A value far above all others of its product, which counted as the largest of these."""
+
+    unique_id: str
+    ds: str
+    y: float = Field(description="The value as it is stored.")
+    counted_as: float
+
+
 class ForecasterReport(Stored):
     """How a forecaster with a horizon was chosen; errors are in units of each product."""
 
@@ -149,9 +158,10 @@ class ForecasterReport(Stored):
     n_origins: int = Field(description="Periods that the rows for training start from.")
     n_cut: int = Field(
         0,
-        description="Products with one recent value more than ten times as large as all others, which counts "
-        "as ten times as large.",
+        description="Products with one value far above all others, as if mistyped, which counted as the "
+        "largest of these; the data stay as they are.",
     )
+    cut: list[CutValue] = Field([], description="The first 100 of these values.")
     error: float | None = Field(None, description="Error of the choice; null where nothing was held out.")
     fold_errors: list[float] = Field([], description="The same by block of time.")
     level: dict[str, Any] | None = Field(

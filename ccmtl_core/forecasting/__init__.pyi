@@ -5,6 +5,7 @@ from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
 from ccmtl_core.forecasting.fitted.forecast_request import range_columns
 from ccmtl_core.forecasting.fitted.latest_rows import latest_rows, latest_tails
 from ccmtl_core.forecasting.forecaster import fit_forecaster
+from ccmtl_core.forecasting.lone_values import LoneValues, without_lone_values
 from ccmtl_core.forecasting.new import MOST_ATTRIBUTES
 from ccmtl_core.forecasting.new.all_products import forecast_all
 from ccmtl_core.forecasting.new.new_products import NewProducts, new_products, with_attributes
@@ -38,6 +39,7 @@ __all__ = [
     "ForecastModel",
     "Frequency",
     "LaggedPanel",
+    "LoneValues",
     "NewProducts",
     "RangeTable",
     "RowChoice",
@@ -67,4 +69,5 @@ __all__ = [
     "split_by_time",
     "total_forecasts",
     "with_attributes",
+    "without_lone_values",
 ]

@@ -31,12 +31,12 @@ from ccmtl_core.forecasting.calibration.residuals import dense_values, rolling_r
 from ccmtl_core.forecasting.calibration.value_ranges import ranges_of
 from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
-from ccmtl_core.forecasting.fitted.latest_rows import latest_tails, without_lone_values
+from ccmtl_core.forecasting.fitted.latest_rows import latest_tails
+from ccmtl_core.forecasting.lone_values import without_lone_values
 from ccmtl_core.forecasting.row_choice import choose_rows
 from ccmtl_core.forecasting.row_maker import (
     MAX_HORIZON,
     RowMaker,
-    check_panel,
     constant_values,
     never_negative,
     panel_ends,
@@ -77,7 +77,8 @@ def fit_forecaster(
     Parameters
     ----------
     panel : SeriesPanel
-        T series, with or without gaps.
+        T series, with or without gaps. One value alone that is more than ten times as large as all others of
+        its series is cut first, as :func:`without_lone_values` does; ``report["cut"]`` lists such values.
     horizon : int
         Periods ahead.
     rows : RowFeatures, optional
@@ -136,7 +137,9 @@ def fit_forecaster(
     check_callback(on_phase, "on_phase")
     tell = on_phase or (lambda phase: None)
     tried = _candidates(choices)
-    panel_ends(check_panel(panel))
+    lone = without_lone_values(panel)
+    panel = lone.panel
+    panel_ends(panel)
     constant, scale = constant_values(panel), series_scale(panel)
     check_integer(horizon, "horizon", 1, MAX_HORIZON)
     varies = np.isnan(constant) & (np.diff(panel.offsets) > 0)
@@ -160,6 +163,7 @@ def fit_forecaster(
         "n_series": panel.n_series,
         "n_constant": int((~np.isnan(constant)).sum()),
         "n_origins": len(origins),
+        **lone.report(),
     }
     if not varies.any():
         model = CCMTLModel(np.zeros((panel.n_series, len(rows.names))), panel.unique_ids, rows.names)
@@ -191,9 +195,7 @@ def fit_forecaster(
     if found is not None:
         report["rows_tried"] = [one.to_dict() for one in found.tried]
     report["seconds"] = round(time.perf_counter() - began, 3)
-    newest = latest_tails(panel, rows.reach)
-    report["n_cut"] = int((np.abs(without_lone_values(newest[0])) < np.abs(newest[0])).any(axis=1).sum())
-    of_series = scale, never_negative(panel), constant, *newest, ranges
+    of_series = scale, never_negative(panel), constant, *latest_tails(panel, rows.reach), ranges
     forecaster = ForecastModel(model, rows, int(horizon), panel.frequency, *of_series, report, graph)
     return forecaster if level is None else level.applied(forecaster, panel, aim)
 

@@ -177,6 +177,22 @@ def coverage(y: ArrayLike, lower: ArrayLike, upper: ArrayLike, by: By = "all") -
     return _mean(np.where(np.isnan(above + below), np.nan, inside), by)
 
 
+def mean(values: ArrayLike, by: By = "all") -> FloatArray:
+    """Mean of what is known of values (T, h); returned as by :func:`wape`.
+
+    Examples
+    --------
+    >>> mean([[1.0, 3.0], [np.nan, 5.0]], "step")
+    array([1., 4.])
+    """
+    return _mean(as_float64(values, "values"), by)
+
+
+def quotient(over: ArrayLike, under: ArrayLike) -> FloatArray:
+    """Return quotients, NaN where what is divided by is not above zero."""
+    return np.asarray(over / np.where(np.asarray(under) > 0.0, under, np.nan))
+
+
 def randomised_pit(y: ArrayLike, quantiles: ArrayLike, probabilities: ArrayLike, seed: int = 0) -> FloatArray:
     """Where each value lies among its forecast quantiles, as a probability; uniform where they are right.
 
@@ -279,16 +295,12 @@ def _sums(values: FloatArray, by: By) -> tuple[FloatArray, FloatArray]:
     return np.asarray(np.where(known, values, 0.0).sum(axis=axis)), np.asarray(known.sum(axis=axis))
 
 
-def _quotient(over: FloatArray, under: FloatArray) -> FloatArray:
-    return np.asarray(over / np.where(under > 0.0, under, np.nan))
-
-
 def _mean(values: FloatArray, by: By) -> FloatArray:
-    return _quotient(*_sums(values, by))
+    return quotient(*_sums(values, by))
 
 
 def _ratio(over: FloatArray, under: FloatArray, by: By) -> FloatArray:
-    return _quotient(_sums(over, by)[0], _sums(under, by)[0])
+    return quotient(_sums(over, by)[0], _sums(under, by)[0])
 
 
 def _over_series(values: FloatArray, by: By) -> FloatArray:

@@ -67,6 +67,7 @@ FORECASTING = [
     "ForecastModel",
     "Frequency",
     "LaggedPanel",
+    "LoneValues",
     "NewProducts",
     "RangeTable",
     "RowChoice",
@@ -96,6 +97,7 @@ FORECASTING = [
     "split_by_time",
     "total_forecasts",
     "with_attributes",
+    "without_lone_values",
 ]
 
 

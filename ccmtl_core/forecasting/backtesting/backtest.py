@@ -33,8 +33,8 @@ class Backtest:
     Each table has a row for each ``method``, with ``wape``, ``mase``, ``rmsse`` and ``bias`` as
     :mod:`ccmtl_core.forecasting.metrics` defines them, scaled by changes before each window; and for each
     level ``coverage-80``, ``pit-80`` (share of the randomised PIT in the middle 80 %) and ``winkler-80``,
-    with ``pinball`` the mean over the ends of all ranges; these two in units of each series' changes. Only
-    the model and the seasonal naive forecast, calibrated alike, have ranges.
+    with ``pinball`` the mean over the ends of all ranges and all quantiles; these two in units of the changes
+    of each series. Only the model and the seasonal naive forecast, calibrated alike, have ranges.
 
     Parameters
     ----------
@@ -46,12 +46,18 @@ class Backtest:
         By ``step`` from the origin.
     per_series : DataFrame
         By ``unique_id``; a number that a series does not tell, as a share of nothing, is null.
+    by_quantile : DataFrame
+        A row for each method with ranges and each ``quantile`` that was asked for: ``pinball`` as above,
+        ``coverage`` (share of values at or below it) and ``pit`` (the same, where of several equal quantiles,
+        such as zeros, one is drawn): both are near the quantile where it is right, but the coverage of
+        quantiles that equal many values must lie above.
     verdict : str
         Who wins, in plain words.
     report : dict
-        ``horizon``, ``origins`` (the last period before each window), ``level``, ``rows``, and for each
-        window the ``choices``, the ``fusion_strength`` and the ``level`` (errors on earlier
-        origins for either aim); ``n_without`` series, which had no value before
+        ``horizon``, ``origins`` (the last period before each window), ``level``, ``quantiles``, ``rows``,
+        and for each of the ``windows`` the ``choices``, the ``fusion_strength``, the ``level`` (errors on
+        earlier origins for either aim), and ``n_cut`` and ``cut``, lone values before it that were cut for
+        all methods (values that are scored stay as they are); ``n_without`` series, which had no value before
         any window, are not scored.
     """
 
@@ -59,6 +65,7 @@ class Backtest:
     by_decile: pl.DataFrame
     by_step: pl.DataFrame
     per_series: pl.DataFrame
+    by_quantile: pl.DataFrame
     verdict: str
     report: dict[str, Any]
 
@@ -73,7 +80,8 @@ class Backtest:
         return {"verdict": self.verdict, **self.report, **tables}
 
 
-_TABLES = ("overall", "by_decile", "by_step", "per_series")
+_OF_FIT = ("choices", "fusion_strength", "level", "n_cut", "cut")
+_TABLES = ("overall", "by_decile", "by_step", "per_series", "by_quantile")
 
 
 def backtest(
@@ -82,6 +90,7 @@ def backtest(
     *,
     n_origins: int = 3,
     level: Sequence[float] = (80, 95),
+    quantiles: Sequence[float] = (),
     rivals: Sequence[str] = RIVALS,
     rows: RowFeatures | None = None,
     choices: ModelChoices | None = None,
@@ -105,6 +114,8 @@ def backtest(
         Windows, next to each other up to the last period.
     level : sequence of float
         Of the ranges, from 1 to 99.
+    quantiles : sequence of float
+        From 0.005 to 0.995, such as 0.01 to 0.99; each is scored by itself, in ``by_quantile``.
     rivals : sequence of str
         Some of ``RIVALS``.
     rows, choices, fusion_strength, aim, n_jobs
@@ -138,7 +149,8 @@ def backtest(
     check_integer(horizon, "horizon", least=1)
     check_integer(n_origins, "n_origins", least=1)
     check_callback(on_phase, "on_phase")
-    wanted, names = range_columns(level), [OURS, *as_sequence(rivals, "rivals")]
+    wanted, asked = range_columns(level), list(dict.fromkeys(range_columns((), quantiles).values()))
+    names = [OURS, *as_sequence(rivals, "rivals")]
     if unknown := [name for name in names[1:] if name not in RIVALS]:
         raise ParameterError(f"there is no rival {unknown[0]!r}; there are {', '.join(RIVALS)}")
     if last - n_origins * horizon <= first:
@@ -164,19 +176,20 @@ def backtest(
             columns=columns, n_jobs=n_jobs, on_phase=of_window,
         )  # fmt: skip
         rows = forecaster.features
-        told = {name: forecaster.report.get(name) for name in ("choices", "fusion_strength", "level")}
+        told = {name: forecaster.report.get(name) for name in _OF_FIT}
         report.append({**told, "seconds": round(time.perf_counter() - began, 3)})
         of_window("rivals")
-        windows.append(Window(panel, before, origin, forecaster, names, wanted, columns))
-    scored = Scores(windows, names, wanted)
+        windows.append(Window(panel, before, origin, forecaster, names, wanted, asked, columns))
+    scored = Scores(windows, names, wanted, asked)
     told = {
         "horizon": horizon,
         "frequency": panel.frequency.value,
         "origins": [panel.frequency.text(w.origin, "s") for w in windows],
         "level": [float(one) for one in level],
+        "quantiles": asked,
         "rows": windows[0].rows.to_dict(),
         "windows": report,
         "n_without": int((~scored.counts).sum()),
     }
     tables = scored.tables(panel.unique_ids)
-    return Backtest(*tables, verdict_on(tables[0], tables[3]), told)
+    return Backtest(*tables, scored.by_quantile(), verdict_on(tables[0], tables[3]), told)

@@ -17,11 +17,18 @@ from ccmtl_core.forecasting.backtesting.windows import NAIVE, OURS, SAME_ROWS, W
 class Scores:
     """All windows side by side, and the tables of their errors."""
 
-    def __init__(self, windows: Sequence[Window], names: Sequence[str], wanted: Mapping[str, float]) -> None:
+    def __init__(
+        self,
+        windows: Sequence[Window],
+        names: Sequence[str],
+        wanted: Mapping[str, float],
+        quantiles: Sequence[float],
+    ) -> None:
         def beside(parts: Sequence[FloatArray]) -> FloatArray:
             return np.concatenate(parts, axis=1)
 
         self.names, self.wanted, self.h = names, wanted, windows[0].y.shape[1]
+        self.quantiles, self.of_quantiles = quantiles, [window.quantiles for window in windows]
         self.yhat = {name: beside([w.yhat[name] for w in windows]) for name in names}
         known = ~np.isnan(self.yhat[OURS])
         self.counts = np.asarray(known.any(axis=1))
@@ -30,7 +37,21 @@ class Scores:
         ranged = [name for name in WITH_RANGES if name in windows[0].ends]
         self.ends = {name: beside([w.ends[name] for w in windows]) for name in ranged}
         self.pit = {name: beside([w.pit[name] for w in windows]) for name in ranged}
+        self.loss = {name: beside([w.quantiles[name].loss for w in windows]) for name in windows[0].quantiles}
         self.volume = windows[-1].volume
+
+    def by_quantile(self) -> pl.DataFrame:
+        """Errors of each quantile over all values, of the methods that have ranges."""
+        kinds = {"method": pl.String, **dict.fromkeys(("quantile", "pinball", "coverage", "pit"), pl.Float64)}
+        frames = [pl.DataFrame(schema=kinds)]
+        for name in self.loss:
+            each = [scores[name] for scores in self.of_quantiles]
+            loss, reached, mass, n = np.sum([one.totals for one in each], axis=0)
+            n_in_units = np.array(sum(one.n_in_units for one in each))
+            shares = [metrics.quotient(*pair) for pair in ((loss, n_in_units), (reached, n), (mass, n))]
+            columns = [[name] * len(loss), self.quantiles, *shares]
+            frames.append(pl.DataFrame(dict(zip(kinds, columns, strict=True)), schema=kinds).fill_nan(None))
+        return pl.concat(frames)
 
     def tables(self, ids: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame]:
         """Overall, by decile, by step and by series."""
@@ -76,7 +97,7 @@ class Scores:
             "rmsse": metrics.rmsse(y, yhat, part(self.root), by),
             "bias": metrics.bias(y, yhat, by),
         }
-        if not self.wanted:
+        if not (self.wanted or self.quantiles):
             return numbers
         nothing = np.full(numbers["wape"].shape, np.nan)
         unit = np.where(part(self.root) > 0.0, part(self.root), np.nan)
@@ -102,7 +123,10 @@ class Scores:
                 )
             )
             losses += [metrics.pinball(scaled[0], scaled[1 + i], probabilities[q + i], by) for i in (0, 1)]
-        numbers["pinball"] = np.asarray(np.mean(losses, axis=0)) if losses else nothing
+        if name in self.loss:
+            losses.append(metrics.mean(part(self.loss[name]) / unit, by))
+        n_told = len(self.wanted) + len(self.quantiles)
+        numbers["pinball"] = np.asarray(np.sum(losses, axis=0) / n_told) if losses else nothing
         return numbers
 
 

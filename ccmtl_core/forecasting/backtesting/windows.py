@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from ccmtl_core.forecasting.calibration.value_ranges import ranges_of
 from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
 from ccmtl_core.forecasting.fitted.latest_rows import latest_tails
+from ccmtl_core.forecasting.lone_values import without_lone_values
 from ccmtl_core.forecasting.row_maker import RowMaker
 from ccmtl_core.forecasting.series_rows import direct_statistics, rolling_origins
 from ccmtl_core.model.ccmtl_model import CCMTLModel
@@ -35,8 +37,30 @@ PIT_QUANTILES = tuple(i / 200 for i in range(1, 200))
 _NUMBERS = 2**22
 
 
+class QuantileScores(NamedTuple):
+    """How right Q quantiles of one method were in a window.
+
+    Parameters
+    ----------
+    loss : (T, h) float64
+        Sum over the quantiles of the pinball loss of each value; NaN where it is not known.
+    totals : (4, Q) float64
+        Of each quantile over all values: the pinball loss in units of the series, how many values are below
+        or at it, how many have a randomised PIT that is, and how many are known.
+    n_in_units : int
+        Values of series that have a unit.
+    """
+
+    loss: FloatArray
+    totals: FloatArray
+    n_in_units: int
+
+
 class Window:
-    """Values of one window (T, h), forecasts and ranges of each method, and the units of each series."""
+    """Values of one window (T, h), forecasts and ranges of each method, and the units of each series.
+
+    Forecasts are by fits to ``before`` without its lone values; units are those of the values as they are.
+    """
 
     def __init__(
         self,
@@ -46,6 +70,7 @@ class Window:
         forecaster: ForecastModel,
         names: Sequence[str],
         wanted: Mapping[str, float],
+        quantiles: Sequence[float] = (),
         columns: SeriesColumns | None = None,
     ) -> None:
         self.origin, self.rows, T, h = origin, forecaster.features, panel.n_series, forecaster.horizon
@@ -58,10 +83,12 @@ class Window:
         known = ~np.isnan(forecaster.tail)
         mean = np.where(known, forecaster.tail, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
         mean[~known.any(axis=1)] = np.nan
-        models = {OURS: forecaster, **_rival_forecasters(before, forecaster, names, columns)}
+        learned = without_lone_values(before).panel
+        models = {OURS: forecaster, **_rival_forecasters(learned, forecaster, names, columns)}
         self.yhat: dict[str, FloatArray] = {}
         self.ends: dict[str, FloatArray] = {}
         self.pit: dict[str, FloatArray] = {}
+        self.quantiles: dict[str, QuantileScores] = {}
         for name in names:
             if name == "zero":
                 self.yhat[name] = np.where(np.isnan(mean)[:, None], np.nan, np.zeros((T, h)))
@@ -70,26 +97,52 @@ class Window:
             found = model.point_forecasts(columns=columns)
             # A series whose last value is older than its features reach is forecast by its mean.
             self.yhat[name] = np.where(np.isnan(found), mean[:, None], found)
-            if name in WITH_RANGES and wanted:
+            if name in WITH_RANGES and (wanted or quantiles):
                 self.ends[name] = model.quantile_forecasts(list(wanted.values()), columns=columns)
                 self.pit[name] = self._pit(model, columns)
+            if name in WITH_RANGES and quantiles:
+                self.quantiles[name] = self._of_quantiles(model, quantiles, self.pit[name], columns)
 
     def _pit(self, model: ForecastModel, columns: SeriesColumns | None) -> FloatArray:
         """The randomised PIT of the values, (T, h), for some series at a time."""
-        T, h = self.y.shape
-        n = max(1, _NUMBERS // (h * len(PIT_QUANTILES)))
         parts = [
-            metrics.randomised_pit(
-                self.y[start : start + n],
-                model.quantile_forecasts(
-                    PIT_QUANTILES, unique_ids=model.unique_ids[start : start + n], columns=columns
-                ),
-                PIT_QUANTILES,
-                seed=start,
-            )
-            for start in range(0, T, n)
+            metrics.randomised_pit(self.y[some], found, PIT_QUANTILES, seed=some.start)
+            for some, found in _quantiles(model, PIT_QUANTILES, columns)
         ]
         return np.concatenate(parts)
+
+    def _of_quantiles(
+        self, model: ForecastModel, quantiles: Sequence[float], pit: FloatArray, columns: SeriesColumns | None
+    ) -> QuantileScores:
+        """Score quantiles, for some series at a time."""
+        p, loss = np.asarray(quantiles), np.empty(self.y.shape)
+        totals, n_in_units = np.zeros((4, len(p))), 0
+        unit = np.where(self.units[1] > 0.0, self.units[1], np.nan)
+        for some, found in _quantiles(model, quantiles, columns):
+            error = found - self.y[some][:, :, None]
+            each = np.maximum(-p * error, (1.0 - p) * error)
+            loss[some] = each.sum(axis=2)
+            known = ~np.isnan(loss[some])
+            in_units = (each / unit[some][:, :, None])[known & ~np.isnan(unit[some])]
+            n_in_units += len(in_units)
+            reached, mass = error[known] >= 0.0, pit[some][known][:, None] <= p
+            totals += (
+                in_units.sum(axis=0),
+                reached.sum(axis=0),
+                mass.sum(axis=0),
+                np.full(len(p), len(reached)),
+            )
+        return QuantileScores(loss, totals, n_in_units)
+
+
+def _quantiles(
+    model: ForecastModel, quantiles: Sequence[float], columns: SeriesColumns | None
+) -> Iterator[tuple[slice, FloatArray]]:
+    """Quantiles (n, h, Q) of n series at a time, so many that memory does not grow with their number."""
+    n = max(1, _NUMBERS // (model.horizon * len(quantiles)))
+    for start in range(0, len(model.unique_ids), n):
+        ids = model.unique_ids[start : start + n]
+        yield slice(start, start + n), model.quantile_forecasts(quantiles, unique_ids=ids, columns=columns)
 
 
 def _from_origin(model: ForecastModel, origin: int) -> ForecastModel:

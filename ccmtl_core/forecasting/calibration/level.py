@@ -17,7 +17,7 @@ from ccmtl_core.base.exceptions import ParameterError
 from ccmtl_core.base.types import FloatArray
 from ccmtl_core.forecasting.calibration.held_out import Sums, mean_of_roots, rival_features
 from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
-from ccmtl_core.forecasting.fitted.latest_rows import latest_rows, latest_tails, without_lone_values
+from ccmtl_core.forecasting.fitted.latest_rows import latest_rows, latest_tails
 from ccmtl_core.series.panel import SeriesPanel
 
 Aim = Literal["products", "totals"]
@@ -96,9 +96,7 @@ class Level(NamedTuple):
         features = rival_features(panel, int(panel.period.max()) + 1)
         tail, last = latest_tails(panel, features.reach)
         steps = range(1, forecaster.horizon + 1)
-        X, known = latest_rows(
-            without_lone_values(tail), features, forecaster.scale, steps, last, forecaster.frequency
-        )
+        X, known = latest_rows(tail, features, forecaster.scale, steps, last, forecaster.frequency)
         changing = known & np.isnan(forecaster.constant)
         rival = X[:, :, _ANCHORS.index(self.anchor)] * forecaster.scale[:, None]
         both = {"ccmtl": forecaster.point_forecasts(), self.anchor: rival}

@@ -29,8 +29,8 @@ from ccmtl_core.forecasting.fitted.latest_rows import (
     latest_rows,
     latest_tails,
     missing_columns,
-    without_lone_values,
 )
+from ccmtl_core.forecasting.lone_values import without_lone_values
 from ccmtl_core.forecasting.row_maker import (
     MAX_HORIZON,
     check_panel,
@@ -71,8 +71,7 @@ class ForecastModel(FrozenValue):
     constant : (T,) float64
         The value of a series that never changed, which is its forecast; NaN for others.
     tail : (T, R) float64
-        Newest values, newest last; NaN where not known. Of eight or more, one alone that is more than ten
-        times as large as all others counts as ten times as large: it may be mistyped.
+        Newest values, newest last; NaN where not known.
     last_period : (T,) int64
         The period of the newest value.
     ranges : RangeTable
@@ -160,9 +159,9 @@ class ForecastModel(FrozenValue):
             From 0.005 to 0.995.
         **newest
             ``panel``: newer values to forecast from, of all or some of the series; by default those of the
-            fit. Nothing is fitted again. ``unique_ids``: series to forecast, in this order; by default all.
-            ``columns``: what the ``past`` and ``future`` features name, at the newest period and at each
-            target.
+            fit. Nothing is fitted again; lone values are cut as :func:`without_lone_values` does.
+            ``unique_ids``: series to forecast, in this order; by default all. ``columns``: what the ``past``
+            and ``future`` features name, at the newest period and at each target.
 
         Returns
         -------
@@ -342,6 +341,7 @@ class ForecastModel(FrozenValue):
             raise DataError(
                 f"the panel's frequency is {panel.frequency.value!r}, the model's {self.frequency.value!r}"
             )
+        panel = without_lone_values(panel).panel
         own = self.model.rows(panel.unique_ids)
         constant = np.where(constant_values(panel) == self.constant[own], self.constant[own], np.nan)
         return (
@@ -372,7 +372,7 @@ class ForecastModel(FrozenValue):
 
     def _walk(self, start: Start, h: int) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Rows (n, H, P) and forecasts (n, H) of one horizon after the other, h steps in all."""
-        rows, tail, done = start.rows, without_lone_values(start.tail), 0
+        rows, tail, done = start.rows, start.tail, 0
         scale, constant = self.scale[rows], start.constant[:, None]
         most = farthest(tail, scale)
         while done < h:

@@ -26,8 +26,6 @@ from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.panel import SeriesPanel
 
-LONE, ENOUGH = 10.0, 8
-"""A value more than so many times as large as all others of its series is cut, if so many are known."""
 FARTHEST = 1e6
 """Times the largest value that it starts from: as far as a forecast goes that feeds on others."""
 
@@ -112,26 +110,6 @@ def latest_rows(
     return X, known
 
 
-def without_lone_values(tail: FloatArray) -> FloatArray:
-    """Return values (T, R) of which none alone is more than ten times as large as all others of its series.
-
-    One that is, such as a mistyped one, is cut to that; a second one as large makes both count. Series of
-    fewer than eight known values, and those whose other values are zero, stay as they are.
-
-    Examples
-    --------
-    >>> without_lone_values(np.array([[1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 5e6]]))[0, -1]
-    np.float64(20.0)
-    """
-    if tail.shape[1] < ENOUGH:
-        return tail
-    size = np.abs(np.nan_to_num(tail))
-    second = np.partition(size, -2, axis=1)[:, -2]
-    bounded = (second > 0.0) & ((~np.isnan(tail)).sum(axis=1) >= ENOUGH)
-    most = np.where(bounded, LONE * second, np.inf)[:, None]
-    return np.clip(tail, -most, most)
-
-
 def columns_beside(
     columns: SeriesColumns | None,
     features: RowFeatures,
@@ -185,7 +163,7 @@ def farthest(tail: FloatArray, scale: FloatArray) -> FloatArray:
 
 def are_cut(yhat: FloatArray, tail: FloatArray, scale: FloatArray) -> BoolArray:
     """Return which series have a forecast (n, H) that was cut to what :func:`farthest` allows."""
-    most = farthest(without_lone_values(tail), scale) * scale[:, None]
+    most = farthest(tail, scale) * scale[:, None]
     return np.asarray((np.abs(yhat) >= most * (1.0 - 1e-12)).any(axis=1))
 
 

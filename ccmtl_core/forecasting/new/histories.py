@@ -12,6 +12,7 @@ from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
 from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
 from ccmtl_core.forecasting.fitted.latest_rows import dated, latest_tails
+from ccmtl_core.forecasting.lone_values import without_lone_values
 from ccmtl_core.forecasting.row_maker import check_panel
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.panel import SeriesPanel
@@ -70,7 +71,7 @@ def histories(forecaster: ForecastModel, ids: Sequence[str], panel: SeriesPanel 
             theirs, ours = panel.frequency.value, forecaster.frequency.value
             raise DataError(f"the panel's frequency is {theirs!r}, the forecaster's {ours!r}")
         place_of = {name: place for place, name in enumerate(every)}
-        newer, newest = latest_tails(panel, R)
+        newer, newest = latest_tails(without_lone_values(panel).panel, R)
         some = np.diff(panel.offsets) > 0
         place = np.array([place_of[name] for name in in_panel], dtype=np.int64)[some]
         tail[place], last[place] = np.nan, newest[some]

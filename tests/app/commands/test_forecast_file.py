@@ -163,6 +163,24 @@ def test_a_wrong_argument_ends_with_code_2(shop: Path, options: str, said: str) 
     assert said in " ".join(done.stderr.replace("│", " ").split())
 
 
+def test_a_value_that_may_be_mistyped_is_told(tmp_path: Path) -> None:
+    path, rows = tmp_path / "sold.csv", [f"a,2024-01-{d:02},5" for d in range(1, 29)]
+    rows[19] = "a,2024-01-20,100000"
+    path.write_text("\n".join(["unique_id,ds,y", *rows]))
+    told = (
+        "1 series has one value far above all others, which counts as the largest of the others: "
+        "'a' 2024-01-20: 100000 as 5. Is it mistyped? Then correct it in the data.\n"
+    )
+    done = run("forecast", path, "--frequency", "D", "--horizon", 1)
+    assert (done.stdout, done.stderr) == ("unique_id,ds,yhat\na,2024-01-29,5.0\n", told)
+    assert run("backtest", path, "--frequency", "D", "--horizon", 2, "--n-origins", 1).stderr == told
+    fitted = run("fit", path, "--frequency", "D", "--lags", 2, "--fusion-strength", 1)
+    assert (
+        "far above all others, which the model learned from as it is: 'a' 2024-01-20: 100000."
+        in fitted.stdout
+    )
+
+
 def test_a_history_that_is_too_short_says_what_to_do(shop: Path) -> None:
     done = run("backtest", shop, "--frequency", "D", "--horizon", 30, "--n-origins", 2)
     assert (done.exit_code, done.stdout) == (1, "")

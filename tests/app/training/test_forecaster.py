@@ -176,6 +176,21 @@ def test_choices_that_are_given_are_kept(run: Run, client: TestClient) -> None:
 
 
 @quickly_on("sqlite")
+def test_a_value_that_may_be_mistyped_is_told_and_stays_in_the_data(run: Run, client: TestClient) -> None:
+    rows = [f"a,2025-01-{d:02d},{3 if d != 5 else 40000}" for d in range(1, 11)]
+    add_series(client, content="\n".join(["unique_id,ds,y", *rows]))
+    report = train(run, HORIZON)["report"]
+    assert report["forecaster"]["n_cut"] == 1
+    assert report["forecaster"]["cut"] == [
+        {"unique_id": "a", "ds": "2025-01-05", "y": 40000.0, "counted_as": 3.0}
+    ]
+    assert "1 series has one value far above all others" in report["notes"][0]
+    assert "'a' 2025-01-05: 40000 as 3." in report["notes"][0]
+    answer = client.get("/v1/models/m/forecast", params={"unique_id": "a", "h": 1}).json()
+    assert answer["forecasts"][0]["yhat"] == 3.0
+
+
+@quickly_on("sqlite")
 def test_constant_series_alone_are_forecast_by_their_constant(run: Run, client: TestClient) -> None:
     rows = [f"{name},2025-01-{d:02d},{y}" for name, y in (("a", 0), ("b", 3)) for d in range(1, 9)]
     add_series(client, content="\n".join(["unique_id,ds,y", *rows]) + "\n")

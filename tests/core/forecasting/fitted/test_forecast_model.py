@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,7 +18,6 @@ from ccmtl_core.forecasting import (
     SeriesPanel,
     fit_forecaster,
 )
-from ccmtl_core.forecasting.fitted.latest_rows import without_lone_values
 from tests.core.forecasting.panels import ROWS, noisy, panel_of
 
 
@@ -265,28 +263,3 @@ def test_steps_out_of_range_are_refused(forecaster: ForecastModel) -> None:
         forecaster.forecast(0)
     with pytest.raises(ParameterError, match="h must be at most"):
         forecaster.contributions(10**9)
-
-
-def test_one_mistyped_value_does_not_rule_the_forecasts() -> None:
-    values = noisy(n=40).values.reshape(6, 40) + 50.0
-    rows = RowFeatures(windows=(4, 16))
-    right = fit_forecaster(panel_of(*values), 3, rows=rows, fusion_strength=1.0)
-    values[2, -1] *= 1e6
-    model = fit_forecaster(panel_of(*values), 3, rows=rows, fusion_strength=1.0)
-    assert (right.report["n_cut"], model.report["n_cut"]) == (0, 1)
-    assert np.abs(model.point_forecasts()[2]).max() < 15.0 * np.abs(values[2, :-1]).max()
-    others = np.delete(model.point_forecasts(), 2, axis=0)
-    assert others == pytest.approx(np.delete(right.point_forecasts(), 2, axis=0), rel=0.2)
-
-
-def test_values_are_cut_if_one_alone_is_ten_times_as_large_as_all_others() -> None:
-    def newest(*values: float) -> Any:
-        return without_lone_values(np.array([values]))[0].tolist()
-
-    usual = [1.0, -2.0, 1.0, 2.0, 1.0, 2.0]
-    assert newest(*usual, 1.0, 500.0) == [*usual, 1.0, 20.0]
-    assert newest(*usual, -500.0, np.nan, 1.0) == pytest.approx([*usual, -20.0, np.nan, 1.0], nan_ok=True)
-    assert newest(*usual, 500.0, 400.0) == [*usual, 500.0, 400.0]  # two are no mistake
-    assert newest(*usual, 1.0, 19.0) == [*usual, 1.0, 19.0]
-    assert newest(*[0.0] * 7, 500.0) == [*[0.0] * 7, 500.0]
-    assert newest(*usual, 500.0) == [*usual, 500.0]  # too few to tell

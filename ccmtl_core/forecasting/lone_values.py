@@ -1,0 +1,109 @@
+"""Cut values that stand alone far above all others of their series, as mistyped ones do."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ccmtl_core.forecasting.row_maker import check_panel
+from ccmtl_core.series.panel import SeriesPanel
+
+ENOUGH = 8
+"""Values that a series must have."""
+TIMES, TIMES_OF_RARE = 10.0, 100.0
+"""How many times as large as all others a value is that is cut; the second where fewer than ``ENOUGH``
+values, or less than half, are not zero: an order of fifty among ones is nothing odd where demand is rare."""
+LEAST_OF_RARE = 3
+"""Values other than zero that such a series must have."""
+SHARED, SHARE = 3, 0.01
+"""Series, at least, and share of all, whose lone values lie in one period: then it was a special one."""
+MOST_TOLD = 100
+"""Cut values that a report lists."""
+
+
+class LoneValues(NamedTuple):
+    """A panel without lone values, and what they were.
+
+    Parameters
+    ----------
+    panel : SeriesPanel
+        With these values cut; the one that was given, where there are none.
+    cut : DataFrame
+        A row for each value that was cut: ``unique_id``, ``ds``, ``y`` (the value) and ``counted_as``.
+    """
+
+    panel: SeriesPanel
+    cut: pl.DataFrame
+
+    def report(self) -> dict[str, Any]:
+        """Return what a report says of them, as JSON can hold it: how many there are, and the first."""
+        first, frequency = self.cut.head(MOST_TOLD), self.panel.frequency
+        texts = [frequency.text(period) for period in frequency.to_period(first["ds"]).tolist()]
+        return {
+            "n_cut": self.cut.height,
+            "cut": first.with_columns(ds=pl.Series(texts, dtype=pl.String)).to_dicts(),
+        }
+
+
+def without_lone_values(panel: SeriesPanel) -> LoneValues:
+    """Cut the one value of a series that is more than ten times as large as all its others, as if mistyped.
+
+    It then counts as the largest of the others, with its own sign. A second one as large makes both count.
+    Where demand is rare, that is, fewer than eight values or less than half are not zero, large orders are
+    nothing odd: only what is more than a hundred times as large is cut. Series of fewer than eight values, or
+    three that are not zero, stay as they are. So do values of one period in three series or more, and at
+    least one in a hundred: that is how Christmas looks before a second year is known.
+
+    Parameters
+    ----------
+    panel : SeriesPanel
+        T series.
+
+    Returns
+    -------
+    LoneValues
+        The panel that was given stays as it was.
+
+    Raises
+    ------
+    ParameterError
+        No panel.
+
+    Examples
+    --------
+    >>> panel = SeriesPanel(("a",), [0, 8], list(range(8)), [5.0, 6.0, 4.0, 5.0, 5e5, 5.0, 6.0, 4.0], "D")
+    >>> found = without_lone_values(panel)
+    >>> found.panel.values, found.cut.rows()
+    (array([5., 6., 4., 5., 6., 5., 6., 4.]), [('a', datetime.date(1970, 1, 5), 500000.0, 6.0)])
+    """
+    own, size, T = check_panel(panel).series_index, np.abs(panel.values), panel.n_series
+    some = np.diff(panel.offsets) > 0
+    starts = panel.offsets[:-1][some]
+    first, second = np.zeros(T), np.zeros(T)
+    if len(starts):
+        first[some] = np.maximum.reduceat(size, starts)
+        second[some] = np.maximum.reduceat(np.where(size == first[own], 0.0, size), starts)
+    largest = size == first[own]
+    alone = np.bincount(own[largest], minlength=T) == 1
+    n, n_not_zero = np.diff(panel.offsets), np.bincount(own[size > 0.0], minlength=T)
+    enough = (n >= ENOUGH) & (n_not_zero >= LEAST_OF_RARE)
+    times = np.where(n_not_zero >= np.maximum(ENOUGH, n / 2), TIMES, TIMES_OF_RARE)
+    entry = np.flatnonzero(largest & (alone & enough & (first / times > second))[own])
+    _, place, count = np.unique(panel.period[entry], return_inverse=True, return_counts=True)
+    entry = entry[(count < max(SHARED, SHARE * T))[place]]
+    values = panel.values.copy()
+    values[entry] = np.copysign(second[own[entry]], values[entry])
+    cut = pl.DataFrame(
+        {
+            "unique_id": pl.Series(panel.unique_ids, dtype=pl.String)[own[entry]],
+            "ds": panel.frequency.dated(panel.period[entry]),
+            "y": panel.values[entry],
+            "counted_as": values[entry],
+        }
+    )
+    if not len(entry):
+        return LoneValues(panel, cut)
+    ids, frequency = panel.unique_ids, panel.frequency
+    return LoneValues(SeriesPanel(ids, panel.offsets, panel.period, values, frequency), cut)
