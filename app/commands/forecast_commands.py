@@ -60,7 +60,8 @@ def forecast(
             metavar="NUMBER,…",
             show_default="none",
             callback=levels,
-            help="Without a model: percentages of values that ranges shall hold, as 80,95.",
+            help="Without a model: percentages of values that ranges shall hold, as 80,95; not of sums or "
+            "contributions.",
         ),
     ] = "",
     probabilities: Annotated[
@@ -70,7 +71,8 @@ def forecast(
             metavar="NUMBER,…",
             show_default="none",
             callback=quantiles,
-            help="Without a model: probabilities that a value is not above the quantile, as 0.1,0.9.",
+            help="Without a model: probabilities that a value is not above the quantile, as 0.1,0.9; not of "
+            "sums or contributions.",
         ),
     ] = "",
     future: Future = "",
@@ -80,21 +82,27 @@ def forecast(
         typer.Option(
             metavar="COL,COL,…",
             show_default="none",
-            help="Columns of text that are the same in all rows of a product, as category: products with "
-            "hardly any history are forecast from those that share them.",
+            help="Without a model: columns of text that are the same in all rows of a product, as category: "
+            "products with hardly any history are forecast from those that share them.",
         ),
     ] = "",
     total_by: Annotated[
         str | None,
         typer.Option(
             metavar="COL,COL,…|all",
-            help="Print sums of forecasts over products that share these of --static, or over all.",
+            help="Without a model: print sums of forecasts over products that share these of --static, or "
+            "over all. Sums have no ranges.",
         ),
     ] = None,
     aim: ToBeRight = "products",
     contributions: Annotated[
         bool,
-        typer.Option("--contributions", metavar="", help="Print what each feature adds to each forecast."),
+        typer.Option(
+            "--contributions",
+            metavar="",
+            help="Without a model: print what each feature adds to each forecast; goes without --level, "
+            "--quantiles, --static and --total-by.",
+        ),
     ] = False,
     output: Output = None,
     *,
@@ -107,9 +115,10 @@ def forecast(
     --quantiles as yhat-q-10; with --static also status, which says of a product whether it is forecast from
     its like. Sums have no ranges. What of the file was found and not stated is told on standard error.
 
-    With a model, frequency, columns, policies are those of the fit, and the answer is
-    unique_id, ds, yhat. Series without a forecast are counted on standard error: the model does not know
-    them, or their last periods are not all there.
+    With a model, columns, frequency and policies are those of the fit. Where FILE is written otherwise,
+    --unique-id, --ds, --y, --ds-format and the options from --delimiter on say how; all others but --horizon
+    and --output are refused. The answer is unique_id, ds, yhat. Series without a forecast are counted on
+    standard error: the model does not know them, or their last periods are not all there.
 
     Exit codes: 0 there are forecasts; 1 a file or a cell cannot be used, or no series can be forecast;
     2 a wrong argument.
@@ -160,6 +169,16 @@ def backtest(
             metavar="NUMBER,…", callback=levels, help="Percentages of values that ranges shall hold."
         ),
     ] = "80,95",
+    probabilities: Annotated[
+        str,
+        typer.Option(
+            "--quantiles",
+            metavar="NUMBER,…",
+            show_default="none",
+            callback=quantiles,
+            help="Probabilities that a value is not above the quantile, as 0.1,0.9; each is scored apart.",
+        ),
+    ] = "",
     future: Future = "",
     past: Past = "",
     aim: ToBeRight = "products",
@@ -176,6 +195,9 @@ def backtest(
 
     Exit codes: 0 there is a verdict; 1 a file or a cell cannot be used; 2 a wrong argument.
     """
-    asked = Asked(horizon, aim, numbers(level), listed(future), listed(past), n_origins=n_origins)
+    asked = Asked(
+        horizon, aim, numbers(level), listed(future), listed(past), n_origins=n_origins,
+        quantiles=numbers(probabilities),
+    )  # fmt: skip
     asked.refuse_contradictions(stated)
     run("forecast_file.backtest_file", file, stated, asked, as_json)

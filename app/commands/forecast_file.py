@@ -67,8 +67,8 @@ def backtest_file(file: Path, stated: Stated, asked: Asked, as_json: bool) -> No
     with explaining(messages), _told(messages) as tell:
         table = _read(file, stated, asked, messages)
         result = backtest(
-            table.panel, asked.horizon, n_origins=asked.n_origins, level=asked.level, columns=table.columns,
-            aim=asked.aim, n_jobs=-1, on_phase=tell,
+            table.panel, asked.horizon, n_origins=asked.n_origins, level=asked.level,
+            quantiles=asked.quantiles, columns=table.columns, aim=asked.aim, n_jobs=-1, on_phase=tell,
         )  # fmt: skip
         _warn(messages, result.report["windows"][-1])
     if as_json:
@@ -119,8 +119,20 @@ def _in_tables(result: Backtest) -> str:
             "",
             "By volume, the smallest series first:",
             *_lines(deciles.insert_column(3, beside).rename(names, strict=False)),
+            *_of_quantiles(result.by_quantile),
         ]
     )
+
+
+def _of_quantiles(table: pl.DataFrame) -> list[str]:
+    """What the quantiles that were asked for were worth, a line each."""
+    if not table.height:
+        return []
+    names = {"pinball": "pinball loss", "coverage": "share at or below"}
+    ours, naive = (table.filter(method=name).drop("method") for name in ("ccmtl", "seasonal_naive"))
+    beside = naive["pinball"].rename("that of seasonal_naive")
+    quantile = pl.col("quantile").map_elements(lambda p: f"{p:g}", return_dtype=pl.String)
+    return ["", "By quantile:", *_lines(ours.with_columns(quantile).insert_column(2, beside).rename(names))]
 
 
 def _lines(table: pl.DataFrame) -> list[str]:

@@ -14,7 +14,6 @@ from app.predictions.described_products import refusing
 from app.predictions.forecasts import (
     about,
     asked_of,
-    batch,
     check_size,
     decoded,
     forecast_all,
@@ -30,7 +29,8 @@ from ccmtl_core.forecasting import total_forecasts
 
 def contributions(model: StoredModel, body: bytes) -> bytes:
     """Answer what each feature adds to the forecasts of some products."""
-    request, asked = batch(model, body)
+    request: wire.ContributionsRequest = decoded(body, wire.ContributionsRequest, wire.decode_contributions)
+    asked = asked_of(model, request.h, "body", future=request.future)
     forecaster = forecaster_of(model)
     n_numbers = asked.h * (len(model.feature_names) + 1)
     check_size(len(request.unique_id), n_numbers)

@@ -54,7 +54,7 @@ Levels = Annotated[
 Quantiles = Annotated[
     list[Annotated[float, Field(ge=0.005, le=0.995)]],
     Query(
-        max_length=wire.MAX_LEVELS,
+        max_length=wire.MAX_QUANTILES,
         description="Probabilities, each as a parameter of its own: that a value is not above each quantile. "
         "Of models with a `horizon`.",
     ),
@@ -75,6 +75,9 @@ EXAMPLES: dict[str, Any] = {
         "history": {"unique_id": ["new"], "ds": ["2025-10-26"], "y": [3]},
     },
 }
+PARTS_EXAMPLES: dict[str, Any] = {
+    name: EXAMPLES[name] for name in ("A week of two products", "With prices that are known")
+}
 ALL_EXAMPLES: dict[str, Any] = {"Four weeks, with a range": {"h": 28, "level": [80]}}
 TOTALS_EXAMPLES: dict[str, Any] = {"All products together": {"h": 7}, "By an attribute": {"by": ["category"]}}
 NO_FORECAST = refusals({409: "The model, or the one product asked for, has no history to forecast from."})
@@ -84,8 +87,8 @@ SEVERAL: dict[str, Any] = {
     "openapi_extra": documented_body(form_of(wire.ForecastBatch), examples=EXAMPLES),
 }
 PARTS: dict[str, Any] = {
-    **SEVERAL,
     "responses": {**SEVERAL["responses"], 200: {"model": form_of(wire.Contributions)}},
+    "openapi_extra": documented_body(form_of(wire.ContributionsRequest), examples=PARTS_EXAMPLES),
 }
 SUMS: dict[str, Any] = {
     "responses": {**SEVERAL["responses"], 200: {"model": form_of(wire.Totals)}},

@@ -34,8 +34,8 @@ from ccmtl_core.forecasting import (
 )
 from ccmtl_core.forecasting.fitted.latest_rows import are_cut
 
-FORECASTS_AT_A_TIME = 2**14
-"""Of a stream: so many are in memory at once."""
+FORECASTS_AT_A_TIME, NUMBERS_AT_A_TIME = 2**14, 2**18
+"""Of a stream: so many forecasts are in memory at once, fewer where they have many ranges and quantiles."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Numbers:
 def forecast(model: StoredModel, body: bytes) -> bytes:
     """Answer a batch of forecasts, or raise Refused or AppError."""
     request, asked = batch(model, body)
-    check_size(len(request.unique_id), asked.h)
+    check_size(len(request.unique_id), asked.h, 1 + len(asked.ranges))
     return _answer(model, request.unique_id, asked)
 
 
@@ -78,7 +78,9 @@ def forecast_one(
 
 def forecast_all(model: StoredModel, asked: Asked) -> Iterator[tuple[Sequence[str], Numbers]]:
     """Yield the forecasts of all products, for some at a time; what is missing is said before the first."""
-    unique_ids, n = all_products(model), max(1, FORECASTS_AT_A_TIME // asked.h)
+    unique_ids = all_products(model)
+    n_forecasts = min(FORECASTS_AT_A_TIME, NUMBERS_AT_A_TIME // (1 + len(asked.ranges)))
+    n = max(1, n_forecasts // asked.h)
     refuse_missing(model, np.arange(len(model.rows)), asked)
     return (
         (some, _numbers(model, some, asked))
@@ -278,8 +280,15 @@ def forecaster_of(model: StoredModel) -> ForecastModel:
     return model.forecaster
 
 
-def check_size(n: int, h: int) -> None:
-    """Refuse a request whose answer would be too long."""
+def check_size(n: int, h: int, n_numbers: int = 1) -> None:
+    """Refuse a request whose answer would be too long: n products times h forecasts of so many numbers."""
+    if n * h <= wire.MAX_FORECASTS and n * h * n_numbers > wire.MAX_NUMBERS:
+        raise InvalidContent(
+            "too_many_forecasts",
+            f"{n} products times {h} periods times {n_numbers} numbers (the forecast, ends of ranges and "
+            f"quantiles) is over the limit of {wire.MAX_NUMBERS} for one request. `forecasts` streams "
+            "all products.",
+        )
     if n * h > wire.MAX_FORECASTS:
         raise InvalidContent(
             "too_many_forecasts",

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 MAX_HORIZON = 366
 MAX_FORECASTS = 1_000_000
-MAX_LEVELS = 10
+MAX_NUMBERS = 10_000_000
+"""Forecasts, ends of ranges and quantiles of an answer that is no stream: some 200 MB of JSON."""
+MAX_LEVELS, MAX_QUANTILES = 10, 99
 
 Level = Annotated[float, Meta(ge=1, le=99)]
 Quantile = Annotated[float, Meta(ge=0.005, le=0.995)]
@@ -92,7 +94,7 @@ _LEVEL = Annotated[
     Meta(description="Percentages of values that each range shall hold; for models with a `horizon`."),
 ]
 _QUANTILES = Annotated[
-    Annotated[list[Quantile], Meta(max_length=MAX_LEVELS)] | None,
+    Annotated[list[Quantile], Meta(max_length=MAX_QUANTILES)] | None,
     Meta(description="Probabilities that a value is not above each quantile; for models with a `horizon`."),
 ]
 _Cells = dict[str, list[str | float | None]]
@@ -150,6 +152,22 @@ class ForecastBatch(Struct, forbid_unknown_fields=True):
             examples=[{"unique_id": ["new"], "ds": ["2025-10-26"], "y": [3]}],
         ),
     ] = None
+
+
+class ContributionsRequest(Struct, forbid_unknown_fields=True):
+    """Products whose forecasts shall be explained, which the model must know."""
+
+    unique_id: Annotated[
+        list[str], Meta(min_length=1, description="Products, exactly as they were uploaded.")
+    ]
+    h: _H = None
+    future: _FUTURE = None
+    elsewhere: ClassVar[dict[str, str]] = {
+        **dict.fromkeys(("level", "quantiles"), "features add to forecasts, not to ranges: leave it out"),
+        **dict.fromkeys(
+            ("attributes", "history"), "is of new products, whose forecasts are not explained: leave it out"
+        ),
+    }
 
 
 class Prediction(Struct, forbid_unknown_fields=True):
@@ -288,6 +306,7 @@ _decode_rows = msgspec.json.Decoder(PredictRows).decode
 _decode_columns = msgspec.json.Decoder(PredictColumns).decode
 decode_forecast = msgspec.json.Decoder(ForecastBatch).decode
 decode_totals = msgspec.json.Decoder(TotalsRequest).decode
+decode_contributions = msgspec.json.Decoder(ContributionsRequest).decode
 decode_forecast_all = msgspec.json.Decoder(ForecastAll).decode
 encode = msgspec.json.Encoder().encode
 encode_lines = msgspec.json.Encoder().encode_lines

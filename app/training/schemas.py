@@ -122,7 +122,8 @@ class TrainingJobRequest(BaseModel):
         le=MAX_HORIZON,
         description="Of series: forecast 1 to so many periods ahead, each directly from features of the "
         "history. Forecasts of past blocks of time decide on the features, and on the strength and the "
-        "choices that are not given. Goes without `lags`.",
+        "choices that are not given. Goes without `lags`, `folds`, `n_folds`, `rule`, `holdout`, `refit`, "
+        "`loss_scaling`, `accept_gaps` and a list of strengths.",
     )
     fusion_strength: FusionStrength = Field(
         examples=["auto"],

@@ -61,7 +61,9 @@ def test_forecasts_of_a_file_by_itself_may_go_to_a_file(shop: Path, tmp_path: Pa
 
 
 def test_a_backtest_prints_a_verdict_and_tables(shop: Path) -> None:
-    done = run("backtest", shop, "--frequency", "D", "--horizon", 3, "--n-origins", 2)
+    done = run(
+        "backtest", shop, "--frequency", "D", "--horizon", 3, "--n-origins", 2, "--quantiles", "0.1,0.975"
+    )
     assert (done.exit_code, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0].startswith("ccmtl wins over the naive forecasts: mean RMSSE")
@@ -71,6 +73,7 @@ def test_a_backtest_prints_a_verdict_and_tables(shop: Path) -> None:
         "ccmtl", "zero", "seasonal_naive", "window_average", "pooled", "single_task", "shrunk",
     ]  # fmt: skip
     assert any(line.split()[:3] == ["decile", "n_series", "RMSSE"] for line in lines)
+    assert [line.split()[0] for line in lines[-4:]] == ["By", "quantile", "0.1", "0.975"]
 
 
 def test_a_backtest_as_json_is_one_object_without_nan(shop: Path) -> None:
@@ -148,12 +151,13 @@ def test_columns_are_named_and_gaps_are_filled(tmp_path: Path) -> None:
         ("forecast m.npz {shop} --horizon 3 --level 80", "--level: for forecasts without a model"),
         ("forecast m.npz {shop} --horizon 3 --quantiles 0.1", "--quantiles: for forecasts without a model"),
         (
-            "forecast m.npz {shop} --horizon 3 --fill zero --aim totals",
-            "--aim, --fill: for forecasts without",
+            "forecast m.npz {shop} --horizon 3 --fill zero --aim totals --past stock",
+            "--past, --aim, --fill: for forecasts without",
         ),
         ("forecast {shop} --horizon 3 --aim both", "'both' is not one of 'products', 'totals'"),
         ("forecast {shop} --horizon 3 --frequency D --level 80;95", "is no list of numbers from 1 to 99"),
         ("forecast {shop} --horizon 3 --quantiles 0.1,90", "is no list of numbers from 0.005 to 0.995"),
+        ("backtest {shop} --horizon 3 --quantiles 10", "is no list of numbers from 0.005 to 0.995"),
         ("backtest {shop} --horizon 3 --frequency D --level 100", "is no list of numbers from 1 to 99"),
     ],
 )

@@ -191,3 +191,11 @@ def test_an_answer_larger_than_the_limit_is_refused() -> None:
     body = json.dumps({"unique_id": ["0001"] * (MAX_FORECASTS // 366 + 1), "h": 366}).encode()
     with pytest.raises(InvalidContent, match="over the limit"):
         forecasts.forecast(served([[1.0]], [[1.0]]), body)
+
+
+def test_an_answer_that_would_be_too_long_is_refused() -> None:
+    forecasts.check_size(1_000, 1_000, 10)
+    with pytest.raises(InvalidContent, match="1001 products times 1000 periods is over the limit of 1000000"):
+        forecasts.check_size(1_001, 1_000, 10)
+    with pytest.raises(InvalidContent, match=r"times 11 numbers .* is over the limit of 10000000"):
+        forecasts.check_size(1_000, 1_000, 11)

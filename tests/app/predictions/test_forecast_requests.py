@@ -263,6 +263,9 @@ def test_what_each_feature_adds_sums_to_the_forecast(client: TestClient) -> None
         whole = sum(part["features"].values()) + part["intercept"] + part["adjustment"]
         assert whole == pytest.approx(part["yhat"])
     assert parts[1]["features"]["future_offer"] > 15.0
+    refused = client.post("/v1/models/m/contributions", json={**body, "level": [80]}).json()
+    assert refused["errors"][0]["location"] == "body.level"
+    assert "not to ranges: leave it out" in refused["errors"][0]["message"]
 
 
 def test_a_stream_is_lines_of_json_or_arrow_and_totals_are_its_sums(client: TestClient) -> None:
@@ -278,6 +281,10 @@ def test_a_stream_is_lines_of_json_or_arrow_and_totals_are_its_sums(client: Test
     assert pl.read_ipc_stream(arrow.content).equals(read)
     assert read["unique_id"].n_unique() == 9
     assert read["yhat_q_10"].equals(read["yhat_lo_80"])
+    every = {**body, "quantiles": [p / 100 for p in range(1, 100)]}
+    told = pl.read_ndjson(io.StringIO(client.post("/v1/models/m/forecasts", json=every).text))
+    assert told["yhat_q_10"].equals(read["yhat_q_10"])
+    assert len(told.columns) == len(read.columns) + 98
     refused = client.post("/v1/models/m/forecasts", json=body, headers={"Accept": "text/html"})
     assert refused.status_code == 406
     sums = post(client, "totals", by=["kind"], future=body["future"])["totals"]

@@ -12,7 +12,8 @@ import pytest
 
 from ccmtl_core import DataError, ModelChoices, ParameterError
 from ccmtl_core.forecasting import Backtest, RowFeatures, SeriesPanel, backtest, fit_forecaster
-from ccmtl_core.forecasting.metrics import changes, coverage, rmsse, wape
+from ccmtl_core.forecasting.backtesting import windows
+from ccmtl_core.forecasting.metrics import changes, coverage, pinball, rmsse, wape
 from tests.core.forecasting.calibration.test_ranges import panel_of
 
 ROWS = RowFeatures(windows=(1, 4), seasons=((7, 1), (7, 2)))
@@ -55,6 +56,37 @@ def test_each_window_is_forecast_by_a_fit_to_what_lay_before(result: Backtest) -
     totals = wape(y.sum(axis=0)[None], yhat.sum(axis=0)[None]).item()
     assert found["wape_of_totals"] == pytest.approx(totals)
     assert result.report["origins"] == ["1970-02-19T00:00:00", "1970-02-24T00:00:00"]
+
+
+def test_quantiles_are_scored_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    values, wanted = weekly(6, 40), [0.05, 0.5, 0.9]
+    values[0, -1] = np.nan
+    values[1] = np.arange(40) < 38  # it has not changed before the last window, and no unit there
+    options = {**FIXED, "n_origins": 2, "rivals": ["seasonal_naive"]}
+    found = backtest(panel_of(values), 3, level=[], quantiles=wanted, **options)
+    table = found.by_quantile.filter(method="ccmtl")
+    in_units, quantiles = [], []
+    for origin in (34, 37):
+        before = panel_of(values[:, :origin])
+        quantiles.append(fit_forecaster(before, 3, **FIXED).quantile_forecasts(wanted))
+        unit = changes(before)[1][:, None, None]
+        in_units.append(np.where(unit > 0.0, unit, np.nan) + np.zeros((6, 3, 1)))
+    y, unit, told = (
+        values[:, 34:],
+        np.concatenate(in_units, axis=1)[:, :, 0],
+        np.concatenate(quantiles, axis=1),
+    )
+    losses = [pinball(y / unit, told[:, :, q] / unit, p).item() for q, p in enumerate(wanted)]
+    assert table["pinball"].to_list() == pytest.approx(losses)
+    assert of(found.overall)["pinball"] == pytest.approx(np.mean(losses))
+    assert table["coverage"].to_list() == pytest.approx((told >= y[:, :, None]).sum((0, 1)) / 35)
+    assert table["quantile"].to_list() == wanted
+    assert table["pit"].is_between(0.0, 1.0).all()
+    assert found.by_quantile["method"].unique().sort().to_list() == ["ccmtl", "seasonal_naive"]
+    monkeypatch.setattr(windows, "_NUMBERS", 1)  # a series at a time
+    again = backtest(panel_of(values), 3, level=[], quantiles=wanted, **options).by_quantile
+    assert again["coverage"].equals(found.by_quantile["coverage"])
+    assert again["pinball"].to_list() == pytest.approx(found.by_quantile["pinball"].to_list())
 
 
 def test_naive_rivals_are_what_their_names_say(result: Backtest) -> None:
