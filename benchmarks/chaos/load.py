@@ -165,7 +165,7 @@ class Load:
         number = 0
         while not self._ended.is_set():
             under_way = [job for job in under_way if not _has_ended(client, job)]
-            if len(under_way) >= JOBS_UNDER_WAY or not self.record.uploads:
+            if len(under_way) >= JOBS_UNDER_WAY or not self._has_stored("short"):
                 self._ended.wait(0.3)
                 continue
             number += 1
@@ -175,6 +175,10 @@ class Load:
                 under_way.append(job)
             if model not in self._models:
                 self._models.append(model)
+
+    def _has_stored(self, dataset: str) -> bool:
+        with self.record.lock:
+            return any(sent.dataset == dataset for sent in self.record.uploads)
 
     def _predict(self, client: Client, name: str) -> None:
         while not self._ended.wait(0.02):
