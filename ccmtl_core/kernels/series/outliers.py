@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from ccmtl_core.base.arrays import read_only
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
 from ccmtl_core.kernels.compiled import kernel
 
@@ -35,7 +36,8 @@ def far_from_median(value: FloatArray, offsets: IntArray, fewest: int, spreads: 
     (m,) bool
     """
     is_far = np.zeros(len(value), dtype=np.bool_)
-    _mark(value, offsets, fewest, spreads, np.empty(np.diff(offsets).max(initial=0)), is_far)
+    room = np.empty(np.diff(offsets).max(initial=0))
+    _mark(read_only(np.ascontiguousarray(value)), read_only(offsets), fewest, spreads, room, is_far)
     return is_far
 
 

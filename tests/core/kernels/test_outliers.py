@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ccmtl_core.kernels.series.outliers import far_from_median
+from ccmtl_core.kernels.series.outliers import _mark, far_from_median
 
 FEWEST, SPREADS = 4, 3.0
 SERIES = st.lists(st.integers(-3, 3).map(float) | st.floats(-1e3, 1e3) | st.sampled_from([1e308, -1e308]))
@@ -33,3 +33,12 @@ def test_far_values_are_those_that_numpy_finds(series: list[list[float]]) -> Non
     found = far_from_median(value, offsets, FEWEST, SPREADS).tolist()
     assert found == [one for values in series for one in expected(values)]
     np.testing.assert_array_equal(value, before)
+
+
+def test_values_that_may_be_written_and_those_that_may_not_are_compiled_once() -> None:
+    value, offsets = np.array([1.0, 2.0, 3.0, 4.0, 900.0]), np.array([0, 5])
+    expected = [False, False, False, False, True]
+    assert far_from_median(value, offsets, FEWEST, SPREADS).tolist() == expected
+    value.flags.writeable = offsets.flags.writeable = False
+    assert far_from_median(value, offsets, FEWEST, SPREADS).tolist() == expected
+    assert len(_mark.signatures) == 1
