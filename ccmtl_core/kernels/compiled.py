@@ -38,11 +38,11 @@ def kernel(function: Callable[..., Any], *, fastmath: set[str] | bool = FAST_MAT
     Returns
     -------
     callable
-        It keeps compiled code in :func:`cache_folder`. Where that cannot be written, each process compiles
-        anew (up to half a minute for a fit).
+        It keeps compiled code in :func:`cache_folder`. Where that cannot be written, what it holds is used,
+        and each process compiles the rest anew (up to half a minute for a fit).
     """
     compiled: Any = njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
-    with suppress(RuntimeError):  # numba's word for: no folder to write to
+    with suppress(RuntimeError):  # numba's word for: NUMBA_CACHE_LOCATOR_CLASSES names no folder
         compiled._cache = _KernelCache(function)
     return compiled
 
@@ -114,6 +114,11 @@ class _Locator(caching.UserWideCacheLocator):
         self._cache_path = str(cache_folder())
         self._module = function.__module__
 
+    def ensure_cache_path(self) -> None:
+        """Make the folder, or leave it: numba would take no code from one that cannot be written."""
+        with suppress(OSError):
+            super().ensure_cache_path()
+
     def get_source_stamp(self) -> str:
         return _source_stamp(self._module)
 
@@ -136,7 +141,7 @@ class _KernelCache(caching.FunctionCache):
         self._cache_file = _KernelFiles(self._cache_path, self._impl.filename_base, stamp)
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep compiled code, unless the folder became full or read-only since it was found writable."""
+        """Keep compiled code, unless the folder is full or read-only."""
         with suppress(OSError):
             super().save_overload(sig, data)
 

@@ -17,7 +17,7 @@ import pytest
 
 import ccmtl_core
 from ccmtl_core import SufficientStatistics, TaskDataset
-from ccmtl_core.kernels.compiled import OLD_SECONDS, _KernelFiles, kernel
+from ccmtl_core.kernels.compiled import OLD_SECONDS, _KernelFiles, compilation_told, kernel
 from tests.support.processes import PATIENCE
 
 PROGRAM = """
@@ -133,6 +133,22 @@ def test_a_folder_that_becomes_full_or_read_only_costs_no_result(
     shutil.rmtree(tmp_path / "kernels")
     (tmp_path / "kernels").write_text("no folder any more")
     assert doubled(2.0) == 4.0
+
+
+def test_code_is_taken_from_a_folder_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert kernel(_doubled)(2.0) == 4.0
+
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refused)  # by which numba tries a folder
+    said: list[bool] = []
+    with compilation_told(said.append):
+        assert kernel(_doubled)(2.0) == 4.0
+    assert said == []
 
 
 def _doubled(number: float) -> float:
