@@ -70,6 +70,10 @@ def _experiment(name: str, columns: Sequence[str] | None) -> Experiment:
 
 
 def _among(asked: Sequence[str] | None, known: Sequence[str], what: str) -> Sequence[str]:
+    if asked is not None and not any(asked):
+        raise ParameterError(
+            f"--{what}s names no {what}: leave it out for all, or name some of {', '.join(known)}"
+        )
     for name in asked or ():
         if name not in known:
             near = NearMatches(tuple(known)).find(name, limit=1)

@@ -20,7 +20,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from ccmtl_core.base.display import counted
+from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.types import FloatArray
+from ccmtl_core.kernels.compiled import compilation_told
 from ccmtl_core.methods import TaskRegressor
 from ccmtl_core.reproduce.experiments import Experiment
 from ccmtl_core.reproduce.readers import Split
@@ -142,11 +145,27 @@ def run_cells(
                 if at != (setting, repeat) or split is None:
                     at, split = (setting, repeat), None  # the one before goes first: it may be large
                     split = experiment.split(folder, setting, repeat)
+                    _refuse_empty_folds(experiment, split, setting)
                 cell = _run(experiment, split, cell, quick, limit)
             known[key] = cell
             _append(file, cell)
         on_cell(number, len(wanted), known[key])
     return [known[key] for key in wanted]
+
+
+def _refuse_empty_folds(experiment: Experiment, split: Split, setting: str) -> None:
+    """Refuse data of which a part that is to be scored has no row."""
+    if experiment.measure != "error":
+        return
+    parts = {f"fold {f + 1} of {len(split.folds)}": fold for f, fold in enumerate(split.folds)}
+    parts["the part held out"] = split.held_out
+    n_rows = {name: int(part.n_samples.sum()) for name, part in parts.items()}
+    if empty := [name for name, n in n_rows.items() if not n]:
+        raise DataError(
+            f"{experiment.title}, {setting}: of {counted(sum(n_rows.values()), 'row')} none is left for "
+            f"{empty[0]}, and errors are measured on each fold and on what is held out: give more tasks or "
+            "more times of each; the first ten times of a table make no rows"
+        )
 
 
 def _is_hopeless(experiment: Experiment, cells: Any, setting: str, method: str) -> bool:
@@ -159,14 +178,13 @@ def _is_hopeless(experiment: Experiment, cells: Any, setting: str, method: str) 
 def _run(experiment: Experiment, split: Split, cell: Cell, quick: bool, limit: float) -> Cell:
     rival = experiment.rival(cell.setting, cell.method)
     parameters: Mapping[str, float] = experiment.fixed(cell.setting)
-    began = time.process_time()
     try:
-        with within(limit):
+        with within(limit) as seconds_so_far:
             if experiment.measure == "error":
                 parameters = _searched(experiment, rival, split, quick)
-            searched = time.process_time()
+            searched = seconds_so_far()
             model = clone(rival.model).set_params(**parameters).fit_statistics(split.training)
-            ended = time.process_time()
+            ended = seconds_so_far()
     except (Stopped, MemoryError):
         return cell
     value, other = model.objective_, None
@@ -175,7 +193,7 @@ def _run(experiment: Experiment, split: Split, cell: Cell, quick: bool, limit: f
         value, other = (score(errors, n_samples) for score in (experiment.score, experiment.other_score))
     seconds = ended - searched
     seconds = seconds if seconds > _QUICK else _seconds(model, split.training)
-    times = {"seconds": seconds, "search_seconds": searched - began}
+    times = {"seconds": seconds, "search_seconds": searched}
     done = {"value": value, "parameters": parameters, "converged": model.converged_, **times}
     done["other_value"] = other
     return replace(cell, **done)
@@ -213,16 +231,31 @@ def squared_errors(model: TaskRegressor, held_out: SufficientStatistics) -> Floa
 
 
 @contextmanager
-def within(seconds: float) -> Iterator[None]:
-    """Raise :class:`Stopped` in the block once it has taken so much processor time."""
+def within(seconds: float) -> Iterator[Callable[[], float]]:
+    """Raise :class:`Stopped` in the block once it has taken so much processor time.
+
+    The clock stands still while kernels are compiled, which the first fit of a kind on a machine waits for.
+    The block is given a function that tells the seconds so far.
+    """
+    began, remaining, compiling = time.process_time(), seconds, 0.0
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise Stopped
 
+    def tell(begins: bool) -> None:
+        nonlocal remaining, compiling
+        if begins:
+            compiling -= time.process_time()
+            remaining = signal.setitimer(signal.ITIMER_PROF, 0.0)[0]
+        else:
+            compiling += time.process_time()
+            signal.setitimer(signal.ITIMER_PROF, max(remaining, 1e-6))
+
     before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
-        yield
+        with compilation_told(tell):
+            signal.setitimer(signal.ITIMER_PROF, seconds)
+            yield lambda: time.process_time() - began - compiling
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
         signal.signal(signal.SIGPROF, before)

@@ -38,6 +38,8 @@ def test_an_experiment_is_printed_kept_and_drawn(tmp_path: Path) -> None:
     [
         (("school",), 1, "there is no school.mat"),
         (("syn", "--methods", "CCML"), 2, "did you mean CCMTL?"),
+        (("syn", "--methods", ""), 2, "--methods names no method: leave it out for all, or name some of STL"),
+        (("syn", "--settings", " "), 2, "--settings names no setting"),
         (("syn", "--settings", "50"), 2, "there is no setting '50'"),
         (("table",), 2, "--columns"),
         (("table", "--columns", "a,b"), 2, "must name three"),

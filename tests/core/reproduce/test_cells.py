@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core import event
 
 from ccmtl_core import DataError
 from ccmtl_core.data.synthetic import grouped_syn
@@ -100,16 +101,37 @@ def test_a_method_past_its_limit_is_stopped_told_and_not_tried_again(tmp_path: P
 
 
 def test_a_limit_ends_a_block_that_computes() -> None:
-    began = time.process_time()
-
-    def compute() -> None:
-        while time.process_time() - began < 60.0:
-            pass
-
     with within(0.05), pytest.raises(Stopped):
-        compute()
+        spend(60.0)
     with within(60.0):
         pass
+
+
+def test_the_clock_stands_still_while_kernels_are_compiled() -> None:
+    with within(0.2) as seconds_so_far:
+        with event.trigger_event("numba:compile"):
+            spend(0.3)
+        assert seconds_so_far() < 0.1
+        with pytest.raises(Stopped):
+            spend(60.0)
+        assert 0.15 < seconds_so_far() < 0.3
+
+
+def spend(seconds: float) -> None:
+    began = time.process_time()
+    while time.process_time() - began < seconds:
+        pass
+
+
+def test_data_too_small_for_its_folds_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    table = tmp_path / "few.csv"
+    table.write_text("stop,day,boardings\n" + "".join(f"a,{day},1\n" for day in range(10, 24)))
+    experiment = table_experiment("stop", "day", "boardings")
+    with pytest.raises(DataError, match=r"Table, 50 %: of 4 rows none is left for fold . of 5, .* more"):
+        run_cells(
+            experiment, tmp_path / "few.jsonl", folder=table, methods=("STL",), settings=("50 %",), repeats=1,
+            quick=True, limit=60.0, on_cell=lambda done, total, cell: None,
+        )  # fmt: skip
 
 
 def scaling(folder: Path, setting: str, repeat: int) -> Split:
