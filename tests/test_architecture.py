@@ -59,7 +59,7 @@ CORE_DOORS = {
     "ccmtl_core.tables.containers.formats",
     "ccmtl_core.tables.containers.unpack",
     "ccmtl_core.tables.decompression",
-    "ccmtl_core.tables.dialects.shape",
+    "ccmtl_core.tables.dialects.repeated_columns",
     "ccmtl_core.tables.faults",
     "ccmtl_core.tables.header",
     "ccmtl_core.tables.sample_files",
@@ -74,6 +74,7 @@ CORE_DOORS = {
     "ccmtl_core.tables.table",
     "ccmtl_core.tables.table_file",
     "ccmtl_core.tables.dates.timestamps",
+    "ccmtl_core.tables.wide.shape",
 }
 SLICES_MAY_USE = {
     "app.access": set(),

@@ -24,10 +24,11 @@ from ccmtl_core.series.panel import SeriesPanel
 from ccmtl_core.tables.cells import ROW
 from ccmtl_core.tables.dates.timestamps import time_format
 from ccmtl_core.tables.dialects.dialect import NOTHING_STATED, ReadOptions
-from ccmtl_core.tables.dialects.shape import long_table, noting_repetitions
+from ccmtl_core.tables.dialects.repeated_columns import noting_repetitions
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.header import Kind, Role
 from ccmtl_core.tables.table_file import open_table
+from ccmtl_core.tables.wide.shape import long_table
 
 _NOTHING = Policies()
 

@@ -19,10 +19,10 @@ from ccmtl_core.inspection.report import Accounts, Finding, InspectionReport, Sa
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.tables.column_words import is_time
 from ccmtl_core.tables.dialects.dialect import NOTHING_STATED, ReadOptions
-from ccmtl_core.tables.dialects.shape import long_table
 from ccmtl_core.tables.faults import NO_ROWS, FaultList, Parts, TableError, part_of
 from ccmtl_core.tables.table import Note, Table
 from ccmtl_core.tables.table_file import open_table
+from ccmtl_core.tables.wide.shape import long_table
 
 
 def inspect(

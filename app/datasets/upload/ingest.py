@@ -31,11 +31,12 @@ from ccmtl_core.tables.cell_hints import spreadsheet_ids, spreadsheet_warning
 from ccmtl_core.tables.cells import read_cells
 from ccmtl_core.tables.containers.unpack import TOO_LARGE
 from ccmtl_core.tables.csv_file import CsvText
-from ccmtl_core.tables.dialects.shape import long_table, noting_repetitions
+from ccmtl_core.tables.dialects.repeated_columns import noting_repetitions
 from ccmtl_core.tables.faults import NO_ROWS, FaultList, TableError, no_rows
 from ccmtl_core.tables.header import Kind, Role, sample_roles
 from ccmtl_core.tables.table import Note
 from ccmtl_core.tables.table_file import UNREADABLE_STREAM, open_unscanned
+from ccmtl_core.tables.wide.shape import long_table
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from ccmtl_core.tables.cell_hints import number_hint
 from ccmtl_core.tables.dialects.dialect import NOTHING_STATED, Dialect, ReadOptions
 from ccmtl_core.tables.dialects.number_choice import styled
 from ccmtl_core.tables.dialects.numbers import NumberStyle
-from ccmtl_core.tables.dialects.shape import distinct
+from ccmtl_core.tables.dialects.repeated_columns import distinct
 from ccmtl_core.tables.faults import MAX_LISTED, FaultList
 from ccmtl_core.tables.header import check_header
 from ccmtl_core.tables.table import Note, Table, refusing_unreadable

@@ -13,9 +13,9 @@ from ccmtl_core.forecasting import read_series
 from ccmtl_core.inspection import InspectionReport, Policies, inspect
 from ccmtl_core.inspection.reading import read_rows
 from ccmtl_core.tables import ReadOptions
-from ccmtl_core.tables.dialects.shape import long_table
 from ccmtl_core.tables.faults import FaultList
 from ccmtl_core.tables.table_file import open_table
+from ccmtl_core.tables.wide.shape import long_table
 
 ROOT = Path(__file__).parents[4]
 DATA = ROOT.parent / "shared" / "data"
