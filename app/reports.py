@@ -36,6 +36,16 @@ _CHOICES = {"fit_intercept": True, "loss_scaling": "spread", "metric": "mahalano
 """The value of each choice that is not the default."""
 
 
+def unvalidated_notes(report: Mapping[str, Any]) -> list[str]:
+    """Return a sentence about a forecaster of a history that was too short to choose anything by."""
+    if report.get("tried") != []:
+        return []
+    return [
+        "The history is too short to hold any of it out: all series share one model, no error is known, and "
+        "ranges are those of a random walk."
+    ]
+
+
 def lone_notes(report: Mapping[str, Any], *, counts: bool = False) -> list[str]:
     """Return a sentence about the lone values of a report, if it has any.
 

@@ -113,7 +113,8 @@ def forecast(
     By itself, the features of the forecast and how strongly to fuse are chosen on the history;
     the answer is CSV: unique_id, ds, yhat, for each --level as yhat-lo-80 and yhat-hi-80, and for each of
     --quantiles as yhat-q-10; with --static also status, which says of a product whether it is forecast from
-    its like. Sums have no ranges. What of the file was found and not stated is told on standard error.
+    its like. Sums have no ranges. What of the file was found and not stated, and what may not
+    be meant in it, is told on standard error.
 
     With a model, columns, frequency and policies are those of the fit. Where FILE is written otherwise,
     --unique-id, --ds, --y, --ds-format and the options from --delimiter on say how; all others but --horizon

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from app.commands.options import Asked
 from app.commands.printing import messages_console, print_answer, print_json
 from app.commands.unusable import explaining
 from app.commands.use_model import write_table
-from app.reports import lone_notes
+from app.reports import lone_notes, unvalidated_notes
+from ccmtl_core import DataError
 from ccmtl_core.base.display import counted
 from ccmtl_core.forecasting import (
     Backtest,
@@ -37,6 +39,7 @@ def forecast_file(file: Path, stated: Stated, asked: Asked, output: Path | None)
     messages = messages_console()
     with explaining(messages), _told(messages) as tell:
         table = _read(file, stated, asked, messages)
+        _refuse_unknown_ahead(table, asked)
         forecaster = fit_forecaster(
             table.panel, asked.horizon, columns=table.columns, aim=asked.aim, n_jobs=-1, on_phase=tell
         )
@@ -78,9 +81,23 @@ def backtest_file(file: Path, stated: Stated, asked: Asked, as_json: bool) -> No
 
 
 def _warn(messages: Console, report: Mapping[str, Any]) -> None:
-    """Tell of values that may be mistyped."""
-    for note in lone_notes(report):
+    """Tell of values that may be mistyped, and of a history that nothing could be learned of errors from."""
+    for note in unvalidated_notes(report) + lone_notes(report):
         messages.print(note, style="yellow", markup=False, soft_wrap=True)
+
+
+def _refuse_unknown_ahead(table: SeriesTable, asked: Asked) -> None:
+    """Refuse columns that are said to be known ahead, before the fit, if no row knows them."""
+    if table.columns is None or not len(table.panel.period):
+        return
+    last, columns = int(table.panel.period.max()), replace(table.columns, ahead=None)
+    known = dict(zip(columns.names, columns.known_ahead(last).tolist(), strict=True))
+    if unknown := [name for name in asked.future if not known[name]]:
+        raise DataError(
+            f"no row says what {', '.join(unknown)} will be after {table.panel.frequency.text(last)}: add "
+            "rows of the periods to forecast, without a value, or name in --past what is known up to the "
+            "present alone"
+        )
 
 
 def _read(file: Path, stated: Stated, asked: Asked, messages: Console) -> SeriesTable:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from app.commands.file_options import COLUMNS, Stated
 from app.commands.guard import refuse_undecodable
-from app.commands.option_names import stated_as
+from app.commands.option_names import in_command, stated_as
 from app.reading.stated import OF_SHAPE, OF_TEXT
 from ccmtl_core.base.display import counted
 from ccmtl_core.forecasting import SeriesTable, read_series_table
@@ -30,7 +30,7 @@ def read_history(
     past: Sequence[str] = (),
     static: Sequence[str] = (),
 ) -> SeriesTable:
-    """Read the file, and tell what was found in it."""
+    """Read the file, and tell what was found in it, all warnings included."""
     refuse_undecodable(file)
     table = read_series_table(
         file,
@@ -44,6 +44,10 @@ def read_history(
     assert table.report is not None
     for line in _told(table.report, has_columns=bool(future or past or static)):
         messages.print(line, markup=False, soft_wrap=True)
+    forecast_from_like = {"empty_series"} if static else set()
+    for finding in table.report.worded(in_command).findings:
+        if finding.severity == "warning" and finding.code not in forecast_from_like:
+            messages.print(f"Warning {finding}", style="yellow", markup=False, soft_wrap=True)
     return table
 
 

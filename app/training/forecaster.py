@@ -10,7 +10,7 @@ from app.datasets.stored.frames import LoadedPanel
 from app.registry.forecasters import as_configuration, newest_past
 from app.registry.publication import TrainedModel
 from app.registry.schemas import ForecasterReport
-from app.reports import ACCURACY, POINTER_TO_NOTES, lone_notes
+from app.reports import ACCURACY, POINTER_TO_NOTES, lone_notes, unvalidated_notes
 from app.training.progress import ProgressLog
 from app.training.schemas import TrainingJobRequest
 from app.training.task_data import not_forecast
@@ -75,7 +75,7 @@ def _report(forecaster: ForecastModel, told: dict[str, Any], tolerance: float) -
     used, left_out = told.get("n_rows", 0), told.get("n_left_out", 0)
     without_values = np.asarray(np.isnan(forecaster.tail).all(axis=1))
     missing, notes = not_forecast(without_values, forecaster.unique_ids, "their history")
-    notes += _lost(told) + lone_notes(told)
+    notes += _lost(told) + unvalidated_notes(told) + lone_notes(told)
     possible = max(used + left_out, 1)
     return {
         **solve,

@@ -185,6 +185,34 @@ def test_a_value_that_may_be_mistyped_is_told(tmp_path: Path) -> None:
     )
 
 
+def test_what_may_not_be_meant_is_told_beside_the_forecasts(tmp_path: Path) -> None:
+    path = tmp_path / "sold.csv"
+    rows = [f"{s},2024-01-{d:02},{d % 3 + 1}" for s in "ab" for d in range(1, 31) if d % 5 < 2]
+    path.write_text("\n".join(["unique_id,ds,y", *rows]))
+    done = run("forecast", path, "--frequency", "D", "--horizon", 1)
+    assert done.exit_code == 0
+    assert "Warning absent_periods: 36 of the 60 periods between" in done.stderr
+    assert "choose --fill zero" in done.stderr
+
+
+def test_a_history_that_is_too_short_to_validate_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "sold.csv"
+    path.write_text("unique_id,ds,y\na,2024-01-01,1\na,2024-01-02,2\n")
+    done = run("forecast", path, "--frequency", "D", "--horizon", 1, "--level", "80")
+    assert done.exit_code == 0
+    assert "The history is too short to hold any of it out" in done.stderr
+
+
+def test_columns_that_no_row_knows_ahead_are_refused_before_the_fit(
+    offers: Path, tmp_path: Path, asked: dict[str, Any]
+) -> None:
+    path = tmp_path / "sold.csv"
+    promoted().drop_nulls("y").write_csv(path)
+    done = run("forecast", path, "--frequency", "D", "--horizon", 3, "--future", "promotion")
+    assert (done.exit_code, asked) == (1, {})
+    assert "no row says what promotion will be after 2024-02-29: add rows" in done.stderr
+
+
 def test_a_history_that_is_too_short_says_what_to_do(shop: Path) -> None:
     done = run("backtest", shop, "--frequency", "D", "--horizon", 30, "--n-origins", 2)
     assert (done.exit_code, done.stdout) == (1, "")
@@ -222,8 +250,14 @@ def offers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+OUTLIERS = (
+    "Warning outliers: 34 of 360 values are more than 10 spreads away from the median of their series: are "
+    "they mistyped, or of another unit?\n"
+)
+
+
 def answered(done: Result) -> pl.DataFrame:
-    assert (done.exit_code, done.stderr) == (0, "")
+    assert (done.exit_code, done.stderr) == (0, OUTLIERS)
     types = {"unique_id": pl.String}
     return pl.read_csv(StringIO(done.stdout), schema_overrides=types, try_parse_dates=True)
 
@@ -256,7 +290,7 @@ def test_a_backtest_forecasts_windows_with_what_is_known_of_them(offers: Path) -
     errors = []
     for columns in (["--future", "promotion"], ["--past", "promotion"]):
         done = run("backtest", offers, *options, *columns)
-        assert (done.exit_code, done.stderr) == (0, "")
+        assert (done.exit_code, done.stderr) == (0, OUTLIERS)
         errors.append(json.loads(done.stdout)["overall"][0]["rmsse"])
     assert errors[0] < 0.3 * errors[1]
 

@@ -70,7 +70,8 @@ def test_each_series_is_forecast_from_its_end(shop: Path) -> None:
     history = "unique_id,ds,y\na,2024-01-01,1\na,2024-01-02,2\nb,2024-01-02,5\nb,2024-01-03,7\n"
     (shop / "sold.csv").write_text(history)
     done = run("forecast", shop / "m.npz", shop / "sold.csv", "--horizon", 2, "--output", shop / "out.csv")
-    assert (done.exit_code, done.stderr) == (0, "")
+    assert (done.exit_code, done.stderr.count("\n")) == (0, 1)
+    assert done.stderr.startswith("Warning short_series: 2 of 2 series have fewer than 8 values")
     assert (shop / "out.csv").read_text().splitlines() == [
         "unique_id,ds,yhat",
         "a,2024-01-03,3.0",
@@ -247,7 +248,7 @@ def test_more_lags_than_a_series_has_values_are_refused_by_their_option(tmp_path
     (tmp_path / "sold.csv").write_text("unique_id,ds,y\na,2024-01-01,1\na,2024-01-02,2\n")
     done = run("fit", tmp_path / "sold.csv", "--lags", 2, "--frequency", "D", "--fusion-strength", 1)
     assert done.exit_code == 1
-    assert done.stderr == "--lags 2 needs series of 3 values or more, and the longest has 2\n"
+    assert done.stderr.endswith("\n--lags 2 needs series of 3 values or more, and the longest has 2\n")
 
 
 @pytest.mark.parametrize(
