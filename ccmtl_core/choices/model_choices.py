@@ -158,7 +158,7 @@ def choice_texts() -> dict[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class SolverInput:
-    """What the solver needs, and the way from what it finds to a model.
+    """Statistics and weights as the solver takes them, and the way back from its solution to a model.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ class SolverInput:
         return solved if self.basis is None else from_basis(solved, self.basis)
 
     def solver_weights(self, weights: FloatArray) -> FloatArray:
-        """What the solver calls weights (T, P) of the features."""
+        """Return weights (T, P) of the features in the basis that the solver works in."""
         return weights if self.basis is None else to_basis(weights, self.basis)
 
     def intercept(self, weights: FloatArray) -> FloatArray | None:

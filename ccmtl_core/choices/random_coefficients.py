@@ -160,7 +160,7 @@ def random_coefficients(statistics: Statistics, n_rows: IntArray | None = None) 
 
 @dataclass(frozen=True, eq=False)
 class _Moments:
-    """What the posterior of the z_t says under one set of parameters.
+    """Moments of the posterior of the z_t, given the parameters.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def _maximised(now: RandomCoefficients, moments: _Moments) -> RandomCoefficients
 
 
 class _Extrapolation:
-    """Where the steps lead to: expectation-maximisation alone takes hundreds, ever shorter ones.
+    """Extrapolates from the last steps: expectation-maximisation alone takes hundreds, ever shorter ones.
 
     Anderson's method (J. ACM 12, 1965; Walker and Ni, SIAM J. Numer. Anal. 49, 2011): of the affine
     combinations of the last steps' ends, the one whose own step would be the shortest. Parameters are the
@@ -250,7 +250,7 @@ class _Extrapolation:
         self._steps: list[FloatArray] = []
 
     def of(self, now: RandomCoefficients, plain: RandomCoefficients) -> RandomCoefficients:
-        """Where to go from here, when a plain step leads to ``plain``; there itself at the first step."""
+        """Return the next parameters, given those now and after a plain step; at first the latter."""
         end = self._numbers(plain)
         step = end - self._numbers(now)
         self._ends, self._steps = [*self._ends[-MEMORY:], end], [*self._steps[-MEMORY:], step]
@@ -279,9 +279,10 @@ class _Extrapolation:
 
 
 def _first(statistics: Statistics, n_rows: IntArray, n_telling: int) -> tuple[RandomCoefficients, FloatArray]:
-    """Where to begin, and the unit of S: pooled weights, and a prior that weighs as much as a task's rows.
+    """Return the parameters to begin with, and the unit of S.
 
-    It moves with any change of the features' basis, and so does all that follows.
+    They are pooled weights, and a prior that weighs as much as the rows of a task. A change of the features'
+    basis changes them, and all that follows, accordingly.
     """
     m = pooled_weights(statistics)
     gram = np.asarray(statistics.gram).sum(axis=0) / n_telling

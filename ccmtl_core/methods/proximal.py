@@ -143,7 +143,7 @@ class _Drawing:
 
 
 def _lower_bound(statistics: Statistics, penalty: Penalty, W: FloatArray) -> float:
-    """What no weights come below, from the residuals of W."""
+    """Return a lower bound on the objective of any weights, from the residuals of W."""
     yr = statistics.total_yty - float(np.vdot(statistics.xty, W))
     force = -statistics.quadratic.loss.gradient(W)
     return penalty.lower_bound(force, 2.0 * loss(statistics, W), yr)

@@ -68,7 +68,7 @@ class Certificate:
 
     @property
     def lower_bound(self) -> float:
-        """What the optimum cannot fall below."""
+        """A lower bound on the optimal objective."""
         return self.objective - self.gap
 
     @property
@@ -99,7 +99,7 @@ class ScaledEigen(NamedTuple):
     def of(cls, quadratic: Quadratic) -> ScaledEigen:
         """Decompose the Gram blocks of T tasks; (T, P), (T, P, P), (T, P), (T, P).
 
-        Eigenvalues are lowered by what rounding can have added: smaller ones only weaken the bound.
+        Eigenvalues are lowered by a bound on their rounding errors: smaller ones only weaken the bound.
         """
         length = np.sqrt(np.diagonal(quadratic.gram, axis1=1, axis2=2))
         shortest = np.where(length > 0.0, length, np.inf).min(axis=1)

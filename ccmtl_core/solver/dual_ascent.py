@@ -214,7 +214,7 @@ def _fuse(state: DualAscent, W: FloatArray, recorder: Recorder) -> None:
 
 
 def _fuse_most(state: DualAscent, recorder: Recorder) -> None:
-    """Where few groups remain, their weights may be near the optimum long before those of the flows are."""
+    """If few groups remain, solve for them: their weights are near the optimum long before the flows are."""
     problem = state.problem
     clusters = Clusters.along(problem.graph, row_norms(state.flows) < _INSIDE[-1] * problem.radius)
     if _FEW_GROUPS * clusters.n_clusters <= problem.graph.n_tasks:
@@ -224,7 +224,7 @@ def _fuse_most(state: DualAscent, recorder: Recorder) -> None:
 
 
 def _climb_nearby(state: DualAscent, W: FloatArray, clusters: Clusters) -> FloatArray | None:
-    """Where few tasks fuse, the weights W after steps of theirs, and their neighbours', alone."""
+    """If few tasks fuse, step with these and their neighbours alone; return all weights, or None."""
     problem = state.problem
     nearby = Neighbourhood(problem, clusters, with_neighbours=True)
     if _FEW_FUSE * len(nearby.tasks) > len(W):

@@ -161,9 +161,9 @@ class FusionSolver:
         return replace(outcome, weights=weights, solver="+".join(ran))
 
     def _hidden_part(self, problem: FusionProblem, W: FloatArray) -> float:
-        """What of J belongs to tasks whose y depends on directions that rounding hides.
+        """Return the part of J of tasks whose y depends on directions lost to rounding.
 
-        They are hidden in a task alone, or in all tasks of a component together.
+        Directions may be lost in a task alone, or in all tasks of a component together.
         """
         quadratic, rounding = problem.quadratic, 0.0
         hides = quadratic.least_squares.hides
@@ -189,7 +189,7 @@ class FusionSolver:
         follow: bool,
         recorder: Recorder,
     ) -> Iterator[tuple[str, Callable[[], object]]]:
-        """What to run, one after the other until the recorder has finished."""
+        """Yield the methods to run, by name, one after the other until the recorder has finished."""
         U = None if flows is None else self._renumbered(flows)
         if U is not None:
             yield "direct", partial(_direct, W, U, self._certifier.at(problem), recorder)
@@ -216,7 +216,7 @@ class FusionSolver:
         return self._certifier.share_determined >= _MOSTLY
 
     def _follow_further(self, problem: FusionProblem, recorder: Recorder, hidden: float) -> bool:
-        """Where what is hidden takes a part of the tolerance, step on until the gap leaves it that part."""
+        """Go on until the gap and the part of J lost to rounding are within the tolerance together."""
         outcome, tolerance = recorder.outcome(), recorder.tolerance
         if outcome.status is not SolveStatus.CONVERGED or not outcome.objective > 0.0:
             return False
@@ -245,7 +245,7 @@ class FusionSolver:
         yield "newton", partial(newton, *rest)
 
     def _renumbered(self, flows: FloatArray) -> FloatArray:
-        """The same flows on the edges as they are numbered here."""
+        """Return flows, given by the caller's order of tasks and edges, in the order used here."""
         edge, sign = self._graph.edges_in(self._order)
         renumbered: FloatArray = sign[:, None] * flows[edge]
         return renumbered

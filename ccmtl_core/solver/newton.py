@@ -188,7 +188,7 @@ class Follower:
     def _certify_fused(
         self, state: NewtonState, before: int, recorder: Recorder, certifier: Certifier
     ) -> tuple[int, int]:
-        """Where few groups remain, solve the problem of the groups; returns their number, CG iterations."""
+        """If few groups remain, solve for one model each; return the numbers of groups and CG iterations."""
         problem = state.problem
         clusters = fused_groups(problem, state.W, self._smoothing)
         if _FEW_GROUPS * clusters.n_clusters > len(state.W) or clusters.n_clusters == before:

@@ -24,7 +24,7 @@ _PATIENCE = 30  # certificates without a better gap before rounding is taken for
 class Outcome:
     """What a solver found: weights (T, P), their objective and relative gap, and how it went.
 
-    ``hidden`` is what of J belongs to tasks whose y depends on directions that rounding hides.
+    ``hidden`` is the part of J of tasks whose y depends on directions lost to rounding.
     """
 
     weights: FloatArray

@@ -39,7 +39,7 @@ class LeastSquares:
     residual : (T,) float64
         RSS_t = ‖X_t ŵ_t − y_t‖².
     residual_error : (T,) float64
-        How far rounding can have moved ``residual``, the rank being as stated.
+        Bounds on the rounding errors of ``residual``, given the rank as stated.
     rank : (T,) int64
         Numerical rank of X_t.
     hides : (T,) bool
@@ -75,7 +75,7 @@ class LeastSquares:
         return float(_digits(*total)[0])
 
     def precision_note(self, task_ids: Sequence[str]) -> str | None:
-        """What to tell a user where fewer than six digits are left, or None where all is well.
+        """Return a warning where residual sums of squares have fewer than six digits left.
 
         Parameters
         ----------

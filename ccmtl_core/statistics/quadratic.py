@@ -95,7 +95,7 @@ class Quadratic:
 
 
 class Rounding(NamedTuple):
-    """What rounding can have moved a loss by, and where that is told apart its gradient (T, P)."""
+    """Bounds on the rounding errors of a loss and, where it has one of its own, of its gradient (T, P)."""
 
     loss: float
     gradient: FloatArray | None = None
@@ -126,7 +126,7 @@ class GramLoss:
 
     @cached_property
     def _least_gradient(self) -> FloatArray:
-        """That of least squares, (T, P): zero but for rounding, and for what rank decisions leave out."""
+        """The gradient at least squares, (T, P): zero up to rounding and directions cut by rank."""
         return self.gradient(self.alone.weights)
 
     def gradient(self, W: FloatArray) -> FloatArray:
@@ -136,11 +136,11 @@ class GramLoss:
         return gradient
 
     def excess(self, W: FloatArray) -> tuple[float, float]:
-        """By how much the loss is above least, and what rounding can have moved that by."""
+        """Return the loss less its least value, and a bound on the rounding error of this difference."""
         return 0.5 * float(quadratic(self.gram, W - self.alone.weights).sum()), self.rounding(W).loss
 
     def rounding(self, W: FloatArray) -> Rounding:
-        """What rounding can hide: around ŵ the loss is a sum of terms of both signs, |D|ᵀ |G| |D| in size."""
+        """Bound rounding errors: its terms have both signs, and sizes that sum to |D|ᵀ |G| |D|."""
         return Rounding(2.0 * EPS * float(absolute_quadratic(self.gram, W - self.alone.weights).sum()))
 
     def spectrum(self, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -177,16 +177,16 @@ class FactorLoss:
         return rest
 
     def excess(self, W: FloatArray) -> tuple[float, float]:
-        """By how much the loss is above least, and what rounding can have moved that by."""
+        """Return the loss less its least value, and a bound on the rounding error of this difference."""
         D = W - self.least
         apart = np.matmul(self.factor[:, :, :-1], D[:, :, None])[:, :, 0]
         return 0.5 * float(np.vdot(apart, apart)), _of_half_square(apart, self._off(D))
 
     def rounding(self, W: FloatArray) -> Rounding:
-        """What rounding can hide: R w − z is off by e, and its half square by that.
+        """Bound rounding errors, from a bound e on those of R w − z.
 
-        The gradient is off by Rᵀ e, which can save no more loss than e itself, and by the rounding of the
-        product with Rᵀ, which is told apart.
+        The loss is half the square of R w − z. The gradient has the error Rᵀ e, which can save no more loss
+        than e itself, and that of the product with Rᵀ, for which a bound of its own is returned.
         """
         rest = self.rest(W)
         e = self._off(W) + self._few * np.abs(self.factor[:, :, -1])
@@ -208,12 +208,12 @@ class FactorLoss:
         return EPS * float(self.factor.shape[2] + 1)
 
     def _off(self, W: FloatArray) -> FloatArray:
-        """What rounding can have moved R w by, (T, P + 1)."""
+        """Bounds on the rounding errors of R w, (T, P + 1)."""
         size = np.abs(self.factor[:, :, :-1])
         off: FloatArray = self._few * np.matmul(size, np.abs(W)[:, :, None])[:, :, 0]
         return off
 
 
 def _of_half_square(v: FloatArray, off: FloatArray) -> float:
-    """What 1/2 ‖v‖² can be off by where v is off by so much."""
+    """Bound the error of 1/2 ‖v‖² where v has errors of at most ``off``."""
     return float(np.vdot(np.abs(v), off)) + 0.5 * float(np.vdot(off, off))

@@ -298,7 +298,7 @@ class TaskStatistics(FrozenValue, ABC):
         return new.knowing(self.least_squares.reordered(order))
 
     def knowing(self, least_squares: LeastSquares) -> Self:
-        """The same, where more is known of each task's least squares than the statistics tell."""
+        """Return a copy with least-squares solutions that are more exact than those the statistics give."""
         return self._of_checked(**self._fields(), _alone=least_squares)
 
     def _fields(self) -> dict[str, Any]:
@@ -357,7 +357,7 @@ class TaskStatistics(FrozenValue, ABC):
 
     @cached_property
     def quadratic(self) -> Quadratic:
-        """What a solver sees of them."""
+        """The loss of these statistics in the form that solvers take."""
         factor = getattr(self, "factor", None)
         return Quadratic(self.gram, self.xty, self.yty, self.n_samples, factor, self.least_squares)
 

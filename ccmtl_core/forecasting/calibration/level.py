@@ -138,7 +138,7 @@ def level_of(sums: Sums) -> Level:
 
 
 def _factors(sums: Sums, anchor: str) -> FloatArray:
-    """What makes the sums of forecasts those of the anchor, within bounds."""
+    """Factors that give forecasts the sums of the anchor, within bounds."""
     both = (sums["ccmtl"] > 0.0) & (sums[anchor] > 0.0)
     found = np.divide(sums[anchor], sums["ccmtl"], out=np.ones(len(both)), where=both)
     return np.clip(found, 1.0 / MOST, MOST)
@@ -152,7 +152,7 @@ def _error(residuals: NDArray[np.float32], units: FloatArray) -> float:
 
 
 def _bias(own: FloatArray, sums: Sums) -> float:
-    """What all sums together are too large, as a share of what the values sum up to."""
+    """Sum of all errors, forecast less value, as a share of the sum of the values."""
     size = np.abs(sums["y"]).sum()
     return float((own - sums["y"]).sum() / size) if size > 0.0 else 0.0
 

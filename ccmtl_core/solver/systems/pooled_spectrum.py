@@ -132,7 +132,7 @@ def _projector(vectors: FloatArray, empty: BoolArray, scale: FloatArray) -> Floa
 
 
 def _certain(values: FloatArray) -> FloatArray:
-    """Eigenvalues (C, P) lowered by what rounding can have added."""
+    """Eigenvalues (C, P) lowered by a bound on their rounding errors."""
     lowered: FloatArray = values - values.shape[1] * _ROUNDING * values[:, -1:]
     return lowered
 
