@@ -10,13 +10,10 @@ import polars as pl
 from ccmtl_core.forecasting.row_maker import check_panel
 from ccmtl_core.series.panel import SeriesPanel
 
-ENOUGH = 8
-"""Values that a series must have."""
-TIMES, TIMES_OF_RARE = 10.0, 100.0
-"""How many times as large as all others a value is that is cut; the second where fewer than ``ENOUGH``
-values, or less than half, are not zero: an order of fifty among ones is nothing odd where demand is rare."""
-LEAST_OF_RARE = 3
-"""Values other than zero that such a series must have."""
+ENOUGH, NOT_ZERO = 8, 3
+"""Values that a series must have, and how many of them other than zero."""
+TIMES = 10.0
+"""How many times as large as all others of its series a value is that is cut."""
 SHARED, SHARE = 3, 0.01
 """Series, at least, and share of all, whose lone values lie in one period: then it was a special one."""
 MOST_TOLD = 100
@@ -51,10 +48,9 @@ def without_lone_values(panel: SeriesPanel) -> LoneValues:
     """Cut the one value of a series that is more than ten times as large as all its others, as if mistyped.
 
     It then counts as the largest of the others, with its own sign. A second one as large makes both count.
-    Where demand is rare, that is, fewer than eight values or less than half are not zero, large orders are
-    nothing odd: only what is more than a hundred times as large is cut. Series of fewer than eight values, or
-    three that are not zero, stay as they are. So do values of one period in three series or more, and at
-    least one in a hundred: that is how Christmas looks before a second year is known.
+    Series of fewer than eight values, or three that are not zero, stay as they are. So do values of one
+    period in three series or more, and at least one in a hundred: so looks Christmas before a
+    second year is known. One large order where demand is rare is cut as well, as it hardly tells of the next.
 
     Parameters
     ----------
@@ -87,10 +83,9 @@ def without_lone_values(panel: SeriesPanel) -> LoneValues:
         second[some] = np.maximum.reduceat(np.where(size == first[own], 0.0, size), starts)
     largest = size == first[own]
     alone = np.bincount(own[largest], minlength=T) == 1
-    n, n_not_zero = np.diff(panel.offsets), np.bincount(own[size > 0.0], minlength=T)
-    enough = (n >= ENOUGH) & (n_not_zero >= LEAST_OF_RARE)
-    times = np.where(n_not_zero >= np.maximum(ENOUGH, n / 2), TIMES, TIMES_OF_RARE)
-    entry = np.flatnonzero(largest & (alone & enough & (first / times > second))[own])
+    n_not_zero = np.bincount(own[size > 0.0], minlength=T)
+    enough = (np.diff(panel.offsets) >= ENOUGH) & (n_not_zero >= NOT_ZERO)
+    entry = np.flatnonzero(largest & (alone & enough & (first / TIMES > second))[own])
     _, place, count = np.unique(panel.period[entry], return_inverse=True, return_counts=True)
     entry = entry[(count < max(SHARED, SHARE * T))[place]]
     values = panel.values.copy()
