@@ -45,6 +45,7 @@ from ccmtl_core.forecasting import (
     fit_forecaster,
     lag_dataset,
     new_products,
+    without_lone_values,
 )
 
 NAMES = sorted(
@@ -79,6 +80,7 @@ def public_values() -> dict[str, Any]:
         tried,
         tried.tried[0],
         direct_rows(panel, rows, 1),
+        without_lone_values(panel),
         forecaster,
         forecaster.ranges,
         new_products(forecaster, shops),
