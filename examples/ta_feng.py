@@ -12,6 +12,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -98,7 +99,7 @@ def generate(path: Path, n_products: int = 2000, n_days: int = 120, seed: int = 
     level = random.gamma(0.5, 1.0, n_products)
     day = np.arange(n_days)
     amount = random.poisson(level[:, None] * rhythm[group][:, day % 7])
-    dates = [f"{d:%m/%d/%Y}" for d in (np.datetime64("2000-11-01") + day).astype(object)]
+    dates = [f"{date(2000, 11, 1) + timedelta(d):%m/%d/%Y}" for d in range(n_days)]
     with path.open("w") as file:
         file.write(",".join(COLUMNS[name] for name in ("ds", "unique_id", "y")) + "\n")
         for product, when in zip(*np.nonzero(amount), strict=True):

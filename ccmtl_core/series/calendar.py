@@ -168,7 +168,7 @@ array(['1970-01-02T00:00:00.000000'], dtype='datetime64[us]'))
             if self is self.kin:
                 return (numbers * n_months).astype("datetime64[M]").astype("datetime64[us]")
             after = ((numbers + 1) * n_months).astype("datetime64[M]").astype("datetime64[D]")
-            return (after - 1).astype("datetime64[us]")
+            return (after - np.timedelta64(1, "D")).astype("datetime64[us]")
         if self.kin is Frequency.WEEK:
             days = numbers * 7 - self._days_into_week + (0 if self is self.kin else 6)
         elif len(weekdays := self._open_weekdays) == 7:

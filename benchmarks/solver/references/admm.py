@@ -109,7 +109,7 @@ class EdgeSplitting:
         ends = np.r_[problem.head, problem.tail]
         incidence = sparse.csr_array((np.r_[np.ones(E), -np.ones(E)], (np.r_[:E, :E], ends)), shape=(E, T))
         self._laplacian = sparse.kron(incidence.T @ incidence, np.eye(self.W.shape[1]), format="csc")
-        self._gram = sparse.block_diag(list(problem.quadratic.gram), format="csc")
+        self._gram = sparse.block_diag(list(map(sparse.csr_array, problem.quadratic.gram)), format="csc")
 
     def factorise(self, penalty: float) -> None:
         """Factorise blockdiag(G) + penalty · Laplacian ⊗ I, as a symmetric matrix."""

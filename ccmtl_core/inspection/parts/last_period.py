@@ -14,6 +14,7 @@ _PERIODS_BEFORE = 8
 _FEWEST_BEFORE = 3
 """Days that tell when a day usually ends, or hours."""
 _DAYS_OF_A_MONTH = 28
+_DAY = np.timedelta64(1, "D")
 _UNITS = {"m": np.timedelta64(60, "m"), "h": np.timedelta64(24, "h")}
 """The length of periods that are told by minutes, and by hours."""
 
@@ -109,12 +110,12 @@ def _day_ends_early(
 ) -> bool:
     """Whether the last of some weeks, months, quarters or years ends before its last day."""
     if frequency is frequency.kin:
-        ends = frequency.to_datetime(period + 1).astype("datetime64[D]") - 1
+        after = frequency.to_datetime(period + 1).astype("datetime64[D]")
     else:
-        ends = frequency.to_datetime(period).astype("datetime64[D]")
-    left = (ends - last).astype(np.int64)
+        after = frequency.to_datetime(period).astype("datetime64[D]") + _DAY
+    left = (after - last).astype(np.int64) - 1
     is_open = _open_weekdays(days)
-    open_left = np.busday_count(last + 1, ends + 1, weekmask=is_open)
+    open_left = np.busday_count(last + _DAY, after, weekmask=is_open)
     if n_before:
         return bool(left[-1] > left[:-1].max() and open_left[-1] > open_left[:-1].max())
     steps = np.diff(days).astype(np.int64)
@@ -144,7 +145,7 @@ def _hour_ends_early(
     """
     length = _UNITS[_unit(frequency)]
     begins = frequency.to_datetime(period).astype(moments.dtype)
-    left = np.maximum((begins + length - 1 - last).astype(np.int64), 0)
+    left = np.maximum((begins + length - last).astype(np.int64) - 1, 0)
     if n_before >= _FEWEST_BEFORE:
         return bool(left[-1] > 2 * left[:-1].max() - left[:-1].min())
     of_last = moments[moments >= begins[-1]]

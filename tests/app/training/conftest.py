@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ IDS = [f"{t:04d}" for t in range(N_PRODUCTS)]
 
 def sales_csv() -> str:
     rows = [
-        f"{IDS[t]},{np.datetime64('2025-01-01') + d},{SALES[t, d]}"
+        f"{IDS[t]},{date(2025, 1, 1) + timedelta(d)},{SALES[t, d]}"
         for t in range(N_PRODUCTS)
         for d in range(N_DAYS)
     ]

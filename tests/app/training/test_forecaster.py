@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ IDS = ("a/b", "0001", "constant", "ended", "zero")
 
 def values_csv() -> str:
     rng = np.random.default_rng(4)
-    days = [np.datetime64("2025-01-01") + d for d in range(24)]
+    days = [date(2025, 1, 1) + timedelta(d) for d in range(24)]
     season = np.tile([1.0, 3.0, 2.0, 8.0, 5.0, 4.0, 2.0], 4)[:24]
     columns = {
         "a/b": 3.0 * season + rng.normal(size=24),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
@@ -138,7 +139,7 @@ def test_a_report_says_where_a_plain_rival_did_better(run: Run, client: TestClie
 @quickly_on("sqlite")
 def test_a_report_says_what_was_left_out_and_who_cannot_be_forecast(run: Run, client: TestClient) -> None:
     whole, short = [f"p{t}" for t in range(8)], ["new", "gone"]
-    days = [np.datetime64("2025-01-06") + 7 * week + day for week in range(26) for day in range(5)]
+    days = [date(2025, 1, 6) + timedelta(7 * week + day) for week in range(26) for day in range(5)]
     rows = [f"{name},{day},{50 + t % 3}" for name in whole for t, day in enumerate(days)]
     rows += [f"{name},{day},1" for name in short for day in days[:3]]
     add_series(client, content="\n".join(["unique_id,ds,y", *rows]) + "\n")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
+from datetime import date, timedelta
 from typing import Any
 
-import numpy as np
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
@@ -91,7 +91,7 @@ def test_gaps_count_unless_they_are_filled(client: TestClient) -> None:
 
 
 def monday_to_friday(n_weeks: int = 26, n_series: int = 5) -> str:
-    days = [np.datetime64("2025-01-06") + 7 * week + day for week in range(n_weeks) for day in range(5)]
+    days = [date(2025, 1, 6) + timedelta(7 * week + day) for week in range(n_weeks) for day in range(5)]
     return "unique_id,ds,y\n" + "".join(f"{t},{day},{50 + t}\n" for t in range(n_series) for day in days)
 
 

@@ -75,7 +75,7 @@ every_face = pytest.mark.parametrize("call", [by_fit, by_path, by_selection])
 
 
 @every_face
-@pytest.mark.parametrize("wrong", [2.0, True, "3", None, np.float64(2), np.True_, np.timedelta64(2)])
+@pytest.mark.parametrize("wrong", [2.0, True, "3", None, np.float64(2), np.True_, np.timedelta64(2, "D")])
 def test_neighbours_are_counted_by_an_integer(call: Callable[..., Any], wrong: object) -> None:
     with pytest.raises(ParameterError, match="n_neighbors must be an integer, not "):
         call(n_neighbors=wrong)
@@ -200,7 +200,7 @@ def test_a_given_graph_is_taken_whatever_the_number_of_neighbours() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "missing"), [("O", None), ("O", np.nan), ("f8", np.nan), ("M8[D]", np.datetime64("NaT"))]
+    ("kind", "missing"), [("O", None), ("O", np.nan), ("f8", np.nan), ("M8[D]", np.datetime64("NaT", "D"))]
 )
 def test_rows_without_a_period_or_time_are_named(kind: str, missing: object) -> None:
     when: Any = np.tile(np.arange(8), 6).astype(kind)

@@ -50,7 +50,7 @@ def least_load(instance: Instance) -> float:
     balance = sparse.hstack(
         [sparse.csr_array((kept.sum() * P, 1)), sparse.kron(D.T[kept], sparse.eye_array(P))]
     )
-    balls = -sparse.block_diag([np.eye(P + 1)] * E)
+    balls = -sparse.block_diag([sparse.eye_array(P + 1)] * E)
     balls = sparse.csr_array(balls)[:, np.r_[0 : E * (P + 1)]]
     picks = np.arange(E * (P + 1)).reshape(E, P + 1)
     speed = sparse.csr_array(balls[:, picks[:, 0]] @ (0.5 * graph.multiplicity.astype(float))).reshape(-1, 1)

@@ -77,7 +77,7 @@ def test_a_mistyped_value_hardly_changes_what_is_learned_and_forecast(place: int
     assert found == pytest.approx(expected, abs=2.5)
     assert (right.report["n_cut"], right.report["cut"], model.report["n_cut"]) == (0, [], 1)
     others = float(np.delete(values[2], place).max())
-    day = str(np.datetime64("1970-01-01") + place)
+    day = str(np.datetime64(place, "D"))
     assert model.report["cut"] == [{"unique_id": "s2", "ds": day, "y": 1e5, "counted_as": others}]
 
 
