@@ -17,7 +17,7 @@ from ccmtl_core.base.display import counted, shown
 from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.frozen_value import FrozenValue
 from ccmtl_core.base.threads import sharing, slices
-from ccmtl_core.base.types import IntArray
+from ccmtl_core.base.types import FloatArray, IntArray
 from ccmtl_core.data.row_blocks import IN_PLACE
 from ccmtl_core.data.task_dataset import TaskDataset
 from ccmtl_core.forecasting.features import RowFeatures
@@ -172,6 +172,27 @@ def block_statistics(
     maker: RowMaker, panel: SeriesPanel, features: RowFeatures
 ) -> list[SufficientStatistics]:
     """Add up the rows of each block; those without rows are joined to the block before."""
+    totals = row_totals(maker, panel, features)
+    if not totals[-1].any():
+        raise DataError(
+            f"no series has a row: the longest has {counted(int(np.diff(panel.offsets).max()), 'value')}, "
+            f"and a row needs one before its target, each of the lags without a gap, at most "
+            f"{max(features.lags, default=1)}, and each of the columns; series that never change have none"
+        )
+    gram, xty, yty, x_sum, y_sum, weight = totals
+    kept = np.flatnonzero(weight.any(axis=1))
+    maker.join_blocks(kept)
+    names = panel.unique_ids, features.names
+    return [
+        SufficientStatistics(
+            gram[b], xty[b], yty[b], weight[b].astype(np.int64), *names, weight[b], x_sum[b], y_sum[b]
+        )
+        for b in kept
+    ]
+
+
+def row_totals(maker: RowMaker, panel: SeriesPanel, features: RowFeatures) -> list[FloatArray]:
+    """Add up the rows of K blocks of T series: Xᵀ X, Xᵀ y, yᵀ y, sums of X and y, how many; (K, T, …)."""
     T, K = panel.n_series, len(maker.bounds)
     totals = zeros(K * T, len(features.names))
     pieces = list(maker.pieces(range(T)))
@@ -183,25 +204,11 @@ def block_statistics(
             offsets = np.concatenate([[0], np.cumsum(made.counts)])
             add_rows(totals, made.rows.X, made.rows.y, IN_PLACE, offsets, slot)
 
-    parts = slices(len(pieces), 2)
+    # Pieces that are cut by time too hold rows of the same series, which only one thread may add up.
+    parts = slices(len(pieces), 2 if len({piece.start for piece in pieces}) == len(pieces) else 1)
     with sharing(len(parts)) as share:
         share(add, parts)
-    if not totals[-1].any():
-        raise DataError(
-            f"no series has a row: the longest has {counted(int(np.diff(panel.offsets).max()), 'value')}, "
-            f"and a row needs one before its target, each of the lags without a gap, at most "
-            f"{max(features.lags, default=1)}, and each of the columns; series that never change have none"
-        )
-    gram, xty, yty, x_sum, y_sum, weight = (locked(total).reshape(K, T, *total.shape[1:]) for total in totals)
-    kept = np.flatnonzero(weight.any(axis=1))
-    maker.join_blocks(kept)
-    names = panel.unique_ids, features.names
-    return [
-        SufficientStatistics(
-            gram[b], xty[b], yty[b], weight[b].astype(np.int64), *names, weight[b], x_sum[b], y_sum[b]
-        )
-        for b in kept
-    ]
+    return [locked(total).reshape(K, T, *total.shape[1:]) for total in totals]
 
 
 def rolling_origins(
