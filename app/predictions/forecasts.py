@@ -219,7 +219,7 @@ def _numbers(model: StoredModel, unique_ids: Sequence[str], asked: Asked) -> Num
 
 
 def _are_cut(forecaster: ForecastModel, rows: NDArray[np.int64], values: Matrix) -> NDArray[np.bool_]:
-    return are_cut(values[:, :, 0], forecaster.tail[rows], forecaster.scale[rows])
+    return are_cut(values[:, :, 0], forecaster.tail[rows], forecaster.scale[rows], forecaster.horizon)
 
 
 def _continued(

@@ -23,6 +23,7 @@ from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.forecasting.fitted.forecast_request import Newest, Start, range_columns
 from ccmtl_core.forecasting.fitted.forecaster_file import read_forecaster, write_forecaster
 from ccmtl_core.forecasting.fitted.latest_rows import (
+    bounds_beyond,
     columns_beside,
     dated,
     farthest,
@@ -151,8 +152,8 @@ class ForecastModel(FrozenValue):
         Parameters
         ----------
         h : int, optional
-            Periods; by default the horizon. Those beyond it feed on the forecasts before them, up to a
-            million times the largest value that they start from.
+            Periods; by default the horizon. Those beyond it feed on the forecasts before them, and go no
+            farther than a series drifts whose changes all have its usual size and one direction.
         level : sequence of float
             Percentages, from 1 to 99: what share of values each range shall hold.
         quantiles : sequence of float
@@ -374,7 +375,7 @@ class ForecastModel(FrozenValue):
         """Rows (n, H, P) and forecasts (n, H) of one horizon after the other, h steps in all."""
         rows, tail, done = start.rows, start.tail, 0
         scale, constant = self.scale[rows], start.constant[:, None]
-        most = farthest(tail, scale)
+        most, near = farthest(tail, scale), np.empty((len(rows), 0))
         while done < h:
             steps = range(1, min(self.horizon, h - done) + 1)
             X, known = latest_rows(
@@ -384,10 +385,14 @@ class ForecastModel(FrozenValue):
             each = np.repeat(rows, len(steps))
             flat = predict_rows(self.model.weights, each, X.reshape(len(each), -1), self.model.intercept)
             yhat = np.clip(flat.reshape(len(rows), -1), -most, most) * scale[:, None]
+            if done:
+                ahead = range(done + 1, done + 1 + len(steps))
+                yhat = np.clip(yhat, *bounds_beyond(start.tail, near, scale, ahead))
             yhat = np.where(start.nonnegative[:, None] & (yhat <= 0.0), 0.0, yhat)
             yhat = np.where(np.isnan(constant), yhat, constant)
             yhat[~known] = np.nan
             yield X, yhat
+            near = near if done else yhat
             tail = np.concatenate([tail, yhat], axis=1)[:, -self.features.reach :]
             done += len(steps)
 

@@ -27,7 +27,9 @@ from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.panel import SeriesPanel
 
 FARTHEST = 1e6
-"""Times the largest value that it starts from: as far as a forecast goes that feeds on others."""
+"""Times the largest value that it starts from: as far as any forecast goes."""
+BEYOND = 10
+"""Periods that count as more than they are in how far forecasts go that feed on others."""
 
 
 def latest_rows(
@@ -161,10 +163,38 @@ def farthest(tail: FloatArray, scale: FloatArray) -> FloatArray:
     return most
 
 
-def are_cut(yhat: FloatArray, tail: FloatArray, scale: FloatArray) -> BoolArray:
-    """Return which series have a forecast (n, H) that was cut to what :func:`farthest` allows."""
+def bounds_beyond(
+    tail: FloatArray, near: FloatArray, scale: FloatArray, steps: Sequence[int]
+) -> tuple[FloatArray, FloatArray]:
+    """Return what forecasts at steps beyond the horizon lie between, (n, H) each.
+
+    No series drifts farther in some periods than as many of its changes, whose root mean square is its scale.
+    So forecasts that feed on others stay so near to the newest values (n, R) and the forecasts within the
+    horizon (n, h), with ten periods more of room: weights that make them grow by a share each time would else
+    lead anywhere.
+
+    Examples
+    --------
+    >>> bounds_beyond(np.array([[np.nan, 5.0, 7.0]]), np.array([[8.0]]), np.array([2.0]), [2, 3])
+    (array([[-19., -21.]]), array([[32., 34.]]))
+    """
+    both = np.concatenate([tail, near], axis=1)
+    room = scale[:, None] * (BEYOND + np.array(steps))
+    low, high = (reduced(both, axis=1)[:, None] for reduced in (np.fmin.reduce, np.fmax.reduce))
+    return low - room, high + room
+
+
+def are_cut(yhat: FloatArray, tail: FloatArray, scale: FloatArray, horizon: int) -> BoolArray:
+    """Return which series have a forecast (n, H) that was cut to what is allowed, (n,).
+
+    That is what :func:`farthest` says and, beyond the horizon, :func:`bounds_beyond`.
+    """
     most = farthest(tail, scale) * scale[:, None]
-    return np.asarray((np.abs(yhat) >= most * (1.0 - 1e-12)).any(axis=1))
+    cut = (np.abs(yhat) >= most * (1.0 - 1e-12)).any(axis=1)
+    if (H := yhat.shape[1]) > horizon:
+        low, high = bounds_beyond(tail, yhat[:, :horizon], scale, range(horizon + 1, H + 1))
+        cut |= ((yhat[:, horizon:] <= low) | (yhat[:, horizon:] >= high)).any(axis=1)
+    return np.asarray(cut)
 
 
 def dated(periods: IntArray, frequency: Frequency) -> pl.Series:

