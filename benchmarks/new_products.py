@@ -79,6 +79,7 @@ def _measured(chosen: argparse.Namespace, held_out_of: Callable[[IntArray], Bool
                 "WAPE of the rival": theirs.wape,
                 "bias": ours.bias,
                 "bias of the rival": theirs.bias,
+                **_of_ranges(new, like.forecaster, rows=[place[name] for name in new.panel.unique_ids]),
             }
         )
     bars = [
@@ -86,6 +87,20 @@ def _measured(chosen: argparse.Namespace, held_out_of: Callable[[IntArray], Bool
         Bar("RMSSE over that of the mean of all, no history", errors[0], 1.0),
     ]
     return Section({f"{new.panel.n_series} products that are new": rows}, bars)
+
+
+def _of_ranges(new: ForecastSet, forecaster: ForecastModel, rows: list[int]) -> dict[str, float]:
+    """Share of the values that ranges hold, and mean Winkler scores in units of each series' changes."""
+    unit = np.sqrt((np.diff(new.history, axis=1) ** 2).mean(axis=1))
+    some, y = unit > 0.0, new.held_out
+    found = {}
+    for level in (80, 95):
+        p = (1.0 - level / 100.0) / 2.0
+        low, high = np.moveaxis(forecaster.quantile_forecasts([p, 1.0 - p])[rows], 2, 0)
+        outside = np.maximum(low - y, 0.0) + np.maximum(y - high, 0.0)
+        found[f"held by {level}"] = float((outside == 0.0).mean())
+        found[f"Winkler {level}"] = float(((high - low + outside / p)[some] / unit[some, None]).mean())
+    return found
 
 
 def _newest(data: ForecastSet, n: int) -> SeriesPanel:

@@ -162,6 +162,10 @@ class ForecasterReport(Stored):
         "largest of these; the data stay as they are.",
     )
     cut: list[CutValue] = Field([], description="The first 100 of these values.")
+    n_short: int = Field(
+        0,
+        description="Products with so few values that they have the mean weights of the others.",
+    )
     error: float | None = Field(None, description="Error of the choice; null where nothing was held out.")
     fold_errors: list[float] = Field([], description="The same by block of time.")
     level: dict[str, Any] | None = Field(

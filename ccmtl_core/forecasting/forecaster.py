@@ -33,6 +33,7 @@ from ccmtl_core.forecasting.features import RowFeatures
 from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
 from ccmtl_core.forecasting.fitted.latest_rows import latest_tails
 from ccmtl_core.forecasting.lone_values import without_lone_values
+from ccmtl_core.forecasting.new.short_series import with_short_series
 from ccmtl_core.forecasting.row_choice import choose_rows
 from ccmtl_core.forecasting.row_maker import (
     MAX_HORIZON,
@@ -197,7 +198,11 @@ def fit_forecaster(
     report["seconds"] = round(time.perf_counter() - began, 3)
     of_series = scale, never_negative(panel), constant, *latest_tails(panel, rows.reach), ranges
     forecaster = ForecastModel(model, rows, int(horizon), panel.frequency, *of_series, report, graph)
-    return forecaster if level is None else level.applied(forecaster, panel, aim)
+    forecaster = with_short_series(forecaster, panel, columns)
+    if level is None:
+        return forecaster
+    applied = level.applied(forecaster, panel, aim)
+    return applied if applied.model is forecaster.model else with_short_series(applied, panel, columns)
 
 
 class _Fitted(NamedTuple):

@@ -76,6 +76,21 @@ def constant_values(panel: SeriesPanel) -> FloatArray:
     return first
 
 
+def unit_of_ranges(scale: FloatArray, constant: FloatArray) -> FloatArray:
+    """Return what the errors of series are told in, (n,): 0 for one that never changed, as it has none.
+
+    One of few values that are all the same may still change: its ``scale`` is then that of others.
+
+    Examples
+    --------
+    >>> unit_of_ranges(np.array([1.0, 1.0, 0.003, 0.5]), np.array([np.nan, 0.0, 3.0, 3.0]))
+    array([1. , 0. , 0. , 0.5])
+    """
+    size = np.abs(constant)
+    of_constant = np.where(size == 0.0, 1.0, LEAST_SCALE * size)
+    return np.where(np.isclose(scale, of_constant, rtol=1e-9, atol=0.0), 0.0, scale)
+
+
 def never_negative(panel: SeriesPanel) -> BoolArray:
     """Return whether all values of each series are zero or more.
 

@@ -88,14 +88,35 @@ def range_table(
         members = members[:: int(known[members].sum(axis=0).max() // MOST_ERRORS) + 1]
         errors = found[members, newest] / unit.astype(found.dtype)
         errors /= spread_without[members][:, chunk[newest], None].astype(found.dtype)
-        counts = known[members].sum(axis=0)
-        for k in range(h):
-            width = 0
-            while counts[max(k - width, 0) : k + width + 1].sum() < FEW and width < h:
-                width += 1
-            near = errors[:, :, max(k - width, 0) : k + width + 1].ravel()
-            quantiles[g, k] = unit[k] * conformal(np.sort(near[~np.isnan(near)]).astype(np.float64), N)
+        quantiles[g] = unit[:, None] * _by_step(errors, N)
     return RangeTable(quantiles, group, spread)
+
+
+def step_quantiles(errors: FloatArray) -> FloatArray:
+    """Return quantiles of independent errors (n, h), NaN where none, at ``PROBABILITIES``, (h, 25).
+
+    Examples
+    --------
+    >>> errors = np.random.default_rng(0).normal(size=(100_000, 1))
+    >>> step_quantiles(errors)[0, [4, 20]].round(1)
+    array([-1.3,  1.3])
+    """
+    unit = _step_units(errors[:, None, :], (~np.isnan(errors)).sum(axis=0))
+    found: FloatArray = unit[:, None] * _by_step(errors[:, None, :] / unit, errors.size)
+    return found
+
+
+def _by_step(errors: NDArray[Any], n_periods: int) -> FloatArray:
+    """Quantiles of errors (T, N, h) by step, (h, 25); of few errors those of the steps beside count too."""
+    h, counts = errors.shape[2], (~np.isnan(errors)).sum(axis=(0, 1))
+    quantiles = np.empty((h, len(PROBABILITIES)))
+    for k in range(h):
+        width = 0
+        while counts[max(k - width, 0) : k + width + 1].sum() < FEW and width < h:
+            width += 1
+        near = errors[:, :, max(k - width, 0) : k + width + 1].ravel()
+        quantiles[k] = conformal(np.sort(near[~np.isnan(near)]).astype(np.float64), n_periods)
+    return quantiles
 
 
 def _groups(n_known: IntArray, size: FloatArray, cluster: IntArray) -> IntArray:

@@ -38,6 +38,7 @@ from ccmtl_core.forecasting.row_maker import (
     checked_scale,
     constant_values,
     never_negative,
+    unit_of_ranges,
 )
 from ccmtl_core.graph.knn_graph import TaskGraph
 from ccmtl_core.model.ccmtl_model import CCMTLModel, predict_rows
@@ -368,7 +369,7 @@ class ForecastModel(FrozenValue):
 
     def _quantiles(self, start: Start, yhat: FloatArray, quantiles: Sequence[float]) -> FloatArray:
         """Quantiles (n, h, q) around forecasts (n, h); those of a constant series are its constant."""
-        unit = np.where(np.isnan(start.constant), self.scale[start.rows], 0.0)
+        unit = unit_of_ranges(self.scale[start.rows], start.constant)
         return self.ranges.around(yhat, start.rows, unit, start.nonnegative, quantiles)
 
     def _walk(self, start: Start, h: int) -> Iterator[tuple[FloatArray, FloatArray]]:

@@ -17,16 +17,13 @@ from ccmtl_core.data.frames import as_polars
 from ccmtl_core.forecasting.fitted.forecast_model import ForecastModel
 from ccmtl_core.forecasting.new import MOST_ATTRIBUTES
 from ccmtl_core.forecasting.new.histories import Histories, means
+from ccmtl_core.forecasting.new.levels import LEAST_LIKE, Levels
 from ccmtl_core.kernels.grouping import group_sums
 
-LEAST_LIKE = 3
-"""Products that must share attributes for another to be forecast from them."""
 CLEARLY = 0.95
 """Error of what like products tell, over that of no move, below which it is believed."""
 WINDOWS = 6
 """Horizons that groups are judged on."""
-ROUNDS = 20
-"""In which the effects of attributes on the level settle."""
 
 
 class LikeProducts(NamedTuple):
@@ -34,10 +31,6 @@ class LikeProducts(NamedTuple):
 
     Parameters
     ----------
-    attributes : list of n tuples of int
-        Columns of the attributes that it shares with them; none where they are all products.
-    n : (n,) int64
-        How many they are.
     tells : (n,) bool
         Whether how they move tells clearly better how a product of theirs moves than that it stays as it is.
     history : (n, R) float64
@@ -60,8 +53,6 @@ class LikeProducts(NamedTuple):
         Mean of theirs; of all products' where they do not tell how a product moves, or too few of them vary.
     """
 
-    attributes: list[tuple[int, ...]]
-    n: IntArray
     tells: BoolArray
     history: FloatArray
     level: FloatArray
@@ -99,59 +90,164 @@ def attribute_table(attributes: Any) -> pl.DataFrame:
     return table.select("unique_id", *columns)
 
 
-def like_products(
-    forecaster: ForecastModel, known: Histories, attributes: pl.DataFrame, weights: FloatArray
-) -> LikeProducts:
-    """Find what each new product is like.
-
-    A combination of attributes is used if products that share it tell better than all products do how each of
-    them moves; the best combination first.
+class Alike(NamedTuple):
+    """How S products are alike by C combinations of attributes, of which the last is none: all products.
 
     Parameters
     ----------
     forecaster : ForecastModel
-        Of the T products that others can be like.
+        Of T products that others can be like.
     known : Histories
-        Of S products.
-    attributes : polars DataFrame
-        A row for each of the S products, in their order; columns of text.
+        Of the S products.
     weights : (T, P) float64
         What is averaged over like products.
-
-    Returns
-    -------
-    LikeProducts
+    combined : list of C tuples of int
+        Columns of the attributes.
+    group : (C, S) int64
+        The group of each product by each combination; -1 where not known.
+    tells : (C,) bool
+        As in :class:`LikeProducts`.
+    move_error : (C,) float64
+        As in :class:`LikeProducts`.
+    levels : Levels
+        What attributes tell of levels.
+    chosen : (n,) int64
+        The combination of each new product.
+    n_like : (n,) int64
+        How many others share it.
     """
-    codes, new = _codes(attributes, len(known.ids)), np.flatnonzero(known.new)
-    columns = range(len(codes))
-    combined = [c for n in range(len(codes), 0, -1) for c in combinations(columns, n)]
-    group = np.stack([*(_joined(codes[list(c)]) for c in combined), np.zeros(len(known.ids), dtype=np.int64)])
-    worth, move_error = _worth(forecaster, known, group)
-    chosen, n_like = np.zeros(len(new), dtype=np.int64), np.zeros(len(new), dtype=np.int64)
-    for c in [len(combined), *np.argsort(-worth[:-1], kind="stable").tolist()]:  # the best comes last
-        size = np.where(group[c, new] >= 0, _counts(group[c], known.like)[group[c, new]], 0)
-        used = (size >= LEAST_LIKE) & (worth[c] < worth[-1]) if c < len(combined) else np.full(len(new), True)
-        chosen[used], n_like[used] = c, size[used]
-    combined.append(())
-    level, level_error = _levels(known, codes)
-    n, R, P = len(new), known.tail.shape[1], weights.shape[1]
-    found = LikeProducts(
-        attributes=[combined[c] for c in chosen],
-        n=n_like,
-        tells=worth[chosen] < CLEARLY,
-        history=np.empty((n, R)),
-        level=level[new],
-        level_error=level_error[new],
-        move_error=move_error[chosen],
-        unevenness=np.empty(n),
-        nonnegative=np.empty(n, dtype=np.bool_),
-        range_group=np.empty(n, dtype=np.int64),
-        spread=np.empty(n),
-        weights=np.empty((n, P)),
-    )
-    for c in np.unique(chosen):
-        _describe(found, forecaster, known, group[c], weights, np.flatnonzero(chosen == c))
-    return found
+
+    forecaster: ForecastModel
+    known: Histories
+    weights: FloatArray
+    combined: list[tuple[int, ...]]
+    group: IntArray
+    tells: BoolArray
+    move_error: FloatArray
+    levels: Levels
+    chosen: IntArray
+    n_like: IntArray
+
+    @classmethod
+    def of(
+        cls, forecaster: ForecastModel, known: Histories, attributes: pl.DataFrame, weights: FloatArray
+    ) -> Alike:
+        """Find which products are alike, and by which attributes each new one is best told.
+
+        A combination of attributes is used if products that share it tell better than all products do how
+        each of them moves; the best combination first.
+
+        Parameters
+        ----------
+        forecaster, known, weights
+            As in the class.
+        attributes : polars DataFrame
+            A row for each of the S products, in their order; columns of text.
+
+        Returns
+        -------
+        Alike
+        """
+        codes, new = _codes(attributes, len(known.ids)), np.flatnonzero(known.new)
+        combined = [c for n in range(len(codes), 0, -1) for c in combinations(range(len(codes)), n)]
+        every = np.zeros(len(known.ids), dtype=np.int64)
+        group = np.stack([*(_joined(codes[list(c)]) for c in combined), every])
+        worth, move_error = _worth(forecaster, known, group)
+        chosen, n_like = np.zeros(len(new), dtype=np.int64), np.zeros(len(new), dtype=np.int64)
+        for c in [len(combined), *np.argsort(-worth[:-1], kind="stable").tolist()]:  # the best comes last
+            size = np.where(group[c, new] >= 0, _counts(group[c], known.like)[group[c, new]], 0)
+            used = (size >= LEAST_LIKE) & (worth[c] < worth[-1]) | (c == len(combined))
+            chosen[used], n_like[used] = c, size[used]
+        levels = Levels.of(known, codes)
+        told = worth < CLEARLY
+        of_groups = [*combined, ()], group, told, move_error
+        return cls(forecaster, known, weights, *of_groups, levels, chosen, n_like)
+
+    def of_new(self) -> LikeProducts:
+        """Return what the new products are like."""
+        new = np.flatnonzero(self.known.new)
+        parts = [np.flatnonzero(self.chosen == c) for c in np.unique(self.chosen)]
+        found = [self.of_some(int(self.chosen[some[0]]), new[some], self.known.tail) for some in parts]
+        place = np.argsort(np.concatenate(parts))
+        return LikeProducts(*(np.concatenate(own)[place] for own in zip(*found, strict=True)))
+
+    def of_some(
+        self,
+        c: int,
+        who: IntArray,
+        tail: FloatArray,
+        *,
+        without_own: bool = False,
+        pattern: BoolArray | None = None,
+    ) -> LikeProducts:
+        """Return what products are like by one combination of attributes.
+
+        Parameters
+        ----------
+        c : int
+            The combination.
+        who : (k,) int64
+            Products, each of a group of it.
+        tail : (S, R) float64
+            Values of all products.
+        without_own : bool
+            Whether these are like products, and what each is like are the others of its group.
+        pattern : (A,) bool, optional
+            Attributes that tell of the levels; by default all that do.
+
+        Returns
+        -------
+        LikeProducts
+            Of these k.
+        """
+        forecaster, group, ranges = self.forecaster, self.group[c], self.forecaster.ranges
+        members = np.flatnonzero(self.known.like & (group >= 0))
+        own, G, wanted = group[members], int(group.max()) + 1, group[who]
+        there = ~np.isnan(tail[members])
+        n = group_sums(own, there.astype(np.float64), G)[wanted]
+        history = group_sums(own, np.where(there, tail[members], 0.0), G)[wanted]
+        varying = members[np.isnan(forecaster.constant[members])]
+        n_varying = np.bincount(group[varying], minlength=G)[wanted]
+        weights = group_sums(group[varying], self.weights[varying], G)[wanted]
+        if without_own:
+            n = n - ~np.isnan(tail[who])
+            history = history - np.nan_to_num(tail[who])
+            varies = np.isnan(forecaster.constant[who])
+            n_varying = n_varying - varies
+            weights = weights - np.where(varies[:, None], self.weights[who], 0.0)
+        every = np.isnan(forecaster.constant) & self.known.like[: len(forecaster.constant)]
+        of_all = self.weights[every].mean(axis=0) if every.any() else np.zeros(weights.shape[1])
+        enough = (n_varying >= LEAST_LIKE) & self.tells[c]
+        size = np.abs(means(self.known.tail[members]))
+        uneven = np.divide(forecaster.scale[members], size, out=np.zeros(len(size)), where=size > 0.0)
+        table = pl.DataFrame(
+            {
+                "group": own,
+                "uneven": uneven,
+                "nonnegative": forecaster.nonnegative[members],
+                "range_group": ranges.group[members],
+                "spread": ranges.spread[members],
+            }
+        )
+        told = table.group_by("group").agg(
+            pl.col("uneven").median(),
+            pl.col("spread", "nonnegative").mean(),
+            pl.col("range_group").mode().min(),
+        )
+        of_each = pl.DataFrame({"group": wanted}).join(told, on="group", how="left", maintain_order="left")
+        level, level_error = self.levels.expected(who, pattern)
+        return LikeProducts(
+            history=np.divide(history, n, out=np.full(history.shape, np.nan), where=n > 0),
+            tells=np.full(len(who), self.tells[c]),
+            level=level,
+            level_error=level_error,
+            move_error=np.full(len(who), self.move_error[c]),
+            unevenness=of_each["uneven"].to_numpy(),
+            nonnegative=of_each["nonnegative"].to_numpy() >= 0.5,
+            range_group=of_each["range_group"].to_numpy(),
+            spread=of_each["spread"].to_numpy(),
+            weights=np.where(enough[:, None], weights / np.maximum(n_varying, 1)[:, None], of_all),
+        )
 
 
 def _codes(attributes: pl.DataFrame, n_products: int) -> IntArray:
@@ -204,82 +300,3 @@ def _worth(forecaster: ForecastModel, known: Histories, group: IntArray) -> tupl
             still[c] += np.nansum(np.abs(after[some] - before[some, None]) / unit[some, None])
             n[c] += (~np.isnan(error)).sum()
     return np.divide(moved, still, out=np.ones(len(group)), where=still > 0.0), moved / np.maximum(n, 1.0)
-
-
-def _levels(known: Histories, codes: IntArray) -> tuple[FloatArray, FloatArray]:
-    """The level that the attributes of each product let expect, (S,), and the mean error of that, (S,).
-
-    Each attribute multiplies the level by a factor: logarithms of levels are parted into effects by medians
-    of what the other effects leave. Where fewer than half of the products have a positive level, the median.
-    """
-    level = means(known.tail)
-    positive = known.like & (level > 0.0)
-    if 2 * positive.sum() < known.like.sum():
-        middle = np.median(level[known.like])
-        error = np.abs(level[known.like] - middle).mean()
-        return np.full(len(level), middle), np.full(len(level), error)
-    logs = np.log(level[positive])
-    base, effects = np.median(logs), np.zeros(codes.shape)
-    for _ in range(ROUNDS if len(codes) > 1 else 1):
-        for own, effect in zip(codes, effects, strict=True):
-            left = logs - base - (effects.sum(axis=0) - effect)[positive]
-            told = pl.DataFrame({"code": own[positive], "left": left}).filter(pl.col("code") >= 0)
-            found = told.group_by("code").agg(pl.col("left").median(), pl.len())
-            some = found.filter(pl.col("len") >= LEAST_LIKE)
-            of_code = np.zeros(max(int(own.max(initial=0)), 0) + 1)
-            of_code[some["code"].to_numpy()] = some["left"].to_numpy()
-            effect[:] = np.where(own >= 0, of_code[own], 0.0)
-    expected: FloatArray = np.exp(np.minimum(base + effects.sum(axis=0), logs.max()))
-    error = np.empty(len(level))
-    patterns, pattern = np.unique(effects != 0.0, axis=1, return_inverse=True)
-    for p, with_effect in enumerate(patterns.T):
-        # How wrong levels are that are expected from these attributes alone:
-        of_these = np.exp(base + effects[with_effect][:, positive].sum(axis=0))
-        same = pattern.reshape(-1) == p
-        error[same] = np.abs(level[positive] - of_these).sum() / of_these.sum() * expected[same]
-    return expected, error
-
-
-def _describe(
-    found: LikeProducts,
-    forecaster: ForecastModel,
-    known: Histories,
-    group: IntArray,
-    weights: FloatArray,
-    some: IntArray,
-) -> None:
-    """Fill in what those of the new products are like that are of groups of one combination."""
-    members = np.flatnonzero(known.like & (group >= 0))
-    own, tail, G = group[members], known.tail[members], int(group.max()) + 1
-    there = ~np.isnan(tail)
-    n_there = group_sums(own, there.astype(np.float64), G)
-    sums = group_sums(own, np.where(there, tail, 0.0), G)
-    history = np.divide(sums, n_there, out=np.full(sums.shape, np.nan), where=n_there > 0)
-    size, ranges = np.abs(means(tail)), forecaster.ranges
-    table = pl.DataFrame(
-        {
-            "group": own,
-            "uneven": np.divide(forecaster.scale[members], size, out=np.zeros(len(size)), where=size > 0.0),
-            "nonnegative": forecaster.nonnegative[members],
-            "range_group": ranges.group[members],
-            "spread": ranges.spread[members],
-        }
-    )
-    told = table.group_by("group").agg(
-        pl.col("uneven").median(),
-        pl.col("spread", "nonnegative").mean(),
-        pl.col("range_group").mode().min(),
-    )
-    varying = np.isnan(forecaster.constant[members])
-    n_varying = np.bincount(own[varying], minlength=G)[:, None]
-    total = group_sums(own[varying], weights[members[varying]], G)
-    varies = np.isnan(forecaster.constant)
-    of_all = weights[varies].mean(axis=0) if varies.any() else np.zeros(weights.shape[1])
-    enough = (n_varying >= LEAST_LIKE) & found.tells[some[0]]
-    mean = np.where(enough, total / np.maximum(n_varying, 1), of_all)
-    wanted = group[np.flatnonzero(known.new)[some]]
-    found.history[some], found.weights[some] = history[wanted], mean[wanted]
-    of_wanted = pl.DataFrame({"group": wanted}).join(told, on="group", how="left", maintain_order="left")
-    found.unevenness[some], found.spread[some] = of_wanted["uneven"], of_wanted["spread"]
-    found.range_group[some] = of_wanted["range_group"]
-    found.nonnegative[some] = (of_wanted["nonnegative"] >= 0.5).to_numpy()

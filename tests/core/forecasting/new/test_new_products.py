@@ -333,3 +333,50 @@ def test_without_a_history_in_the_forecaster_nothing_is_like() -> None:
     model = fit_forecaster(panel_of({"a": [1.0, 2.0]}), H, rows=ROWS)
     with pytest.raises(DataError, match="no product of the forecaster has a history"):
         new_products(model, pl.DataFrame({"unique_id": ["new"]}))
+
+
+WEEK = np.array([1.0, 1.0, 1.0, 1.0, 1.5, 3.0, 0.5])
+
+
+@pytest.fixture(scope="module")
+def weekly() -> ForecastModel:
+    """Products that sell most on the sixth day of seven, and are zero now and then."""
+    rng = np.random.default_rng(0)
+    sold = {f"{i}": rng.poisson((2.0 + i / 5) * np.tile(WEEK, 12)).astype(float) for i in range(150)}
+    rows = RowFeatures(windows=(28,), season_means=((7, 4),))
+    return fit_forecaster(panel_of(sold, 84), 7, rows=rows, choices=CHOICES, fusion_strength=1.0)
+
+
+@pytest.mark.parametrize("day", [81, 82, 83, 84, 85])
+def test_a_first_value_is_set_against_what_like_products_sell_on_that_weekday(
+    weekly: ForecastModel, day: int
+) -> None:
+    """The sixth, the seventh, or a day after the others end: forecasts are those of an average day."""
+    panel = panel_of({"new": [20.0 * WEEK[day % 7]]}, day + 1)
+    found = new_products(weekly, pl.DataFrame({"unique_id": ["new"]}), panel=panel).forecaster
+    expected = 20.0 * WEEK[(max(day, 83) + 1 + np.arange(7)) % 7]
+    np.testing.assert_allclose(found.point_forecasts()[0], expected, rtol=0.3)
+
+
+@pytest.mark.parametrize("values", [[40.0], [0.0], [0.0, 0.0, 0.0], [9.0] * 8])
+def test_few_values_have_ranges_with_a_width(weekly: ForecastModel, values: list[float]) -> None:
+    panel = panel_of({"new": values}, 84)
+    found = new_products(weekly, pl.DataFrame({"unique_id": ["new"]}), panel=panel).forecaster
+    low, high = np.moveaxis(found.quantile_forecasts([0.1, 0.9])[0], 1, 0)
+    assert (high - low > 1.0).all()
+    assert (low <= found.point_forecasts()[0]).all()
+    assert (high <= 40.0 * max(values) + 100.0).all()
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 4])
+def test_ranges_of_few_values_hold_their_share(weekly: ForecastModel, n: int) -> None:
+    rng = np.random.default_rng(n)
+    truth = (2.0 + 30.0 * rng.random(400))[:, None] * np.tile(WEEK, 13)
+    sold = rng.poisson(truth).astype(float)
+    ids = [f"new{i}" for i in range(400)]
+    first = panel_of({name: own[84 - n : 84] for name, own in zip(ids, sold, strict=True)}, 84)
+    found = new_products(weekly, pl.DataFrame({"unique_id": ids}), panel=first).forecaster
+    for level, least in ((0.8, 0.77), (0.95, 0.92)):
+        ends = found.quantile_forecasts([0.5 - level / 2, 0.5 + level / 2])
+        inside = (sold[:, 84:] >= ends[:, :, 0]) & (sold[:, 84:] <= ends[:, :, 1])
+        assert least <= inside.mean() <= 0.99
