@@ -32,7 +32,7 @@ def scheduler(request: pytest.FixtureRequest) -> Iterator[LocalCluster]:
     """A scheduler with a worker: in this process, or in one of its own."""
     with LocalCluster(
         n_workers=1, threads_per_worker=2, processes=getattr(request, "param", False), protocol="tcp://",
-        host="127.0.0.1", dashboard_address=None, memory_limit=0, silence_logs=50,
+        host="127.0.0.1", dashboard_address=":0", memory_limit=0, silence_logs=50,
     ) as cluster:  # fmt: skip
         yield cluster
 
@@ -123,7 +123,7 @@ def test_workers_that_die_meanwhile_end_the_run_as_lost(monkeypatch: pytest.Monk
             joblib.Parallel(n_jobs=2)(joblib.delayed(time.sleep)(2 * PATIENCE) for _ in range(2))
 
     with LocalCluster(
-        n_workers=0, processes=False, protocol="tcp://", host="127.0.0.1", dashboard_address=None,
+        n_workers=0, processes=False, protocol="tcp://", host="127.0.0.1", dashboard_address=":0",
         silence_logs=50,
     ) as scheduler:  # fmt: skip
         command = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler.scheduler_address]

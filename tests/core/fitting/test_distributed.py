@@ -31,7 +31,7 @@ def client() -> Iterator[Client]:
     with (
         LocalCluster(
             n_workers=N_WORKERS, threads_per_worker=1, processes=True, host="127.0.0.1",
-            dashboard_address=None, memory_limit=0, silence_logs=50,
+            dashboard_address=":0", memory_limit=0, silence_logs=50,
         ) as cluster,
         Client(cluster) as client,
     ):  # fmt: skip
