@@ -90,28 +90,32 @@ def fit(
     statistics: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="In place of samples: the result of a query of ccmtl statistics-sql."
+            metavar="FILE",
+            help="In place of samples: the result of a query of ccmtl statistics-sql. It names its columns "
+            "and has its folds: goes without FILE, --n-folds and the options of samples, series and files.",
         ),
     ] = None,
     folds: Annotated[
         Folds | None,
         typer.Option(
             show_default="random; of series, rolling",
-            help="How one of several strengths is chosen; contiguous and rolling go by time, or by the order "
-            "of rows where none is known.",
+            help="How one of several strengths (or auto) is chosen; contiguous and rolling go by time, or by "
+            "the order of rows where none is known.",
         ),
     ] = None,
     n_folds: Annotated[
         int | None,
         typer.Option(
-            min=1, show_default=str(DEFAULT_FOLDS), help="Parts that are predicted from the others."
+            min=1,
+            show_default=str(DEFAULT_FOLDS),
+            help="Of several strengths: parts that are predicted from the others.",
         ),
     ] = None,
     rule: Annotated[
         Rule | None,
         typer.Option(
             show_default="best",
-            help="The strength of least error, or the largest within one standard error of it.",
+            help="Of several strengths: that of least error, or the largest within one standard error of it.",
         ),
     ] = None,
     n_neighbors: Annotated[

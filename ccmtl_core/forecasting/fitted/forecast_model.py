@@ -370,7 +370,13 @@ class ForecastModel(FrozenValue):
     def _quantiles(self, start: Start, yhat: FloatArray, quantiles: Sequence[float]) -> FloatArray:
         """Quantiles (n, h, q) around forecasts (n, h); those of a constant series are its constant."""
         unit = unit_of_ranges(self.scale[start.rows], start.constant)
-        return self.ranges.around(yhat, start.rows, unit, start.nonnegative, quantiles)
+        found = np.empty((*yhat.shape, len(quantiles)))
+        n = max(1, _NUMBERS // max(found[:1].size, 1))
+        for first in range(0, len(found), n):
+            some = slice(first, first + n)
+            each = start.rows[some], unit[some], start.nonnegative[some]
+            found[some] = self.ranges.around(yhat[some], *each, quantiles)
+        return found
 
     def _walk(self, start: Start, h: int) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Rows (n, H, P) and forecasts (n, H) of one horizon after the other, h steps in all."""
