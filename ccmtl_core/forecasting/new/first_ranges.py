@@ -24,6 +24,8 @@ ORIGINS = 8
 """Past periods that like products are forecast from, a horizon apart."""
 MOST_LIKE = 256
 """Like products that are forecast from each."""
+MOST_MEMBERS = 4096
+"""Products of all groups that their like are averaged over; of more, some groups tell enough."""
 ENOUGH = 10
 """Errors of a step; of fewer, those of less knowledge are taken."""
 FEW_HORIZONS = 4
@@ -109,17 +111,20 @@ def _errors(
     """
     forecaster, known = alike.forecaster, alike.known
     h, R, errors = forecaster.horizon, known.tail.shape[1], Errors()
-    reaches = int((~np.isnan(known.tail[known.like])).any(axis=0).sum())
-    who = np.flatnonzero(known.like & (alike.group[c] >= 0))
-    who = who[:: -(-len(who) // MOST_LIKE)]
+    members = _members(np.flatnonzero(known.like & (alike.group[c] >= 0)), alike.group[c])
+    there = (~np.isnan(known.tail[members])).any(axis=0)
+    reaches, begin = int(there.sum()), int(there.argmax())
+    like_these = np.zeros(len(known.like), dtype=np.bool_)
+    like_these[members] = True
+    alike = alike._replace(known=known._replace(like=like_these))
+    who = members[:: -(-len(members) // MOST_LIKE)]
     ids = [known.ids[s] for s in who]
     for back in _origins(h, reaches, forecaster.features.warm_up):
-        tail = np.full(known.tail.shape, np.nan)
-        tail[:, back:] = known.tail[:, : R - back]
+        tail = known.tail[:, begin : R - back]
         later = known.tail[who][:, R - back : R - back + h]
         like = alike.of_some(c, who, tail, without_own=True, pattern=pattern)
         newer = (~np.isnan(tail[who]))[:, ::-1].cumsum(axis=1)[:, ::-1]  # values from each period on
-        for n in sorted({0, 1, *n_known.tolist()}):
+        for n in sorted({0, *n_known.tolist()}):
             own = np.where(newer <= n, tail[who], np.nan)
             made = product_models(forecaster, own, ids, known.origin - back, like, prior, columns, fill=fill)
             if (forecaster.features.past or forecaster.features.future) and (
@@ -135,6 +140,13 @@ def _errors(
                 error[zero] if n else _as_zero(later[usable] / unit[usable])
             )
     return errors
+
+
+def _members(members: IntArray, group: IntArray) -> IntArray:
+    """Of many products those of some groups, each whole; of one large group some."""
+    most = -(-len(members) // MOST_MEMBERS)
+    found = members[np.isin(group[members], np.unique(group[members])[::most])]
+    return found[:: -(-len(found) // MOST_MEMBERS)]
 
 
 def _origins(h: int, reaches: int, warm_up: int) -> list[int]:
