@@ -29,6 +29,7 @@ _WIDEST: dict[Frequency, dict[str, tuple[Any, ...]]] = {
         "windows": (2, 3, 6, 12, 24, 48, 168, 336, 672),
         "smoothing": (0.05, 0.1, 0.2, 0.4),
         "lags": tuple(range(1, 25)),
+        "trends": (24, 168),
         "season_levels": ((24, 24), (168, 24), (168, 168)),
         "seasons": ((24, 1), (24, 2), (168, 1), (168, 2)),
         "season_means": ((24, 7), (168, 4)),
@@ -38,6 +39,7 @@ _WIDEST: dict[Frequency, dict[str, tuple[Any, ...]]] = {
         "windows": (2, 4, 8, 13, 26, 52),
         "smoothing": (0.1, 0.2, 0.4),
         "lags": (*range(1, 14), 26, 39, 51, 52, 53),
+        "trends": (4, 13, 26),
         "season_levels": ((52, 4), (52, 13)),
         "seasons": ((52, 1), (52, 2)),
         "season_means": ((52, 4),),
@@ -47,6 +49,7 @@ _WIDEST: dict[Frequency, dict[str, tuple[Any, ...]]] = {
         "windows": (2, 3, 6, 12, 24),
         "smoothing": (0.1, 0.2, 0.4),
         "lags": tuple(range(1, 25)),
+        "trends": (2, 3, 6, 12),
         "season_levels": ((12, 3), (12, 12)),
         "seasons": ((12, 1), (12, 2)),
         "season_means": ((12, 4),),
@@ -56,6 +59,7 @@ _WIDEST: dict[Frequency, dict[str, tuple[Any, ...]]] = {
         "windows": (2, 4, 8, 12),
         "smoothing": (0.1, 0.2, 0.4),
         "lags": tuple(range(1, 9)),
+        "trends": (2, 4, 8),
         "season_levels": ((4, 4),),
         "seasons": ((4, 1), (4, 2)),
         "season_means": ((4, 3),),
@@ -67,6 +71,7 @@ _WITHOUT_SEASON: dict[str, tuple[Any, ...]] = {
     "windows": (2, 3, 4, 6, 8, 12, 24, 52),
     "smoothing": (0.1, 0.2, 0.4),
     "lags": tuple(range(1, 9)),
+    "trends": (2, 4, 8),
     "calendar": (),
 }
 _DAYS_OF_YEAR = {7: "365.25", 6: "313.07", 5: "260.89"}
@@ -84,6 +89,7 @@ def widest_of(frequency: Frequency) -> dict[str, tuple[Any, ...]]:
         "windows": (2, 3, *(week * n for n in (1, 2, 4, 8, 13, 26, 52))),
         "smoothing": (0.05, 0.1, 0.2, 0.4),
         "lags": (*range(1, 2 * week + 1), 3 * week, 4 * week, 5 * week),
+        "trends": tuple(week * n for n in (1, 2, 4, 13)),
         "season_levels": ((week, week), (52 * week, week), (52 * week, 4 * week)),
         "seasons": (*((week, n) for n in (1, 2, 3, 4)), (52 * week, 1)),
         "season_means": ((week, 4), (week, 8), (52 * week, 3)),
@@ -97,6 +103,8 @@ def reach_of(kind: str, value: Any) -> int:
         return 1
     if kind == "smoothing":
         return math.ceil(math.log(FORGOTTEN) / math.log(1.0 - value))
+    if kind == "trends":
+        return int(2 * value)
     if kind == "season_levels":
         return int(sum(value))
     if kind == "seasons":

@@ -32,6 +32,7 @@ _STEMS = {
     "lags": "lag_",
     "season_levels": "season_level_",
     "past": "past_",
+    "trends": "trend_",
     "seasons": "season_",
     "season_means": "season_mean_",
     "calendar": "",
@@ -63,6 +64,10 @@ class RowFeatures:
         ``season_level_m_w``: mean of the w periods up to o − m, the origin's place a season ago.
     past : tuple of str
         ``past_NAME``: a column beside the values, as it is at the origin.
+    trends : tuple of int
+        ``trend_w``: k times the change per period, 2 (level_w − level_2w) / w; without gaps, the mean of the
+        last w values less the mean of the w before, over w. A history of fewer than 2 w periods tells a part
+        of it, one of w or fewer nothing: zero.
     seasons : tuple of (m, i)
         ``season_m_i``: the value i seasons of m periods before the target, or the first season before that
         lies at or before the origin; one season earlier where it is not known.
@@ -93,6 +98,7 @@ class RowFeatures:
     lags: tuple[int, ...] = ()
     season_levels: _Pairs = ()
     past: tuple[str, ...] = ()
+    trends: tuple[int, ...] = ()
     seasons: _Pairs = ()
     season_means: _Pairs = ()
     calendar: tuple[str, ...] = ()
@@ -101,6 +107,8 @@ class RowFeatures:
     def __post_init__(self) -> None:
         for name in ("windows", "lags"):
             self._set(name, (_checked_length(value, name) for value in self._given(name)))
+        halves = (_checked_length(value, "trends", MAX_REACH // 2) for value in self._given("trends"))
+        self._set("trends", halves)
         self._set("smoothing", (_checked_share(value) for value in self._given("smoothing")))
         for name in ("season_levels", "seasons", "season_means"):
             self._set(name, (_checked_pair(value, name) for value in self._given(name)))
@@ -143,7 +151,7 @@ class RowFeatures:
         Examples
         --------
         >>> RowFeatures.widest("MS", horizon=1, n_periods=6).names
-        ('level_2', 'level_3', 'ewm_0.4', 'lag_1', 'lag_2', 'lag_3', 'lag_4')
+        ('level_2', 'level_3', 'ewm_0.4', 'lag_1', 'lag_2', 'lag_3', 'lag_4', 'trend_2')
         """
         check_integer(horizon, "horizon", least=1)
         check_integer(n_periods, "n_periods", least=1)
@@ -219,7 +227,8 @@ class RowFeatures:
     def plan(self) -> RowPlan:
         """Return the features as the compiled loops take them."""
         pairs = self.season_levels, self.seasons, self.season_means
-        spans = sorted({*self.windows, *(m for kind in pairs for m, _ in kind)})
+        levels = {*self.windows, *self.trends, *(2 * w for w in self.trends)}
+        spans = sorted(levels | {m for kind in pairs for m, _ in kind})
         place = {span: s for s, span in enumerate(spans)}
 
         def triples(kind: _Pairs) -> IntArray:
@@ -233,6 +242,7 @@ class RowFeatures:
             np.array(self.lags, dtype=np.int64),
             triples(self.season_levels),
             len(self.past),
+            np.array([(place[w], place[2 * w]) for w in self.trends], dtype=np.int64).reshape(-1, 2),
             triples(self.seasons),
             triples(self.season_means),
             len(self.future),
@@ -268,8 +278,8 @@ class RowFeatures:
         object.__setattr__(self, name, tuple(sorted(set(values))))
 
 
-def _checked_length(value: Any, name: str) -> int:
-    check_integer(value, name, 1, MAX_REACH)
+def _checked_length(value: Any, name: str, most: int = MAX_REACH) -> int:
+    check_integer(value, name, 1, most)
     return int(value)
 
 

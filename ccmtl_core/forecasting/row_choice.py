@@ -29,7 +29,7 @@ MOST_WORSE = 0.02
 """Share by which the error over all series may exceed the least: where most values are zero, the mean over
 series favours sets that forecast next to nothing."""
 SHARE_OF_REACH = 3
-"""Longest lag and window: the history over this. Rows begin after it, whatever features are chosen."""
+"""Longest lag, window and trend: the history over this. Rows begin after it, whatever features are chosen."""
 RARELY = 3
 """A season so far back that fewer than one in so many targets know it is left out: all forecasts would read
 what few rows of training have seen."""
@@ -124,7 +124,8 @@ def choose_rows(
         Periods ahead.
     widest : RowFeatures, optional
         Choose among these features; by default among :meth:`RowFeatures.widest` and the columns: of the
-        lags and windows those up to a third of the history, and no lag that gaps often hide.
+        lags, windows and trends those that look back at most a third of the history, and no lag that gaps
+        often hide.
     scale : (T,) float64, optional
         Unit of each series; by default :func:`series_scale`.
     n_blocks : int
@@ -161,10 +162,11 @@ def choose_rows(
         widest = RowFeatures.widest(panel.frequency, horizon, n_periods)
         most = max(n_periods // SHARE_OF_REACH, 1)
         windows = tuple(window for window in widest.windows if window <= most)
+        trends = tuple(window for window in widest.trends if 2 * window <= most)
         longest = min(most, _longest_lag(panel, widest.lags))
         lags = tuple(lag for lag in widest.lags if lag <= longest)
         past, future = ((), ()) if columns is None else _past_and_future(columns, panel)
-        widest = replace(widest, lags=lags, windows=windows, past=past, future=future)
+        widest = replace(widest, lags=lags, windows=windows, trends=trends, past=past, future=future)
         widest = _without_rare_seasons(widest, n_periods)
     check_kind(widest, "widest", RowFeatures)
     some = _some_series(panel.n_series, len(widest.names), n_blocks)
@@ -261,6 +263,8 @@ def _compared(blocks: Sequence[SufficientStatistics], widest: RowFeatures) -> tu
 def feature_groups(features: RowFeatures) -> list[tuple[str, ...]]:
     """Part features into groups that are tried together: windows, lags of one range, one season, one word.
 
+    Each trend and each column beside the values is a group of its own.
+
     Parameters
     ----------
     features : RowFeatures
@@ -283,7 +287,7 @@ def feature_groups(features: RowFeatures) -> list[tuple[str, ...]]:
 
 
 def _group_of(name: str) -> str:
-    if name.startswith(("past_", "future_")):
+    if name.startswith(("past_", "future_", "trend_")):
         return name
     kind, *numbers = name.replace("season_", "season-").split("_")
     if kind == "lag":

@@ -30,6 +30,8 @@ class RowPlan(NamedTuple):
         Length of the season, of the window, and the place in ``spans`` of the level to fall back to.
     n_past : int
         Columns beside the values, as they are at the origin.
+    trends : (·, 2) int64
+        Places in ``spans`` of a level and of one of twice its length.
     seasons : (·, 3) int64
         Length of the season, how many back, and the level to fall back to.
     season_means : (·, 3) int64
@@ -45,6 +47,7 @@ class RowPlan(NamedTuple):
     lags: IntArray
     season_levels: IntArray
     n_past: int
+    trends: IntArray
     seasons: IntArray
     season_means: IntArray
     n_future: int
@@ -111,7 +114,7 @@ def fill_rows(series: Stretches, targets: Targets, plan: RowPlan, rows: Rows, co
         n_origins = max(n_origins, o + 1)
     P, C = rows.X.shape[1], targets.calendar.shape[1]
     F = plan.n_future
-    n_own = P - F - C - len(plan.seasons) - len(plan.season_means)
+    n_own = P - F - C - len(plan.trends) - len(plan.seasons) - len(plan.season_means)
     shared = np.empty((n_origins, n_own))
     means = np.empty((n_origins, len(plan.spans)))
     usable = np.empty(n_origins, dtype=np.bool_)
@@ -166,7 +169,7 @@ def fill_latest(
     A lag or a level that is missing becomes the mean of the tail, so that a short series has rows too.
     """
     P, C = X.shape[2], ahead.shape[2]
-    n_own = P - C - len(plan.seasons) - len(plan.season_means)
+    n_own = P - C - len(plan.trends) - len(plan.seasons) - len(plan.season_means)
     means = np.empty(len(plan.spans))
     last = tails.shape[1] - 1
     for t in range(len(tails)):
@@ -280,6 +283,11 @@ def _fill_steps(
 ) -> bool:
     """Fill the features that belong to one step from column c on; whether all are known."""
     complete = True
+    for s in range(len(plan.trends)):
+        half, both = plan.trends[s, 0], plan.trends[s, 1]
+        row[c] = 2.0 * step * (means[half] - means[both]) / plan.spans[half]
+        complete &= row[c] == row[c]
+        c += 1
     for s in range(len(plan.seasons)):
         m = plan.seasons[s, 0]
         j = i + step - max(plan.seasons[s, 1], (step + m - 1) // m) * m

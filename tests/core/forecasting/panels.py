@@ -6,7 +6,7 @@ import numpy as np
 
 from ccmtl_core.forecasting import RowFeatures, SeriesPanel
 
-ROWS = RowFeatures(windows=(1, 3), seasons=((4, 1),))
+ROWS = RowFeatures(windows=(1, 3), trends=(2,), seasons=((4, 1),))
 
 
 def panel_of(*series: list[float], frequency: str = "D", start: int = 0) -> SeriesPanel:

@@ -33,7 +33,7 @@ def row_features(draw: st.DrawFn) -> RowFeatures:
     """Few features of every kind."""
     few = st.lists(st.integers(1, 9), max_size=3)
     pairs = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 3)), max_size=2)
-    chosen = {kind: tuple(draw(few)) for kind in ("windows", "lags")}
+    chosen = {kind: tuple(draw(few)) for kind in ("windows", "lags", "trends")}
     seasonal = {kind: tuple(draw(pairs)) for kind in ("season_levels", "seasons", "season_means")}
     smoothing = tuple(draw(st.lists(st.sampled_from([0.4, 0.7, 0.9]), max_size=2)))
     calendar = tuple(draw(st.lists(st.sampled_from(["day_of_week", "month_3", "fourier_7_1"]), max_size=2)))
@@ -96,6 +96,9 @@ def row(values: Values, features: RowFeatures, o: int, k: int, past: Sequence[fl
         before = mean(values, range(o - m - w + 1, o - m + 1))
         out.append(level(m) if math.isnan(before) else before)
     out += past
+    for w in features.trends:
+        newer, both = (mean(values, range(o - length + 1, o + 1)) for length in (w, 2 * w))
+        out.append(2 * k * (newer - both) / w)
     for m, i in features.seasons:
         back = max(i, first_back(m))
         places = [o + k - back * m, o + k - (back + 1) * m]

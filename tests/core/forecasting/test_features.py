@@ -16,6 +16,7 @@ ALL = RowFeatures(
     smoothing=(0.2,),
     lags=(2,),
     season_levels=((52, 4),),
+    trends=(8, 2),
     seasons=((52, 2), (52, 1)),
     season_means=((52, 3),),
     calendar=("month_3", "fourier_52.18_1"),
@@ -24,8 +25,8 @@ ALL = RowFeatures(
 
 def test_columns_come_kind_by_kind_and_rise_within_a_kind() -> None:
     assert ALL.names == (
-        "level_1", "level_4", "ewm_0.2", "lag_2", "season_level_52_4", "season_52_1", "season_52_2",
-        "season_mean_52_3", "month_3", "fourier_52.18_1_sin", "fourier_52.18_1_cos",
+        "level_1", "level_4", "ewm_0.2", "lag_2", "season_level_52_4", "trend_2", "trend_8", "season_52_1",
+        "season_52_2", "season_mean_52_3", "month_3", "fourier_52.18_1_sin", "fourier_52.18_1_cos",
     )  # fmt: skip
 
 
@@ -60,6 +61,7 @@ def test_the_reach_is_that_of_the_feature_that_looks_back_furthest() -> None:
     assert RowFeatures(seasons=((52, 1),)).reach == 104  # a season more where there is a gap
     assert RowFeatures(season_means=((52, 3),)).reach == 156
     assert RowFeatures(season_levels=((52, 4),)).reach == 56
+    assert RowFeatures(windows=(9,), trends=(8,)).reach == 16
     assert RowFeatures(calendar=("month",)).reach == 1
     assert 0.8 ** RowFeatures(smoothing=(0.2,)).reach <= 1e-3
     assert RowFeatures(windows=(8,), seasons=((52, 1),)).warm_up == 52
@@ -74,6 +76,7 @@ def test_the_reach_is_that_of_the_feature_that_looks_back_furthest() -> None:
         ({"windows": 3}, "windows must be a list, not 3"),
         ({"calendar": "month"}, "calendar must be a list, not 'month'"),
         ({"lags": (2**40,)}, "lags must be at most"),
+        ({"trends": (2**19 + 1,)}, "trends must be at most"),
         ({"smoothing": (1.0,)}, r"smoothing must lie in \[0.001, 1\), not 1.0"),
         ({"seasons": (52,)}, "seasons must hold pairs such as"),
         ({"seasons": ((2**20, 2),)}, "seasons must look back at most"),

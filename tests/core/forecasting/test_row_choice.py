@@ -115,6 +115,22 @@ def test_growing_series_do_not_fall_where_a_second_season_comes_into_reach(n_wee
     assert forecasts.mean(axis=0) == pytest.approx(50.0 + 3.0 * week[n_weeks:], rel=0.02)
 
 
+def test_growing_series_are_forecast_along_their_trend() -> None:
+    month, rng = np.arange(46), np.random.default_rng(0)
+    slope = rng.uniform(-2.0, 4.0, (20, 1))
+    values = 100.0 + slope * month + 0.5 * rng.normal(size=(20, 46))
+    history = replace(panel(values[:, :40]), frequency=Frequency("MS"))
+    forecaster = fit_forecaster(history, 6)
+    assert forecaster.features.trends
+    errors = forecaster.point_forecasts() - values[:, 40:]
+    assert np.sqrt((errors**2).mean(axis=0)).max() < 1.0  # a flat line is up to 10 off at the last step
+
+
+def test_series_that_wander_get_no_trend() -> None:
+    features = choose_rows(replace(panel(wandering(n_periods=60)), frequency=Frequency("MS")), 6).features
+    assert not features.trends
+
+
 def test_seasons_that_few_targets_know_are_not_tried() -> None:
     def tried(n_periods: int) -> list[RowFeatures]:
         values = np.tile(np.random.default_rng(0).normal(size=(8, 1)), n_periods)

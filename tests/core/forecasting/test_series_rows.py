@@ -179,6 +179,14 @@ def test_rows_and_statistics_do_not_depend_on_how_the_work_is_cut(
         np.testing.assert_allclose(block.gram, part.gram, rtol=1e-12)
 
 
+def test_a_trend_is_the_change_per_period_times_the_step() -> None:
+    panel = panel_of([2.0 * i for i in range(9)], [5.0, 6.0, 8.0], [1.0, 4.0])
+    tails, newest = latest_tails(panel, 4)
+    X, _ = latest_rows(tails, RowFeatures(trends=(2,)), np.ones(3), [1, 5], newest, panel.frequency)
+    of_half_a_window_more = (7.0 - 19.0 / 3.0) * np.array([1.0, 5.0])
+    np.testing.assert_allclose(X[:, :, 0], [[2.0, 10.0], of_half_a_window_more, [0.0, 0.0]], atol=1e-12)
+
+
 def test_lags_at_a_horizon_of_one_are_the_papers_rows() -> None:
     rng = np.random.default_rng(0)
     panel = panel_of(rng.normal(size=12).tolist(), rng.normal(size=5).tolist())

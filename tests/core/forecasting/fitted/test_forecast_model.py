@@ -145,7 +145,8 @@ def test_a_file_brings_the_same_forecasts_back(forecaster: ForecastModel, tmp_pa
         assert other.forecast(level=[80]).equals(forecaster.forecast(level=[80]))
         assert not other.tail.flags.writeable
     assert repr(again) == (
-        "ForecastModel(6 series, 3 features [level_1, level_3, season_4_1], 3 periods ahead, frequency D)"
+        "ForecastModel(6 series, 4 features [level_1, level_3, trend_2, season_4_1], "
+        "3 periods ahead, frequency D)"
     )
 
 
