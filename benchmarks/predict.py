@@ -87,18 +87,18 @@ def requests() -> dict[str, bytes]:
         "features": {name: [value + 0.1] * N_BATCH for name, value in lags.items()},
     }
     return {
-        "healthz": b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
+        "healthz": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
         "predict, one row": _post("/v1/models/m/predict", row),
-        "forecast, one product, h=1": b"GET /v1/models/m/forecast?unique_id=%013d HTTP/1.1\r\nHost: x\r\n\r\n"
-        % 4711,
+        "forecast, one product, h=1": b"GET /v1/models/m/forecast?unique_id=%013d HTTP/1.1\r\n"
+        b"Host: localhost\r\n\r\n" % 4711,
         f"predict, {N_BATCH} rows in columns": _post("/v1/models/m/predict", batch),
     }
 
 
 def _post(path: str, document: Any) -> bytes:
     body = json.dumps(document).encode()
-    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
-    return head.encode() + b"\r\n\r\n" + body
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    return head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
 def latencies(port: int, request: bytes, n_requests: int) -> list[float]:
