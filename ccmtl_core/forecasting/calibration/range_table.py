@@ -23,6 +23,8 @@ from ccmtl_core.forecasting.row_maker import MAX_HORIZON
 
 PROBABILITIES = (0.005, 0.01, 0.025, *(i / 20 for i in range(1, 20)), 0.975, 0.99, 0.995)
 """Quantiles that are kept; between them is interpolated."""
+OUTER = 0.1 + 1e-9
+"""Quantiles up to this, and from 1 less this, end ranges that hold their forecast."""
 HEIGHTS: FloatArray = frozen(0.01 * 2.0 ** (np.arange(28) / 3.0))
 """Forecasts, in units of a series' mean value where it is not zero, that values are told for."""
 
@@ -148,9 +150,15 @@ class RangeTable(FrozenValue):
         Returns
         -------
         (n, h, q) float64
+            Where all errors of a series were to one side of zero, the ends of ranges of 80 % or more are
+            moved to hold the forecast. Quantiles of values are not: a mean of 0.1 pieces a day may lie
+            beside a range from zero to zero.
         """
         found = self.errors(series, yhat.shape[1], probabilities)
         found *= unit[:, None, None]
+        p = as_float64(probabilities, "probabilities")
+        found[:, :, p <= OUTER] = np.minimum(found[:, :, p <= OUTER], 0.0)
+        found[:, :, p >= 1.0 - OUTER] = np.maximum(found[:, :, p >= 1.0 - OUTER], 0.0)
         found += yhat[:, :, None]
         found[nonnegative] = np.maximum(found[nonnegative], 0.0)
         assert self.size is not None

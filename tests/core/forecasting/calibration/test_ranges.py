@@ -199,6 +199,18 @@ def test_steps_beyond_the_horizon_have_wider_ranges() -> None:
     assert (width[:, 27] >= (upper - lower)[:, 6]).mean() > 0.9
 
 
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_ranges_of_80_percent_hold_their_forecast_where_all_errors_were_to_one_side(side: float) -> None:
+    quantiles = np.sort(side * np.linspace(1.0, 3.0, len(PROBABILITIES)))
+    table = RangeTable(quantiles[None, None], np.array([0]), np.ones(1))
+    told = table.errors(np.array([0]), 1, PROBABILITIES)[0, 0] + 10.0
+    found = table.around(np.full((1, 1), 10.0), np.array([0]), np.ones(1), np.array([False]), PROBABILITIES)
+    outer = np.abs(np.array(PROBABILITIES) - 0.5) >= 0.4 - 1e-9
+    beyond = outer & ((np.array(PROBABILITIES) < 0.5) == (side > 0.0))
+    assert beyond.sum() == 5
+    assert (found[0, 0] == np.where(beyond, 10.0, told)).all()
+
+
 def test_columns_are_named_by_level_and_quantile() -> None:
     values = generated("seasonal")[:5]
     frame = fitted(values).forecast(2, level=[80, 97.5], quantiles=[0.1, 0.025])
