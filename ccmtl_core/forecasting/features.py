@@ -146,7 +146,8 @@ class RowFeatures:
         Returns
         -------
         RowFeatures
-            Those that leave twice the horizon of the history for targets; the newest value always.
+            Those that leave twice the horizon of the history for targets or need at most a quarter of it; the
+            newest value always.
 
         Examples
         --------
@@ -155,7 +156,7 @@ class RowFeatures:
         """
         check_integer(horizon, "horizon", least=1)
         check_integer(n_periods, "n_periods", least=1)
-        most = max(n_periods - 2 * horizon, 1)
+        most = max(n_periods - 2 * horizon, n_periods // 4, 1)
         found = widest_of(Frequency(frequency))
         kept = {
             kind: tuple(value for value in values if needed_by(kind, value) <= most)

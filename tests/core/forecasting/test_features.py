@@ -112,3 +112,9 @@ def test_the_calendar_is_that_of_the_date() -> None:
 def test_a_calendar_that_tells_nothing_at_a_frequency_is_refused() -> None:
     with pytest.raises(ParameterError, match="day_of_week tells nothing at frequency 'W'"):
         RowFeatures(calendar=("day_of_week",)).calendar_values(np.zeros(1, dtype=np.int64), Frequency.WEEK)
+
+
+def test_a_long_horizon_leaves_more_to_compare_than_the_newest_value() -> None:
+    """Half of the history ahead, as a year from two: windows of up to a quarter of it are left."""
+    widest = RowFeatures.widest("MS", 12, 24)
+    assert (widest.windows, widest.lags) == ((2, 3, 6), (1, 2, 3, 4, 5, 6))
