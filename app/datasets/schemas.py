@@ -158,7 +158,10 @@ class UploadReport(BaseModel):
         "for days, weeks and months, which keep the local date. Else null."
     )
     ignored_columns: list[str] = Field(description="Columns of the file that the definition does not name.")
-    warnings: list[Warned] = Field(description="Of the whole version.")
+    warnings: list[Warned] = Field(
+        description="Of the whole version: what was done with rows that do not say it, and every finding of "
+        "`inspection` whose severity is `warning`."
+    )
     dropped_periods: list[DroppedPeriod] = Field(
         [],
         description="Periods of which `partial_last` dropped rows in this upload or in one before it. An "

@@ -160,6 +160,12 @@ def _report(
     ids = spreadsheet_ids(extent.summary.series["unique_id"].unique().sort())
     if ids:
         warnings.append(Warned(code="spreadsheet_ids", message=spreadsheet_warning(ids), count=len(ids)))
+    told = {one.code for one in warnings}
+    warnings += [
+        Warned(code=one.code, message=one.message, count=one.count)
+        for one in (inspection.findings if inspection else ())
+        if one.severity == "warning" and one.code not in told
+    ]
     return UploadReport(
         mode=upload.mode,
         idempotency_key=upload.key,

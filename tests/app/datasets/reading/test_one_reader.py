@@ -307,8 +307,9 @@ def test_a_zone_that_nobody_knows_is_named(shop: Shop) -> None:
 def test_ids_that_a_spreadsheet_destroyed_are_warned_of(shop: Shop, tmp_path: Path) -> None:
     ids = ("4.00638E+12", "4.00638E+12", "7", "1.2E+15")
     text = "unique_id,ds,y\n" + "".join(f"{id_},2024-01-01,1\n" for id_ in ids)
-    (warning,) = shop.accepted(shop.series(aggregation="sum"), text)["warnings"]
-    assert (warning["code"], warning["count"]) == ("spreadsheet_ids", 2)
+    report = shop.accepted(shop.series(aggregation="sum"), text)
+    (warning,) = [one for one in report["warnings"] if one["code"] == "spreadsheet_ids"]
+    assert warning["count"] == 2
     assert "2 ids look as a spreadsheet shows long numbers ('1.2E+15', '4.00638E+12')" in warning["message"]
     rows = "".join(f"4.00638E+12,{i},{i * i}\n002,{i},{i + 1}\n" for i in range(5))
     (tmp_path / "sales").write_text("store,sold,price\n" + rows)

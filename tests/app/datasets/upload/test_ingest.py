@@ -10,7 +10,11 @@ from tests.app.datasets.conftest import Shop, faults
 def test_times_inside_a_period_are_counted_when_nothing_is_aggregated(shop: Shop) -> None:
     text = "unique_id,ds,y\na,2000-01-03,1\na,2000-01-11,1\na,2000-01-19T05:00,1\n"
     report = shop.accepted(shop.series(frequency="W"), text)
-    assert [(w["code"], w["count"]) for w in report["warnings"]] == [("moved_to_period_start", 2)]
+    assert [(w["code"], w["count"]) for w in report["warnings"]] == [
+        ("moved_to_period_start", 2),
+        ("constant_series", 1),
+        ("short_series", 1),
+    ]
     assert (report["periods"], report["first"], report["last"]) == (3, "2000-01-03", "2000-01-17")
 
 

@@ -216,6 +216,24 @@ def test_an_append_counts_whole_series_and_not_the_file_alone(shop: Shop) -> Non
     assert told["similar_ids"]["message"].startswith("2 ids differ only by capitals, spaces, leading zeros")
 
 
+def test_every_finding_that_is_a_warning_stands_among_the_warnings(shop: Shop) -> None:
+    name = shop.series()
+    before = shop.accepted(name, history("b,2024-03-01,7\n"))
+    whole = history().replace("2024-03-07,1\n", "2024-03-07,600\n")
+    report = shop.accepted(name, whole + "A,2024-03-30,2\n")
+    told = {warning["code"]: warning["count"] for warning in report["warnings"]}
+    assert told.items() >= {
+        ("history_changed", 1),
+        ("history_removed", 1),
+        ("outliers", 1),
+        ("similar_ids", 2),
+    }
+    for one in (before, report):
+        found_ones = {f["code"]: f for f in one["inspection"]["findings"] if f["severity"] == "warning"}
+        among = {w["code"]: (w["message"], w["count"]) for w in one["warnings"]}
+        assert {code: (f["message"], f["count"]) for code, f in found_ones.items()}.items() <= among.items()
+
+
 def test_what_an_append_changes_is_told_as_the_policies_make_it(shop: Shop) -> None:
     name = shop.series(duplicates="last", negatives="clip")
     shop.accepted(name, history("b,2024-03-01,1\nb,2024-03-02,-4\n"))

@@ -61,8 +61,10 @@ def test_rows_that_the_sender_calls_new_are_merged_and_counted(shop: Shop) -> No
     report = shop.accepted(name, further, mode="append", overlap="accept")
     assert (report["overlapping_rows"], report["aggregated_rows"]) == (2, 3)
     assert report["version"]["values"] == 4
-    (warning,) = report["warnings"]
-    assert (warning["code"], warning["count"]) == ("overlapping_rows", 2)
+    told = {warning["code"]: warning for warning in report["warnings"]}
+    assert told.keys() == {"overlapping_rows", "history_changed", "short_series"}
+    warning = told["overlapping_rows"]
+    assert warning["count"] == 2
     assert "row 1 (series 'a', period 2000-01-02)" in warning["message"]
     assert "were added to" in warning["message"]
 
@@ -71,7 +73,8 @@ def test_new_periods_and_new_series_are_no_overlap(shop: Shop) -> None:
     name = shop.series(aggregation="sum", fill={"method": "zero"})
     shop.accepted(name, JANUARY)
     report = shop.accepted(name, "unique_id,ds,y\n" + FEBRUARY, mode="append")
-    assert (report["overlapping_rows"], report["aggregated_rows"], report["warnings"]) == (0, 0, [])
+    assert (report["overlapping_rows"], report["aggregated_rows"]) == (0, 0)
+    assert [warning["code"] for warning in report["warnings"]] == ["short_series"]
 
 
 def test_a_full_upload_overlaps_with_nothing(shop: Shop) -> None:
