@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
 from ccmtl_core.base.display import counted, quoted
@@ -15,9 +16,10 @@ from ccmtl_core.base.exceptions import DataError, ParameterError
 from ccmtl_core.base.file_path import checked_path
 from ccmtl_core.inspection.id_columns import SIGN, id_columns, with_one_id
 from ccmtl_core.inspection.inspecting import note_findings, report_of
+from ccmtl_core.inspection.period_checks import filled_beside
 from ccmtl_core.inspection.policies import Policies
 from ccmtl_core.inspection.reading import SeriesRows, read_rows
-from ccmtl_core.inspection.report import InspectionReport
+from ccmtl_core.inspection.report import Finding, InspectionReport, ordered
 from ccmtl_core.series.calendar import Frequency
 from ccmtl_core.series.columns import SeriesColumns
 from ccmtl_core.series.panel import SeriesPanel
@@ -209,6 +211,9 @@ def read_series_table(
         report = report_of(read, policies, [*note_findings(read.table.notes)])
     panel = report.require_panel(str(path))
     columns = _columns(read, numbers, future, policies, path) if numbers else None
+    if columns is not None and policies.fill != "none":
+        filled = _filled_beside(panel, columns, read)
+        report = replace(report, findings=ordered([*report.findings, filled]))
     attributes = _attributes(read.cells.frame, static, path) if static else None
     return SeriesTable(panel, columns, attributes, report)
 
@@ -220,6 +225,20 @@ def _refuse_twice(columns: Sequence[str]) -> None:
             f"the column {quoted(repeated[0])} is named twice: id, time, value and the columns beside them "
             "must be different ones"
         )
+
+
+def _filled_beside(panel: SeriesPanel, columns: SeriesColumns, read: SeriesRows) -> Finding:
+    """The finding on periods that were filled, and have no row and no column with what stands beside them."""
+    ids, period = pl.Series("unique_id", panel.unique_ids), pl.Series("period", panel.period)
+    of_series = pl.Series("series", panel.series_index)
+    times = read.cells.frame["ds"].to_numpy()
+    rows = [read.cells.frame["unique_id"], pl.Series("period", panel.frequency.to_period(times))]
+    every = pl.DataFrame([ids.gather(of_series), period, of_series])
+    filled = every.join(pl.DataFrame(rows), on=["unique_id", "period"], how="anti")
+    places = columns.places(panel.unique_ids)[filled["series"].to_numpy()]
+    lacking = np.isnan(columns.at(places, filled["period"].to_numpy()))
+    names = [name for name, of_column in zip(columns.names, lacking.T, strict=True) if of_column.any()]
+    return filled_beside(int(lacking.any(axis=1).sum()), names)
 
 
 def _columns(

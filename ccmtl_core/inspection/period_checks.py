@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from ccmtl_core.base.display import option
+from ccmtl_core.base.display import counted, option, quoted
 from ccmtl_core.base.id_codes import codes_of
 from ccmtl_core.base.types import IntArray
 from ccmtl_core.inspection.parts.last_period import last_times
@@ -105,6 +105,32 @@ def period_findings(
         yield from _ended(runs, frequency)
 
 
+def filled_beside(n: int, columns: Sequence[str]) -> Finding:
+    """Return the finding on filled periods that lack the columns which stand beside the values.
+
+    Parameters
+    ----------
+    n : int
+        How many there are.
+    columns : sequence of str
+        Those beside the values.
+
+    Returns
+    -------
+    Finding
+    """
+    what = ", ".join(map(quoted, columns))
+    return _warning(
+        code="filled_without_columns",
+        message=f"{counted(n, 'period')} without a row {'is' if n == 1 else 'are'} filled, without {what}: a "
+        "forecast learns nothing from them, and products that are no longer sold are forecast as if they "
+        f"were. Write rows of these periods with the value, such as 0, and {what}.",
+        count=n,
+        unit="periods",
+        policy="fill",
+    )
+
+
 def _warning(
     code: str,
     message: str,
@@ -148,7 +174,8 @@ def _ended(runs: pl.DataFrame, frequency: Frequency) -> Iterator[Finding]:
             message=f"{over.height:,} of {ends.height:,} series end more than {limit} periods before the "
             f"dataset, which ends with {frequency.text(end)}; the first is {example!r}, which ends "
             f"with {frequency.text(when)}. Each is forecast from its own end on. Leave out what is "
-            "no longer sold; if nothing was sold since, choose `fill='zero'`.",
+            "no longer sold; if nothing was sold since, choose `fill='zero'` or, where columns such as a "
+            "price stand beside the values, write rows with 0 and the price.",
             count=over.height,
             unit="series",
             policy="fill",

@@ -6,6 +6,7 @@ always makes the same segment.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,6 +51,13 @@ class PeriodValues:
     def columns(self) -> list[pl.Series]:
         """Return the columns of numbers, ``c_0``, …; null where not known."""
         return [pl.Series(f"c_{i}", column).fill_nan(None) for i, column in enumerate(self.beside.T)]
+
+    def differing(self, names: Sequence[str]) -> list[str]:
+        """Return the columns of numbers that a period alone does not tell, as it tells a holiday."""
+        rows = pl.DataFrame([pl.Series("period", self.period), *self.columns()])
+        most = rows.group_by("period").agg(pl.exclude("period").drop_nulls().n_unique()).max()
+        is_lone = len(self.unique_ids) == 1
+        return [name for i, name in enumerate(names) if is_lone or most[f"c_{i}"].item() > 1]
 
     def unique_id(self, i: int) -> str:
         """Return the series of value ``i``."""

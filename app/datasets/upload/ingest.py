@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +27,8 @@ from ccmtl_core.base.display import counted
 from ccmtl_core.inspection import InspectionReport
 from ccmtl_core.inspection.id_columns import SIGN, with_one_id
 from ccmtl_core.inspection.inspecting import refused
+from ccmtl_core.inspection.period_checks import filled_beside
+from ccmtl_core.inspection.report import ordered
 from ccmtl_core.tables import ReadOptions
 from ccmtl_core.tables.cell_hints import spreadsheet_ids, spreadsheet_warning
 from ccmtl_core.tables.cells import read_cells
@@ -102,6 +105,10 @@ def ingest(
             inspection = with_history(inspection, values, before, how, is_replaced=is_replaced)
         if before is not None and base is not None:
             inspection = with_stored(inspection, values, before, definition)
+        if definition.columns.beside:
+            differing = values.differing(definition.columns.beside)
+            filled = filled_beside(extent.filled_periods if differing else 0, differing)
+            inspection = replace(inspection, findings=ordered([*inspection.findings, filled]))
         if base is not None:
             sent = values.unique_ids.to_list()
             whole, n_filled = extent.summary.series, extent.filled_periods

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -146,3 +147,20 @@ def test_sums_that_a_number_cannot_hold_are_told(shop: Path) -> None:
     shop.write_text("unique_id,ds,y\na,2024-01-01,1e308\na,2024-01-01,1e308\na,2024-01-02,3\n")
     with pytest.raises(DataError, match="overflow: the values of 1 period add up beyond"):
         read_series(shop, "D", policies=Policies(duplicates="sum"))
+
+
+def test_periods_that_are_filled_without_their_price_are_counted(shop: Path) -> None:
+    shop.write_text("unique_id,ds,y,price\na,2024-01-01,1,2\na,2024-01-03,,2\na,2024-01-05,2,2\n")
+    filled = read_series_table(shop, "D", policies=Policies(fill="zero"), future=["price"])
+    assert filled.report is not None
+    told = {one.code: one for one in filled.report.findings}
+    assert (told["filled_without_columns"].count, filled.report.accounts.values_added) == (2, {"fill": 3})
+    assert "Write rows of these periods with the value, such as 0, and 'price'." in str(
+        told["filled_without_columns"]
+    )
+    for policies, future in ((Policies(fill="zero"), []), (Policies(), ["price"])):
+        report = read_series_table(
+            shop, "D", policies=replace(policies, missing="absent"), future=future
+        ).report
+        assert report is not None
+        assert "filled_without_columns" not in report.counts

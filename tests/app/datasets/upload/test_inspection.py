@@ -262,6 +262,22 @@ def test_an_append_that_changes_an_attribute_warns(shop: Shop) -> None:
     assert "the first of 'a', kind: ice → ice cream:" in warning["message"]
 
 
+def test_filled_periods_without_a_price_are_warned_of(shop: Shop) -> None:
+    text = "unique_id,ds,y,price\na,2024-03-01,1,2\na,2024-03-05,1,2\nb,2024-03-01,4,3\n"
+    fill = {"method": "zero"}
+    for beside, n in (({"future": ["price"]}, 7), ({"past": ["price"]}, 7), ({}, None)):
+        name = shop.series(columns=beside, fill=fill)
+        report = shop.accepted(name, text)
+        counts = {one["code"]: one["count"] for one in report["warnings"]}
+        assert (report["filled_periods"], counts.get("filled_without_columns")) == (7, n)
+    assert "filled_without_columns" not in found(
+        shop.accepted(shop.series(columns={"future": ["price"]}), text)["inspection"]
+    )
+    holiday = shop.series(columns={"future": ["price"]}, fill=fill)
+    of_all = shop.accepted(holiday, text.replace("4,3", "4,2"))
+    assert (of_all["filled_periods"], found(of_all["inspection"]).get("filled_without_columns")) == (7, None)
+
+
 def test_what_an_append_changes_is_told_as_the_policies_make_it(shop: Shop) -> None:
     name = shop.series(duplicates="last", negatives="clip")
     shop.accepted(name, history("b,2024-03-01,1\nb,2024-03-02,-4\n"))
