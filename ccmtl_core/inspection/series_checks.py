@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
+from ccmtl_core.base.types import BoolArray, IntArray
 from ccmtl_core.inspection.repairs import Values
 from ccmtl_core.inspection.report import MAX_SAMPLES, Finding, Sample, Seen
 from ccmtl_core.kernels.series.outliers import far_from_median
@@ -80,25 +80,10 @@ def _series(values: Values, found: BoolArray, steps: IntArray | None = None) -> 
     return Seen(len(at), tuple(samples))
 
 
-def far_values(value: FloatArray, offsets: IntArray) -> BoolArray:
-    """Return which values are outliers of their series.
-
-    Parameters
-    ----------
-    value : (m,) float64
-    offsets : (T + 1,) int64
-        Where each series begins, and the end.
-
-    Returns
-    -------
-    (m,) bool
-    """
-    return far_from_median(value, offsets, FEWEST_FOR_OUTLIERS, OUTLIER_SPREADS)
-
-
 def _outliers(values: Values, row: IntArray) -> Seen:
     """Values far from the median of the values of their series that are not zero."""
-    at = np.flatnonzero(far_values(values.value, values.offsets))
+    is_far = far_from_median(values.value, values.offsets, FEWEST_FOR_OUTLIERS, OUTLIER_SPREADS)
+    at = np.flatnonzero(is_far)
     samples = tuple(
         Sample(
             int(row[i]),
@@ -145,28 +130,12 @@ def series_findings(
     )
     found = Seen() if mixed.count > single else mixed
     yield _of_series("mixed_frequencies", found, n_series, told, "frequency")
-    yield outliers_found(seen["outliers"], n_values)
-
-
-def outliers_found(seen: Seen, n_values: int) -> Finding:
-    """Return the finding on values far from the others of their series.
-
-    Parameters
-    ----------
-    seen : Seen
-        The values.
-    n_values : int
-        How many were looked at.
-
-    Returns
-    -------
-    Finding
-    """
+    outliers = seen["outliers"]
     message = (
-        f"{seen.count:,} of {n_values:,} values are more than {OUTLIER_SPREADS:g} spreads away from "
+        f"{outliers.count:,} of {n_values:,} values are more than {OUTLIER_SPREADS:g} spreads away from "
         "the median of their series: are they mistyped, or of another unit?"
     )
-    return Finding("outliers", "warning", seen.count, "values", message, seen.samples)
+    yield Finding("outliers", "warning", outliers.count, "values", message, outliers.samples)
 
 
 def short_series(unique_ids: Sequence[str], sizes: IntArray, frequency: Frequency | str) -> Finding:

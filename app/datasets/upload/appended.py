@@ -8,20 +8,11 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from app.datasets.definition import SeriesDefinition
-from app.datasets.stored.period_values import COUNT, PeriodValues, by_period
-from ccmtl_core.base.display import counted, quoted
-from ccmtl_core.inspection import Finding, InspectionReport, Sample
+from ccmtl_core.inspection import Finding, InspectionReport
 from ccmtl_core.inspection.repairs import Values
-from ccmtl_core.inspection.report import MAX_SAMPLES, Seen, ordered
+from ccmtl_core.inspection.report import ordered
 from ccmtl_core.inspection.row_checks import id_findings, plain_ids
-from ccmtl_core.inspection.series_checks import (
-    far_values,
-    outliers_found,
-    series_findings,
-    series_seen,
-    short_series,
-)
+from ccmtl_core.inspection.series_checks import series_findings, series_seen, short_series
 
 OF_PERIODS = {"isolated_period", "absent_periods", "series_ended"}
 """What the extent of the version tells in place of the file."""
@@ -101,75 +92,3 @@ def with_version(
     periods = [finding for finding in of_version if finding.code in OF_PERIODS]
     found = ordered([*report.findings, *periods, short])
     return replace(report, accounts=accounts, values=n_values, findings=found)
-
-
-def with_stored(
-    report: InspectionReport, upload: PeriodValues, stored: PeriodValues, definition: SeriesDefinition
-) -> InspectionReport:
-    """Return the report of an append with what its values and attributes are beside those that are stored.
-
-    Parameters
-    ----------
-    report : InspectionReport
-        Of the file.
-    upload, stored : PeriodValues
-        The values of the file, and those of its series in the version before.
-    definition : SeriesDefinition
-        Of the dataset.
-
-    Returns
-    -------
-    InspectionReport
-    """
-    kept = [finding for finding in report.findings if finding.code != "outliers"]
-    outliers = outliers_found(_far_from_stored(upload, stored, definition), len(upload.y))
-    changes = _attribute_changes(upload, stored, definition.columns.attributes)
-    return replace(report, findings=ordered([*kept, outliers, *changes]))
-
-
-def _far_from_stored(upload: PeriodValues, stored: PeriodValues, definition: SeriesDefinition) -> Seen:
-    """The values of the file that are far from the median of their whole series."""
-    old, sent = (one.to_frame().select("unique_id", "ds", "y", COUNT) for one in (stored, upload))
-    every = by_period(pl.concat([old, sent]), upload.frequency, definition.aggregation)
-    is_far = far_values(every.y, every.offsets)
-    rows = sent.select("unique_id", "ds").with_columns(row=pl.Series(upload.row))
-    far = every.to_frame().filter(pl.Series(is_far)).join(rows, on=["unique_id", "ds"]).sort("row")
-    samples = zip(*(far.head(MAX_SAMPLES)[name] for name in ("row", "unique_id", "ds", "y")), strict=True)
-    text, to_period = upload.frequency.text, upload.frequency.to_period
-    return Seen(
-        far.height,
-        tuple(
-            Sample(int(row), one, text(int(to_period(np.array([ds], "datetime64[us]"))[0])), f"{y:g}")
-            for row, one, ds, y in samples
-        ),
-    )
-
-
-def _attribute_changes(
-    upload: PeriodValues, stored: PeriodValues, columns: Sequence[str]
-) -> Iterator[Finding]:
-    """Attributes of products that are others than before; what was not known is no change."""
-    new, old = (
-        pl.DataFrame([one.unique_ids.alias("unique_id"), *one.attributes]) for one in (upload, stored)
-    )
-    of_both = new.join(old, on="unique_id", maintain_order="left")
-    found = [
-        Sample(None, one, value=f"{column}: {before} → {after}")
-        for i, column in enumerate(columns)
-        for one, before, after in of_both.filter(pl.col(f"s_{i}") != pl.col(f"s_{i}_right"))
-        .select("unique_id", f"s_{i}_right", f"s_{i}")
-        .iter_rows()
-    ]
-    n = len(found)
-    if found:
-        yield Finding(
-            "attribute_changes",
-            "warning",
-            n,
-            "series",
-            f"{counted(n, 'attribute')} of products {'is' if n == 1 else 'are'} not what is stored, the "
-            f"first of {quoted(found[0].unique_id)}, {found[0].value}: the newest counts, for the time "
-            "before too. If a name was changed, upload all data with `mode=full`, or products without new "
-            "rows keep the old one.",
-            tuple(found[:MAX_SAMPLES]),
-        )

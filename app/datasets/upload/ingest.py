@@ -14,7 +14,7 @@ from app.datasets.definition import Definition, SeriesDefinition
 from app.datasets.receive import Bounds
 from app.datasets.schemas import DroppedPeriod, OverlapPolicy, TraitFound, UploadMode, UploadReport, Warned
 from app.datasets.stored.period_values import PeriodValues
-from app.datasets.upload.appended import with_stored, with_version
+from app.datasets.upload.appended import with_version
 from app.datasets.upload.dropped import still_dropped
 from app.datasets.upload.extent import Base, Extent, regression_extent, series_extent
 from app.datasets.upload.inspected import inspect_rows, with_faults, with_history
@@ -44,8 +44,6 @@ from ccmtl_core.tables.wide.shape import long_table
 logger = logging.getLogger(__name__)
 
 BYTES_PER_CELL = 8
-MOST_COMPARED = 2_000_000
-"""Stored values that an append is compared with: reading them takes a second or two."""
 DECODING_SECONDS = 120.0
 DECODING_SPARE_BYTES = 512 * 1024**2
 """Memory that the process which decodes a file takes itself, and for what it decompresses at one time."""
@@ -67,7 +65,7 @@ def ingest(
     definition: Definition,
     base: Base | None,
     bounds: Bounds,
-    stored: Callable[[pl.Series | None], PeriodValues | None] | None,
+    stored: Callable[[], PeriodValues | None] | None,
     refuse_repeated: Callable[[pl.DataFrame], None],
     storage: Storage,
     segment: Path,
@@ -76,9 +74,9 @@ def ingest(
 
     ``bounds`` limit what is unpacked, and the memory of a table whose file does not show its size; ``base``
     is the version that the upload is appended to, if any; ``stored`` reads the values of the newest version
-    of series, if there is one, of some series or of all; ``refuse_repeated`` gets an upload all of whose
-    periods have values in ``base``, and raises if ``base`` has this very segment. A large plain text is
-    written to the file ``segment`` as it is read, and ``storage`` has room for its rows meanwhile.
+    of series, if there is one; ``refuse_repeated`` gets an upload all of whose periods have values in
+    ``base``, and raises if ``base`` has this very segment. A large plain text is written to the file
+    ``segment`` as it is read, and ``storage`` has room for its rows meanwhile.
     Raise InvalidContent with every fault of the file.
     """
     path, faults = upload.path, FaultList()
@@ -96,15 +94,9 @@ def ingest(
         assert inspection is not None
         assert isinstance(definition, SeriesDefinition)
         is_replaced = upload.mode is UploadMode.FULL
-        is_small = base is not None and base.summary.series["length"].sum() <= MOST_COMPARED
-        before = None
-        if stored is not None and (is_replaced or is_taken or is_small):
-            before = stored(None if is_replaced else values.unique_ids)
-        if before is not None and (is_replaced or is_taken):
+        if stored is not None and (is_replaced or is_taken) and (before := stored()) is not None:
             how = definition.aggregation
             inspection = with_history(inspection, values, before, how, is_replaced=is_replaced)
-        if before is not None and base is not None:
-            inspection = with_stored(inspection, values, before, definition)
         if definition.columns.beside:
             differing = values.differing(definition.columns.beside)
             filled = filled_beside(extent.filled_periods if differing else 0, differing)

@@ -153,9 +153,8 @@ def _target(database: Database, storage: Storage, name: str, mode: UploadMode) -
     return _Target(dataset.id, definition, base, digests)
 
 
-def _stored(storage: Storage, target: _Target, unique_ids: pl.Series | None) -> PeriodValues | None:
-    """The values of the newest version, of these series or of all; None where it has none, or is damaged and
-    to be replaced."""
+def _stored(storage: Storage, target: _Target) -> PeriodValues | None:
+    """The values of the newest version; None where it is damaged and to be replaced."""
     definition = target.definition
     if not isinstance(definition, SeriesDefinition):
         return None
@@ -163,9 +162,7 @@ def _stored(storage: Storage, target: _Target, unique_ids: pl.Series | None) -> 
         rows = read_segments(storage, target.digests)
     except SegmentDamaged:  # what reads the version tells of it; an upload in full replaces it
         return None
-    if unique_ids is not None:
-        rows = rows.filter(pl.col("unique_id").is_in(unique_ids.to_list()))
-    return by_period(rows, definition.frequency, definition.aggregation) if rows.height else None
+    return by_period(rows, definition.frequency, definition.aggregation)
 
 
 def _summary(storage: Storage, definition: Definition, digests: Sequence[str]) -> Summary:

@@ -234,34 +234,6 @@ def test_every_finding_that_is_a_warning_stands_among_the_warnings(shop: Shop) -
         assert {code: (f["message"], f["count"]) for code, f in found_ones.items()}.items() <= among.items()
 
 
-def test_an_appended_value_far_from_what_is_stored_is_found(shop: Shop) -> None:
-    name = shop.series()
-    shop.accepted(name, history("b,2024-03-01,700\nb,2024-03-02,900\n"))
-    sent = "unique_id,ds,y\nb,2024-03-31,800\na,2024-03-31,{}\n"
-    usual = shop.upload(name, sent.format(6), mode="append", dry_run=True).json()
-    assert "outliers" not in found(usual["report"]["inspection"])
-    report = shop.accepted(name, sent.format(300), mode="append")
-    (warning,) = [one for one in report["warnings"] if one["code"] == "outliers"]
-    assert warning["message"].startswith("1 of 2 values are more than 10 spreads away from the median")
-    (finding,) = [one for one in report["inspection"]["findings"] if one["code"] == "outliers"]
-    assert finding["samples"] == [
-        {"row": 2, "unique_id": "a", "ds": "2024-03-31", "value": "300", "file": None}
-    ]
-
-
-def test_an_append_that_changes_an_attribute_warns(shop: Shop) -> None:
-    name = shop.series(columns={"attributes": ["kind", "shelf"]})
-    header = "unique_id,ds,y,kind,shelf\n"
-    shop.accepted(name, f"{header}a,2024-03-01,1,ice,\nb,2024-03-01,1,tea,7\n")
-    same = f"{header}a,2024-03-02,1,ice,3\nb,2024-03-02,1,,\nc,2024-03-02,1,ice cream,7\n"
-    usual = shop.upload(name, same, mode="append", dry_run=True).json()
-    assert "attribute_changes" not in found(usual["report"]["inspection"])
-    report = shop.accepted(name, same.replace("1,ice,", "1,ice cream,"), mode="append")
-    (warning,) = [one for one in report["warnings"] if one["code"] == "attribute_changes"]
-    assert warning["count"] == 1
-    assert "the first of 'a', kind: ice → ice cream:" in warning["message"]
-
-
 def test_filled_periods_without_a_price_are_warned_of(shop: Shop) -> None:
     text = "unique_id,ds,y,price\na,2024-03-01,1,2\na,2024-03-05,1,2\nb,2024-03-01,4,3\n"
     fill = {"method": "zero"}
