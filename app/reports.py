@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ccmtl_core import ModelChoices, Selection
-from ccmtl_core.base.display import quoted
+from ccmtl_core.base.display import counted, quoted
 from ccmtl_core.fitting.rivals import SAME_CHOICES
+from ccmtl_core.forecasting import ForecastModel
 
 ACCURACY = 1e-3
 """Smaller relative differences of errors can be the solver's rounding, and are passed over."""
@@ -185,3 +186,18 @@ def _to_try(choices: ModelChoices, lost: Sequence[_Comparison], others: Sequence
         plainly = "" if name != rival or not made else "without the choices, "
         steps.append(f"the rival itself ({plainly}{_HOW[name]})")
     return f"What to try: {', or '.join(steps)}."
+
+
+def ended_notes(forecaster: ForecastModel, ended: Sequence[str]) -> list[str]:
+    """Return a sentence about the series that ended, as ``forecaster.ended`` lists them, if there are any."""
+    if not ended:
+        return []
+    newest = forecaster.frequency.text(int(forecaster.last_period.max()))
+    features = forecaster.features
+    columns = ", ".join(map(quoted, dict.fromkeys((*features.future, *features.past))))
+    named = ", ".join(map(quoted, ended[:MOST_NAMED])) + (", …" if len(ended) > MOST_NAMED else "")
+    return [
+        f"{len(ended):,} of {len(forecaster.unique_ids):,} series have no forecast, as they have ended: "
+        f"{named}. All {counted(forecaster.horizon, 'period')} after their last values are over by {newest}, "
+        f"and no row says {columns} of these. Add such rows to forecast one."
+    ]

@@ -20,7 +20,7 @@ from app.commands.options import Asked
 from app.commands.printing import messages_console, print_answer, print_json
 from app.commands.unusable import explaining
 from app.commands.use_model import write_table
-from app.reports import lone_notes, unvalidated_notes
+from app.reports import ended_notes, lone_notes, unvalidated_notes
 from ccmtl_core import DataError
 from ccmtl_core.base.display import counted
 from ccmtl_core.forecasting import (
@@ -43,25 +43,34 @@ def forecast_file(file: Path, stated: Stated, asked: Asked, output: Path | None)
         forecaster = fit_forecaster(
             table.panel, asked.horizon, columns=table.columns, aim=asked.aim, n_jobs=-1, on_phase=tell
         )
-        found = _shown(forecaster, table, asked)
+        found = _forecasts(forecaster, table, asked)
         _warn(messages, forecaster.report)
+        _tell_ended(messages, forecaster, table, found)
+        if asked.total_by is not None:
+            by = [] if table.attributes is None or asked.total_by == ["all"] else asked.total_by
+            found = total_forecasts(found, table.attributes, by)
     write_table(found, output, messages)
 
 
-def _shown(forecaster: ForecastModel, table: SeriesTable, asked: Asked) -> pl.DataFrame:
-    """The table to print."""
+def _forecasts(forecaster: ForecastModel, table: SeriesTable, asked: Asked) -> pl.DataFrame:
+    """The forecasts of each product, or what they are made of."""
     if asked.contributions:
         return forecaster.contributions(columns=table.columns)
     if table.attributes is None:
-        found = forecaster.forecast(columns=table.columns, level=asked.level, quantiles=asked.quantiles)
-    else:
-        found = forecast_all(
-            forecaster, table.attributes, columns=table.columns, level=asked.level, quantiles=asked.quantiles
-        )
-    if asked.total_by is None:
-        return found
-    by = [] if table.attributes is None or asked.total_by == ["all"] else asked.total_by
-    return total_forecasts(found, table.attributes, by)
+        return forecaster.forecast(columns=table.columns, level=asked.level, quantiles=asked.quantiles)
+    return forecast_all(
+        forecaster, table.attributes, columns=table.columns, level=asked.level, quantiles=asked.quantiles
+    )
+
+
+def _tell_ended(
+    messages: Console, forecaster: ForecastModel, table: SeriesTable, found: pl.DataFrame
+) -> None:
+    """Tell which series ended and have no forecast."""
+    there = set(found["unique_id"])
+    ended = [name for name in forecaster.ended(columns=table.columns) if name not in there]
+    for note in ended_notes(forecaster, ended):
+        messages.print(note, style="yellow", markup=False, soft_wrap=True)
 
 
 def backtest_file(file: Path, stated: Stated, asked: Asked, as_json: bool) -> None:

@@ -12,12 +12,18 @@ from app.http.errors import Fault, InvalidContent
 from app.predictions import wire
 from app.predictions.described_products import refusing
 from app.predictions.forecasts import (
+    Asked,
     about,
+    all_products,
+    are_ended,
     asked_of,
+    by_like,
     check_size,
+    columns_of_new,
     decoded,
     forecast_all,
     forecaster_of,
+    has_ended,
     missing,
     refuse_missing,
 )
@@ -34,15 +40,12 @@ def contributions(model: StoredModel, body: bytes) -> bytes:
     forecaster = forecaster_of(model)
     n_numbers = asked.h * (len(model.feature_names) + 1)
     check_size(len(request.unique_id), n_numbers)
-    rows = np.array([model.rows.get(name, -1) for name in request.unique_id])
-    if (rows < 0).any():
-        unique_id = request.unique_id[int(np.argmin(rows))]
-        raise Refused(partial(unknown_product, model, unique_id))
-    refuse_missing(model, rows, asked)
-    columns = columns_of(forecaster, model.newest_past, rows, asked.future)
-    found = refusing(
-        partial(forecaster.contributions, asked.h, unique_ids=request.unique_id, columns=columns)
-    )
+    _refuse_unknown(model, request.unique_id)
+    ended = are_ended(model, request.unique_id, asked)
+    if ended.any():
+        raise has_ended(model, request.unique_id[int(np.argmax(ended))], asked)
+    refuse_missing(model, request.unique_id, asked)
+    found = refusing(partial(_parts, model, request.unique_id, asked))
     names = list(model.feature_names)
     days = written(found["ds"], forecaster.frequency)
     parts = found.select(names).to_numpy()
@@ -56,20 +59,45 @@ def contributions(model: StoredModel, body: bytes) -> bytes:
     return wire.encode(wire.Contributions(*about(model), answers))
 
 
+def _parts(model: StoredModel, unique_ids: Sequence[str], asked: Asked) -> pl.DataFrame:
+    """What each feature adds, by the forecaster that forecasts each product, in the order asked for."""
+    forecaster = forecaster_of(model)
+    rows = np.array([model.rows.get(name, -1) for name in unique_ids])
+    parts = []
+    for added, at, own in by_like(model, unique_ids, asked, np.zeros(len(rows), dtype=np.bool_)):
+        parts.append((added.forecaster, own, columns_of_new(model, added.forecaster, own, asked)))
+        rows[at] = -1
+    own = rows[rows >= 0]
+    parts.append((forecaster, own, columns_of(forecaster, model.newest_past, own, asked.future)))
+    found = [
+        maker.contributions(
+            asked.h, unique_ids=[maker.unique_ids[row] for row in np.unique(own).tolist()], columns=columns
+        )
+        for maker, own, columns in parts
+        if len(own)
+    ]
+    wanted = pl.DataFrame({"unique_id": pl.Series(unique_ids, dtype=pl.String)})
+    return wanted.join(pl.concat(found), on="unique_id", maintain_order="left_right")
+
+
+def _refuse_unknown(model: StoredModel, unique_ids: Sequence[str]) -> None:
+    unknown = [name for name in unique_ids if name not in model.rows]
+    if unknown and (lost := set(unknown) - set(all_products(model))):
+        raise Refused(partial(unknown_product, model, next(name for name in unknown if name in lost)))
+
+
 def missing_columns(model: StoredModel, unique_ids: Sequence[str] | None, h: int | None) -> bytes:
     """Answer what must be known of some products, or all, to forecast them."""
     asked = asked_of(model, h, "query")
-    wanted = list(model.unique_ids) if unique_ids is None else list(unique_ids)
-    rows = np.array([model.rows.get(name, -1) for name in wanted])
-    if (rows < 0).any():
-        raise Refused(partial(unknown_product, model, wanted[int(np.argmin(rows))]))
+    wanted = list(all_products(model)) if unique_ids is None else list(unique_ids)
+    _refuse_unknown(model, wanted)
     features = (
         ()
         if model.forecaster is None
         else (*model.forecaster.features.past, *model.forecaster.features.future)
     )
     check_size(len(wanted) * len(features), asked.h)
-    unknown = missing(model, rows, asked)
+    unknown = missing(model, wanted, asked)
     answers = []
     if unknown is not None and model.frequency is not None:
         by_row = unknown.group_by("unique_id", "ds", maintain_order=True).agg("column")
@@ -78,7 +106,9 @@ def missing_columns(model: StoredModel, unique_ids: Sequence[str] | None, h: int
             wire.MissingRow(*row)
             for row in zip(by_row["unique_id"], days, by_row["column"].to_list(), strict=True)
         ]
-    return wire.encode(wire.MissingColumns(*about(model), answers))
+    ended = are_ended(model, wanted, asked)
+    left_out = [name for name, is_ended in zip(wanted, ended.tolist(), strict=True) if is_ended]
+    return wire.encode(wire.MissingColumns(*about(model), answers, left_out))
 
 
 def totals(model: StoredModel, body: bytes) -> bytes:

@@ -32,7 +32,7 @@ from ccmtl_core.forecasting import (
     range_columns,
     recursive_forecast,
 )
-from ccmtl_core.forecasting.fitted.latest_rows import are_cut
+from ccmtl_core.forecasting.fitted.latest_rows import are_cut, missing_by_series, not_known
 
 FORECASTS_AT_A_TIME, NUMBERS_AT_A_TIME = 2**14, 2**18
 """Of a stream: so many forecasts are in memory at once, fewer where they have many ranges and quantiles."""
@@ -81,7 +81,7 @@ def forecast_all(model: StoredModel, asked: Asked) -> Iterator[tuple[Sequence[st
     unique_ids = all_products(model)
     n_forecasts = min(FORECASTS_AT_A_TIME, NUMBERS_AT_A_TIME // (1 + len(asked.ranges)))
     n = max(1, n_forecasts // asked.h)
-    refuse_missing(model, np.arange(len(model.rows)), asked)
+    refuse_missing(model, unique_ids, asked)
     return (
         (some, _numbers(model, some, asked))
         for some in (unique_ids[first : first + n] for first in range(0, len(unique_ids), n))
@@ -152,13 +152,14 @@ def batch(model: StoredModel, body: bytes) -> tuple[wire.ForecastBatch, Asked]:
 
 
 def _answer(model: StoredModel, unique_ids: Sequence[str], asked: Asked) -> bytes:
-    rows = np.array([model.rows.get(name, -1) for name in unique_ids], dtype=np.int64)
-    refuse_missing(model, rows[rows >= 0], asked)
+    refuse_missing(model, unique_ids, asked)
     numbers = _numbers(model, unique_ids, asked)
     if len(unique_ids) == 1 and numbers.status[0] is wire.RowStatus.UNKNOWN_UNIQUE_ID:
         raise Refused(partial(unknown_product, model, unique_ids[0]))
     if len(unique_ids) == 1 and numbers.status[0] is wire.RowStatus.HISTORY_TOO_SHORT:
         raise _history_too_short(model, unique_ids[0])
+    if len(unique_ids) == 1 and numbers.status[0] is wire.RowStatus.ENDED:
+        raise has_ended(model, unique_ids[0], asked)
     assert model.frequency is not None
     return wire.encode(wire.Forecasts(*about(model), rows_of(unique_ids, numbers, asked, model.frequency)))
 
@@ -166,7 +167,7 @@ def _answer(model: StoredModel, unique_ids: Sequence[str], asked: Asked) -> byte
 def rows_of(unique_ids: Sequence[str], numbers: Numbers, asked: Asked, frequency: Frequency) -> list[Any]:
     """Return the forecasts of products as they are written, one for each period."""
     form, nothing = wire.forecast_form(tuple(asked.ranges)), [None] * (1 + len(asked.ranges))
-    unknown = wire.RowStatus.UNKNOWN_UNIQUE_ID, wire.RowStatus.HISTORY_TOO_SHORT
+    without = wire.RowStatus.UNKNOWN_UNIQUE_ID, wire.RowStatus.HISTORY_TOO_SHORT, wire.RowStatus.ENDED
     starts, place = np.unique(numbers.last_period, return_inverse=True)
     ordinals = starts[:, None] + np.arange(1, asked.h + 1)
     days = np.array(written(pl.Series(frequency.to_datetime(ordinals.ravel())), frequency), dtype=object)
@@ -175,7 +176,7 @@ def rows_of(unique_ids: Sequence[str], numbers: Numbers, asked: Asked, frequency
     found: list[Any] = []
     every = zip(unique_ids, numbers.status, place.tolist(), finite, numbers.values, strict=True)
     for unique_id, status, start, is_finite, values in every:
-        if status in unknown:
+        if status in without:
             found.append(form(unique_id, None, *nothing, status))
         elif is_finite:
             own = zip(dates[start], values.tolist(), strict=True)
@@ -191,21 +192,17 @@ def _numbers(model: StoredModel, unique_ids: Sequence[str], asked: Asked) -> Num
     values = np.full((n, asked.h, 1 + len(asked.ranges)), np.nan)
     last_period, status = np.zeros(n, dtype=np.int64), [wire.RowStatus.UNKNOWN_UNIQUE_ID] * n
     rows = np.array([model.rows.get(name, -1) for name in unique_ids], dtype=np.int64)
-    for added in (model.new_products, asked.added):
-        if added is None:
-            continue
-        place_of = {name: place for place, name in enumerate(added.forecaster.unique_ids)}
-        if not model.attributes:  # what the model knows of thin products is all that is known
-            place_of = {name: place for name, place in place_of.items() if name not in model.rows}
-        at = [i for i, name in enumerate(unique_ids) if name in place_of]
-        if at:
-            own = np.array([place_of[unique_ids[i]] for i in at], dtype=np.int64)
-            columns = _of_new(model, added.forecaster, own, asked)
-            values[at] = _of_forecaster(added.forecaster, own, asked, columns)
-            last_period[at], rows[at] = added.forecaster.last_period[own], -1
-            cut = _are_cut(added.forecaster, own, values[at])
-            for i, place, is_cut in zip(at, own.tolist(), cut.tolist(), strict=True):
-                status[i] = wire.RowStatus.CUT if is_cut else wire.RowStatus(added.status[place])
+    ended = are_ended(model, unique_ids, asked)
+    rows[ended] = -1
+    for i in np.flatnonzero(ended).tolist():
+        status[i] = wire.RowStatus.ENDED
+    for added, at, own in by_like(model, unique_ids, asked, ended):
+        columns = columns_of_new(model, added.forecaster, own, asked)
+        values[at] = _of_forecaster(added.forecaster, own, asked, columns)
+        last_period[at], rows[at] = added.forecaster.last_period[own], -1
+        cut = _are_cut(added.forecaster, own, values[at])
+        for i, place, is_cut in zip(at, own.tolist(), cut.tolist(), strict=True):
+            status[i] = wire.RowStatus.CUT if is_cut else wire.RowStatus(added.status[place])
     known = np.flatnonzero(rows >= 0)
     has_history, continued, last = _continued(model, rows[known], asked)
     values[known[has_history]], last_period[known[has_history]] = continued, last
@@ -216,6 +213,46 @@ def _numbers(model: StoredModel, unique_ids: Sequence[str], asked: Asked) -> Num
         for i in answered[_are_cut(model.forecaster, rows[answered], continued)].tolist():
             status[i] = wire.RowStatus.CUT
     return Numbers(values, last_period, status)
+
+
+def are_ended(model: StoredModel, unique_ids: Sequence[str], asked: Asked) -> NDArray[np.bool_]:
+    """Return which products ended so long ago that no period of their forecasts is to come, (n,).
+
+    That is if what stands beside their values in these periods is not known, as of discontinued products.
+    """
+    rows = np.array([model.rows.get(name, -1) for name in unique_ids], dtype=np.int64)
+    ended = np.zeros(len(rows), dtype=np.bool_)
+    forecaster = model.forecaster
+    if forecaster is not None and (forecaster.features.past or forecaster.features.future):
+        newest = forecaster.last_period.max()
+        late = np.flatnonzero((rows >= 0) & (forecaster.last_period[rows] + asked.h <= newest))
+        if len(late):
+            distinct = np.unique(rows[late])
+            columns = columns_of(forecaster, model.newest_past, distinct, asked.future)
+            ids = [forecaster.unique_ids[row] for row in distinct.tolist()]
+            found = set(forecaster.ended(asked.h, unique_ids=ids, columns=columns))
+            ended[late] = [unique_ids[i] in found for i in late.tolist()]
+    if ended.any():  # forecasts from the like start after the newest period, whatever the own last one
+        for added, at, own in by_like(model, unique_ids, asked, ~ended):
+            columns = columns_of_new(model, added.forecaster, own, asked)
+            needed = set(_missing(added.forecaster, own, columns, asked.h)["unique_id"])
+            ended[at] = [unique_ids[i] in needed for i in at]
+    return ended
+
+
+def by_like(
+    model: StoredModel, unique_ids: Sequence[str], asked: Asked, ended: NDArray[np.bool_]
+) -> Iterator[tuple[NewProducts, list[int], NDArray[np.int64]]]:
+    """Yield who forecasts products from their like: their places in a request, and rows of the forecaster."""
+    for added in (model.new_products, asked.added):
+        if added is None:
+            continue
+        place_of = {name: place for place, name in enumerate(added.forecaster.unique_ids)}
+        if not model.attributes:  # what the model knows of thin products is all that is known
+            place_of = {name: place for name, place in place_of.items() if name not in model.rows}
+        at = [i for i, name in enumerate(unique_ids) if name in place_of and not ended[i]]
+        if at:
+            yield added, at, np.array([place_of[unique_ids[i]] for i in at], dtype=np.int64)
 
 
 def _are_cut(forecaster: ForecastModel, rows: NDArray[np.int64], values: Matrix) -> NDArray[np.bool_]:
@@ -259,7 +296,7 @@ def _of_forecaster(
     return values
 
 
-def _of_new(
+def columns_of_new(
     model: StoredModel, forecaster: ForecastModel, rows: NDArray[np.int64], asked: Asked
 ) -> SeriesColumns | None:
     """What is known beside the values of new products: of the past nothing but what was stored with them."""
@@ -297,36 +334,74 @@ def check_size(n: int, h: int, n_numbers: int = 1) -> None:
         )
 
 
-def missing(model: StoredModel, rows: NDArray[np.int64], asked: Asked) -> pl.DataFrame | None:
-    """Return what is not known beside the values of these products; None where nothing has to be."""
+def missing(model: StoredModel, unique_ids: Sequence[str], asked: Asked) -> pl.DataFrame | None:
+    """Return what is not known beside the values of these products; None where nothing has to be.
+
+    Nothing has to be known of products that ended.
+    """
     forecaster = model.forecaster
     if forecaster is None or not (forecaster.features.past or forecaster.features.future):
         return None
-    rows = rows[~np.isnan(forecaster.tail[rows]).all(axis=1)]
-    ids = [forecaster.unique_ids[row] for row in np.unique(rows).tolist()]
-    columns = columns_of(forecaster, model.newest_past, np.unique(rows), asked.future)
-    return forecaster.missing_columns(asked.h, unique_ids=ids, columns=columns)
+    rows = np.array([model.rows.get(name, -1) for name in unique_ids], dtype=np.int64)
+    ended, parts = are_ended(model, unique_ids, asked), []
+    rows[ended] = -1
+    for added, at, own in by_like(model, unique_ids, asked, ended):
+        columns = columns_of_new(model, added.forecaster, own, asked)
+        parts.append(_missing(added.forecaster, own, columns, asked.h))
+        rows[at] = -1
+    own = rows[rows >= 0]
+    columns = columns_of(forecaster, model.newest_past, np.unique(own), asked.future)
+    return pl.concat([_missing(forecaster, own, columns, asked.h), *parts]).sort("unique_id", "ds", "column")
 
 
-def refuse_missing(model: StoredModel, rows: NDArray[np.int64], asked: Asked) -> None:
-    """Refuse forecasts for which something must be known, and name the first of it."""
-    unknown = missing(model, rows, asked)
+def _missing(
+    forecaster: ForecastModel, rows: NDArray[np.int64], columns: SeriesColumns | None, h: int
+) -> pl.DataFrame:
+    """What is not known for the series of these rows that have values."""
+    some = np.unique(rows)
+    some = some[~np.isnan(forecaster.tail[some]).all(axis=1)]
+    ids = [forecaster.unique_ids[row] for row in some.tolist()]
+    return forecaster.missing_columns(h, unique_ids=ids, columns=columns)
+
+
+def refuse_missing(model: StoredModel, unique_ids: Sequence[str], asked: Asked) -> None:
+    """Refuse forecasts for which something must be known, and name the products that need most of it."""
+    unknown = missing(model, unique_ids, asked)
     if unknown is None or not unknown.height or model.frequency is None:
         return
-    first = unknown.head(MAX_ERRORS)
-    days = written(first["ds"], model.frequency)
+    found = missing_by_series(unknown)
+    shown = found.head(MAX_ERRORS)
+    ends = [written(shown[name], model.frequency) for name in ("first", "last")]
+    faults = [
+        Fault(
+            message=f"product {unique_id!r}: {not_known(names, n_periods, first, last)}",
+            location=f"body.future.{names[0]}" if len(names) == 1 else "body.future",
+        )
+        for unique_id, names, n_periods, first, last in zip(
+            shown["unique_id"], shown["columns"].to_list(), shown["n_periods"], *ends, strict=True
+        )
+    ]
     raise InvalidContent(
         "missing_columns",
-        f"{counted(unknown.height, 'number')} must be known for these forecasts; see `errors`. Send them as "
-        "`future` of a POST request; `missing-columns` lists them all.",
-        errors=[
-            Fault(
-                message=f"{name!r} of the product {unique_id!r} is not known at {ds}",
-                location=f"body.future.{name}",
-            )
-            for unique_id, ds, name in zip(first["unique_id"], days, first["column"], strict=True)
-        ],
-        error_count=unknown.height,
+        f"{counted(unknown.height, 'number')} of {counted(len(found), 'product')} must be known for these "
+        "forecasts; see `errors`. Send them as `future` of a POST request; `missing-columns` lists them all.",
+        errors=faults,
+        error_count=len(found),
+    )
+
+
+def has_ended(model: StoredModel, unique_id: str, asked: Asked) -> Conflict:
+    """Return the refusal of a product that ended."""
+    forecaster = forecaster_of(model)
+    last = forecaster.last_period[model.rows[unique_id]]
+    periods = forecaster.frequency.to_datetime(np.array([last, forecaster.last_period.max()]))
+    end, newest = written(pl.Series(periods), forecaster.frequency)
+    names = ", ".join(map(repr, dict.fromkeys((*forecaster.features.future, *forecaster.features.past))))
+    return Conflict(
+        "product_ended",
+        f"The product {unique_id!r} ended at {end}: the {counted(asked.h, 'period')} after that are all over "
+        f"by the newest one, {newest}, and nothing says {names} of them. Leave it out, upload its newer "
+        "values, or send these columns as `future`.",
     )
 
 

@@ -31,7 +31,9 @@ class RowStatus(StrEnum):
 
     A product with hardly any history is forecast from those that share its attributes (``from_like``), or
     from all (``from_all``). A forecast that came out more than a million times as large as the values that
-    it starts from was cut to that (``cut``): something that is known of the time is not as it was.
+    it starts from was cut to that (``cut``): something that is known of the time is not as it was. A product
+    that ended so long ago that no period asked for is to come has none where the columns that it needs are
+    not known there (``ended``).
     """
 
     OK = "ok"
@@ -40,6 +42,7 @@ class RowStatus(StrEnum):
     CUT = "cut"
     UNKNOWN_UNIQUE_ID = "unknown_unique_id"
     HISTORY_TOO_SHORT = "history_too_short"
+    ENDED = "ended"
     NOT_FINITE = "not_finite"
 
 
@@ -155,7 +158,7 @@ class ForecastBatch(Struct, forbid_unknown_fields=True):
 
 
 class ContributionsRequest(Struct, forbid_unknown_fields=True):
-    """Products whose forecasts shall be explained, which the model must know."""
+    """Products whose forecasts shall be explained, of the model or of newer uploads."""
 
     unique_id: Annotated[
         list[str], Meta(min_length=1, description="Products, exactly as they were uploaded.")
@@ -237,7 +240,7 @@ class Contribution(Struct, forbid_unknown_fields=True):
     intercept: float
     adjustment: Annotated[
         float,
-        Meta(description="What leads from the sum to `yhat` where that ends at zero, or is a constant."),
+        Meta(description="What leads from the sum to `yhat`: where it ends at zero, is constant or was cut."),
     ]
 
 
@@ -263,6 +266,13 @@ class MissingColumns(Struct, forbid_unknown_fields=True):
     model: ModelRef
     data: DataRef | None
     missing: list[MissingRow]
+    ended: Annotated[
+        list[str],
+        Meta(
+            description="Products that ended so long ago that no period of their forecasts is to come: they "
+            "have none, and nothing is missing of them."
+        ),
+    ]
 
 
 class Total(Struct, forbid_unknown_fields=True):

@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 
 from ccmtl_core.base.arguments import check_integer, check_kind
-from ccmtl_core.base.arrays import as_integers, as_shape, frozen
-from ccmtl_core.base.display import counted, named, shown
+from ccmtl_core.base.arrays import MAX_FAULTS, as_integers, as_shape, frozen
+from ccmtl_core.base.display import counted, named, quoted, shown
 from ccmtl_core.base.exceptions import DataError
 from ccmtl_core.base.frozen_value import FrozenValue
 from ccmtl_core.base.types import BoolArray, FloatArray, IntArray
@@ -29,7 +29,10 @@ from ccmtl_core.forecasting.fitted.latest_rows import (
     farthest,
     latest_rows,
     latest_tails,
+    missing_by_series,
     missing_columns,
+    not_known,
+    refuse_missing,
 )
 from ccmtl_core.forecasting.lone_values import without_lone_values
 from ccmtl_core.forecasting.row_maker import (
@@ -170,18 +173,19 @@ class ForecastModel(FrozenValue):
         DataFrame
             Columns ``unique_id``, ``ds`` (the date of the period; hours as times in UTC) and ``yhat``; for
             each level ``yhat-lo-80`` and ``yhat-hi-80``, for each quantile ``yhat-q-10``. A series without
-            any value has no rows.
+            any value has no rows; nor has, where no ``unique_ids`` are named, one that :meth:`ended`.
 
         Raises
         ------
         UnknownTaskError
             A series that it was not fitted to.
         ParameterError, DataError
-            Arguments out of their range, a panel of another frequency, or columns that are not known.
+            Arguments out of their range, a panel of another frequency, or columns that are not known: a
+            fault for each series, with its periods.
         """
         wanted = range_columns(level, quantiles)
-        start = self._start(**newest)
-        yhat = self._values(start, self._checked_steps(h))
+        start, h = self._asked(h, **newest)
+        yhat = self._values(start, h)
         frame = self._dated(start, yhat.shape[1]).with_columns(yhat=yhat.ravel())
         found = self._quantiles(start, yhat, list(wanted.values()))
         ranges = {name: found[:, :, q].ravel() for q, name in enumerate(wanted)}
@@ -215,15 +219,15 @@ class ForecastModel(FrozenValue):
         return replace(self, tail=tail, last_period=ends, constant=constants, nonnegative=signs)
 
     def point_forecasts(self, h: int | None = None, **newest: Unpack[Newest]) -> FloatArray:
-        """Return the values of :meth:`forecast` as an array (n, h); NaN for a series without any value."""
-        return self._values(self._start(**newest), self._checked_steps(h))
+        """Return the values of :meth:`forecast` as an array (n, h); NaN for a series without a forecast."""
+        return self._values(*self._asked(h, **newest))
 
     def quantile_forecasts(
         self, quantiles: Sequence[float], h: int | None = None, **newest: Unpack[Newest]
     ) -> FloatArray:
         """Return quantiles as :meth:`forecast` does, in an array (n, h, q)."""
-        start = self._start(**newest)
-        return self._quantiles(start, self._values(start, self._checked_steps(h)), quantiles)
+        start, h = self._asked(h, **newest)
+        return self._quantiles(start, self._values(start, h), quantiles)
 
     def contributions(self, h: int | None = None, **newest: Unpack[Newest]) -> pl.DataFrame:
         """Return what each feature adds to each forecast.
@@ -237,10 +241,9 @@ class ForecastModel(FrozenValue):
         -------
         DataFrame
             Columns ``unique_id``, ``ds``, ``yhat``, one for each feature, ``intercept``, and ``adjustment``:
-            what leads from their sum to ``yhat`` where that ends at zero, or is the constant of a series.
+            what leads from their sum to ``yhat`` where that ends at zero, was cut, or is a series' constant.
         """
-        start = self._start(**newest)
-        h = self._checked_steps(h)
+        start, h = self._asked(h, **newest)
         n, names = len(start.rows), self.features.names
         parts = np.empty((n, h, len(names)))
         yhat, done = np.empty((n, h)), 0
@@ -258,6 +261,37 @@ class ForecastModel(FrozenValue):
         added |= {"intercept": pl.Series(intercept), "adjustment": pl.Series(adjustment)}
         return frame.with_columns(**added).drop_nans("yhat")
 
+    def ended(self, h: int | None = None, **newest: Unpack[Newest]) -> tuple[str, ...]:
+        """Return the series that ended long ago, whose columns beside the values are not known since.
+
+        No forecast of theirs is of the future: all ``h`` periods after their last value lie at or before the
+        newest one of all series. So nobody is asked for the prices of those periods. Forecasts of all series
+        leave them out, and those of ``unique_ids`` refuse them.
+
+        Parameters
+        ----------
+        h, **newest
+            As in :meth:`forecast`; without ``columns`` nothing is known of their periods.
+
+        Returns
+        -------
+        tuple of str
+            Their ids; none where the features name no columns.
+
+        Examples
+        --------
+        >>> from ccmtl_core.forecasting import RowFeatures, SeriesPanel, fit_forecaster
+        >>> panel = SeriesPanel(("old", "sold"), [0, 9, 29], [*range(9), *range(20)], range(29), "D")
+        >>> series, period = [0] * 9 + [1] * 22, [*range(9), *range(22)]
+        >>> price = np.where(np.arange(31) % 3, 2.0, 3.0)[:, None]
+        >>> prices = SeriesColumns(("price",), panel.unique_ids, series, period, price, "D")
+        >>> model = fit_forecaster(panel, 2, rows=RowFeatures(lags=(1,), future=("price",)), columns=prices)
+        >>> model.ended(columns=prices)
+        ('old',)
+        """
+        start, steps = self._start(**newest), self._checked_steps(h)
+        return self._ids(start.rows[self._are_ended(start, steps)])
+
     def missing_columns(self, h: int | None = None, **newest: Unpack[Newest]) -> pl.DataFrame:
         """Return what a forecast still needs to know beside the values.
 
@@ -269,16 +303,13 @@ class ForecastModel(FrozenValue):
         Returns
         -------
         DataFrame
-            A row with ``unique_id``, ``ds`` and ``column`` for each number that is missing.
+            A row with ``unique_id``, ``ds`` and ``column`` for each number that is missing; none of series
+            that :meth:`ended`, unless ``unique_ids`` names them.
         """
-        start, steps = self._start(**newest), np.arange(1, self._checked_steps(h) + 1)
-        columns = newest.get("columns")
-        if columns is None:
-            T, n_past, n_future = len(start.rows), len(self.features.past), len(self.features.future)
-            beside = np.full((T, n_past), np.nan), np.full((T, len(steps), n_future), np.nan)
-        else:
-            beside = columns_beside(columns, self.features, start.ids, start.last, steps, self.frequency)
-        return missing_columns(*beside, self.features, start.ids, start.last, steps, self.frequency)
+        start, h = self._start(**newest), self._checked_steps(h)
+        if newest.get("unique_ids") is None:
+            start = start.part(np.flatnonzero(~self._are_ended(start, h)))
+        return self._missing(start, h)
 
     def save(self, path: str | Path) -> None:
         """Write it to one ``.npz`` file without pickle, whole or not at all.
@@ -312,6 +343,59 @@ class ForecastModel(FrozenValue):
             return self.horizon
         check_integer(h, "h", 1, MAX_HORIZON)
         return int(h)
+
+    def _asked(self, h: int | None, **newest: Unpack[Newest]) -> tuple[Start, int]:
+        """Where forecasts begin, without a value of series that ended, and how far they go."""
+        h, start = self._checked_steps(h), self._start(**newest)
+        if not (self.features.past or self.features.future) or start.columns is None:
+            return start, h
+        ended = self._are_ended(start, h)
+        if ended.any() and newest.get("unique_ids") is not None:
+            self._refuse_ended(start.part(np.flatnonzero(ended)), h)
+        start = start._replace(tail=np.where(ended[:, None], np.nan, start.tail))
+        if h > self.horizon:  # else the rows find what is missing
+            refuse_missing(self._missing(start.part(np.flatnonzero(_have_values(start))), h))
+        return start, h
+
+    def _are_ended(self, start: Start, h: int) -> BoolArray:
+        """Which series ended, (n,), as :meth:`ended` describes it."""
+        ended = np.zeros(len(start.rows), dtype=np.bool_)
+        late = np.flatnonzero(_have_values(start) & (start.last + h <= self._newest_period(start)))
+        if len(late) and (self.features.past or self.features.future):
+            past, future = self._beside(start.part(late), h)
+            ended[late] = np.isnan(past).any(axis=1) | np.isnan(future).any(axis=(1, 2))
+        return ended
+
+    def _newest_period(self, start: Start) -> int:
+        return int(np.concatenate([self.last_period, start.last]).max())
+
+    def _refuse_ended(self, ended: Start, h: int) -> None:
+        """Refuse series that were asked for by name."""
+        missing = missing_by_series(self._missing(ended, h))
+        *days, newest = dated(np.array([*ended.last, self._newest_period(ended)]), self.frequency)
+        end_of = dict(zip(ended.ids, days, strict=True))
+        faults = [
+            f"series {quoted(unique_id)} ended at {end_of[unique_id]}, {counted(h, 'period')} or more before "
+            f"the newest one, {newest}, and {not_known(*needed)}: leave it out, or add rows without a value "
+            "that say it"
+            for unique_id, *needed in missing.head(MAX_FAULTS).iter_rows()
+        ]
+        raise DataError(faults, len(missing))
+
+    def _missing(self, start: Start, h: int) -> pl.DataFrame:
+        """What is not known of the columns."""
+        steps = np.arange(1, h + 1)
+        return missing_columns(
+            *self._beside(start, h), self.features, start.ids, start.last, steps, self.frequency
+        )
+
+    def _beside(self, start: Start, h: int) -> tuple[FloatArray, FloatArray]:
+        """The columns at the last periods (n, C) and ahead (n, h, C'); NaN where not known."""
+        if start.columns is None:
+            n, n_past, n_future = len(start.rows), len(self.features.past), len(self.features.future)
+            return np.full((n, n_past), np.nan), np.full((n, h, n_future), np.nan)
+        steps = np.arange(1, h + 1)
+        return columns_beside(start.columns, self.features, start.ids, start.last, steps, self.frequency)
 
     def _start(
         self,
@@ -408,3 +492,7 @@ class ForecastModel(FrozenValue):
         periods = start.last[:, None] + np.arange(1, h + 1)
         ids = pl.Series(self.unique_ids, dtype=pl.String)[np.repeat(start.rows, h)]
         return pl.DataFrame({"unique_id": ids, "ds": dated(periods.ravel(), self.frequency)})
+
+
+def _have_values(start: Start) -> BoolArray:
+    return np.asarray(~np.isnan(start.tail).all(axis=1))

@@ -57,7 +57,8 @@ class Start(NamedTuple):
     ids: tuple[str, ...]
     columns: SeriesColumns | None
 
-    def part(self, series: slice) -> Start:
+    def part(self, series: slice | IntArray) -> Start:
         """Return some of the series."""
         newest = self.tail[series], self.last[series], self.constant[series], self.nonnegative[series]
-        return Start(self.rows[series], *newest, self.ids[series], self.columns)
+        some = self.ids[series] if isinstance(series, slice) else tuple(self.ids[s] for s in series)
+        return Start(self.rows[series], *newest, some, self.columns)

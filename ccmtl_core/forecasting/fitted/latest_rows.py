@@ -76,7 +76,7 @@ def latest_rows(
     Raises
     ------
     ParameterError, DataError
-        Arguments of other shapes or out of their range; columns that are not known, with the first periods.
+        Arguments of other shapes or out of their range; columns that are not known, by series.
 
     Examples
     --------
@@ -105,8 +105,9 @@ def latest_rows(
         some = np.flatnonzero(~np.isnan(newest).all(axis=1)).tolist()
         if np.isnan(past[some]).any() or np.isnan(future[some]).any():
             ids = [unique_ids[t] for t in some]
-            missing = missing_columns(past[some], future[some], features, ids, last[some], ahead, frequency)
-            raise DataError(*_faults(missing))
+            refuse_missing(
+                missing_columns(past[some], future[some], features, ids, last[some], ahead, frequency)
+            )
         coming = np.concatenate([dates, future], axis=2)
         fill_latest(newest, past, ahead, coming, features.plan(), X, known)
     return X, known
@@ -156,6 +157,50 @@ def missing_columns(
     return frame.unique(maintain_order=True).sort("unique_id", "ds", "column")
 
 
+def missing_by_series(missing: pl.DataFrame) -> pl.DataFrame:
+    """Return what :func:`missing_columns` lists with a row for each series.
+
+    Columns ``unique_id``, ``columns`` (their names), ``n_periods``, ``first`` and ``last``: series that need
+    the latest periods first, and of these the ones that need most.
+
+    Examples
+    --------
+    >>> days = {"unique_id": ["a", "b", "b"], "ds": [7, 8, 9], "column": ["price", "price", "offer"]}
+    >>> missing_by_series(pl.DataFrame(days)).rows()
+    [('b', ['offer', 'price'], 2, 8, 9), ('a', ['price'], 1, 7, 7)]
+    """
+    ds = pl.col("ds")
+    found = missing.group_by("unique_id").agg(
+        columns=pl.col("column").unique().sort(), n_periods=ds.n_unique(), first=ds.min(), last=ds.max()
+    )
+    return found.sort("last", "n_periods", "unique_id", descending=[True, True, False])
+
+
+def not_known(columns: Sequence[str], n_periods: int, first: object, last: object) -> str:
+    """Return the words for columns that are missing in periods.
+
+    Examples
+    --------
+    >>> not_known(["price"], 1, "2025-03-02", "2025-03-02"), not_known(["offer", "price"], 3, 7, 9)
+    ("'price' is not known at 2025-03-02", "'offer', 'price' are not known for 3 periods, 7 to 9")
+    """
+    verb = "is" if len(columns) == 1 else "are"
+    when = f"at {first}" if n_periods == 1 else f"for {n_periods:,} periods, {first} to {last}"
+    return f"{', '.join(map(quoted, columns))} {verb} not known {when}"
+
+
+def refuse_missing(missing: pl.DataFrame) -> None:
+    """Raise DataError with what is missing, a fault for each series, if there is any."""
+    if not missing.height:
+        return
+    found = missing_by_series(missing)
+    faults = [
+        f"series {quoted(unique_id)}: {not_known(*needed)}; add rows without a value that say it"
+        for unique_id, *needed in found.head(MAX_FAULTS).iter_rows()
+    ]
+    raise DataError(faults, len(found))
+
+
 def farthest(tail: FloatArray, scale: FloatArray) -> FloatArray:
     """Return how far from zero forecasts may be, (n, 1), in units of each series, by newest values (n, R)."""
     known = np.fmax.reduce(np.abs(tail) / scale[:, None], axis=1, initial=1.0)
@@ -200,12 +245,6 @@ def are_cut(yhat: FloatArray, tail: FloatArray, scale: FloatArray, horizon: int)
 def dated(periods: IntArray, frequency: Frequency) -> pl.Series:
     """Return what names periods; hours as times in UTC."""
     return frequency.dated(periods)
-
-
-def _faults(missing: pl.DataFrame) -> tuple[list[str], int]:
-    """The first of what is missing in words, and how much it is."""
-    first = missing.head(MAX_FAULTS).iter_rows()
-    return [f"series {quoted(i)}, {ds}: {quoted(name)} is not known" for i, ds, name in first], len(missing)
 
 
 def latest_tails(panel: SeriesPanel, reach: int) -> tuple[FloatArray, IntArray]:

@@ -38,7 +38,9 @@ def forecast_all(
     DataFrame
         As :meth:`ForecastModel.forecast` returns it, products in the order of the forecaster and then of the
         table; and ``status``: "ok" of a product that is forecast by its own history, "from_like" or
-        "from_all" of one that has hardly any, as :class:`NewProducts` says.
+        "from_all" of one that has hardly any, as :class:`NewProducts` says. One that
+        :meth:`ForecastModel.ended` has no rows, unless it has hardly any history and its columns are known of
+        the periods to come.
 
     Raises
     ------
@@ -57,12 +59,22 @@ def forecast_all(
     """
     attributes = attribute_table(attributes)
     thin = are_thin(forecaster)
-    known = [name for name, is_thin in zip(forecaster.unique_ids, thin.tolist(), strict=True) if not is_thin]
+    ended = set(forecaster.ended(h, columns=columns))
+    known = [
+        name
+        for name, is_thin in zip(forecaster.unique_ids, thin.tolist(), strict=True)
+        if not is_thin and name not in ended
+    ]
     found = forecaster.forecast(h, unique_ids=known, columns=columns, **ranges)
     found = found.with_columns(status=pl.lit("ok"))
     if not thin.any() and not (set(attributes["unique_id"]) - set(forecaster.unique_ids)):
         return found
-    added = new_products(forecaster, attributes, columns=columns).forecast(h, columns=columns, **ranges)
+    made = new_products(forecaster, attributes, columns=columns)
+    gone = [name for name in made.forecaster.unique_ids if name in ended]
+    needed = made.forecaster.missing_columns(h, unique_ids=gone, columns=columns)["unique_id"]
+    left_out = set(needed)  # forecasts from the like start after the newest period, whatever the own last one
+    new = [name for name in made.forecaster.unique_ids if name not in left_out]
+    added = made.forecast(h, unique_ids=new, columns=columns, **ranges)
     both = pl.concat([found, added.select(found.columns)])
     order = dict.fromkeys([*forecaster.unique_ids, *attributes["unique_id"]])
     place = pl.DataFrame({"unique_id": list(order), "place": np.arange(len(order))})

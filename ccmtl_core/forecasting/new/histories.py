@@ -76,17 +76,17 @@ def histories(forecaster: ForecastModel, ids: Sequence[str], panel: SeriesPanel 
         place = np.array([place_of[name] for name in in_panel], dtype=np.int64)[some]
         tail[place], last[place] = np.nan, newest[some]
         tail[place, R - newer.shape[1] :] = newer[some]
-    has_values = ~np.isnan(tail).all(axis=1)
+    n_values = (~np.isnan(tail)).sum(axis=1)  # up to the end of each, so that none is new that ended
+    has_values = n_values > 0
     if not has_values.any():
         raise DataError("no product has a value")
     origin = int(last[has_values].max())
     column = np.arange(R) + np.minimum(origin - last, R)[:, None]
     tail = np.where(column < R, np.take_along_axis(tail, np.minimum(column, R - 1), axis=1), np.nan)
-    n_values = (~np.isnan(tail)).sum(axis=1)
     new = (np.arange(len(every)) >= T) | (n_values < _least_values(forecaster))
     if not new.any():
         raise DataError("no product is new: the forecaster has all of them, with histories")
-    like = ~new & (n_values > 0)
+    like = ~new & ~np.isnan(tail).all(axis=1)
     if not like.any():
         raise _none_alike(forecaster, every, last)
     on_sale = like & (origin - last < forecaster.horizon)

@@ -282,7 +282,23 @@ def test_a_missing_future_row_is_named(tmp_path: Path) -> None:
     rows.filter(~((pl.col("unique_id") == "003") & (pl.col("ds") == date(2024, 3, 2)))).write_csv(path)
     done = run("forecast", path, "--frequency", "D", "--horizon", 3, "--future", "promotion")
     assert (done.exit_code, done.stdout) == (1, "")
-    assert "series '003', 2024-03-02: 'promotion' is not known" in done.stderr
+    assert "series '003': 'promotion' is not known at 2024-03-02; add rows" in done.stderr
+
+
+def test_a_discontinued_product_is_left_out_and_told(tmp_path: Path) -> None:
+    path = tmp_path / "sold.csv"
+    rows = promoted()
+    gone = (pl.col("unique_id") == "003") & (pl.col("ds") > date(2024, 2, 1))
+    kinds = pl.when(pl.col("unique_id") < "003").then(pl.lit("tea")).otherwise(pl.lit("jam"))
+    rows.filter(~gone).with_columns(kind=kinds).write_csv(path)
+    options = ["--frequency", "D", "--horizon", 3, "--future", "promotion"]
+    for more in ([], ["--static", "kind"]):
+        done = run("forecast", path, *options, *more)
+        assert done.exit_code == 0, done.stderr
+        assert "1 of 6 series have no forecast, as they have ended: '003'. All 3 periods" in done.stderr
+        answer = pl.read_csv(StringIO(done.stdout), schema_overrides={"unique_id": pl.String})
+        assert len(answer) == 15
+        assert "003" not in answer["unique_id"]
 
 
 def test_a_backtest_forecasts_windows_with_what_is_known_of_them(offers: Path) -> None:

@@ -118,8 +118,9 @@ def test_missing_exogenous_future_rows_are_named_and_listed(client: TestClient) 
     ]
     answer = client.get("/v1/models/m/forecast", params={"unique_id": "a/b", "h": 2})
     problem = answer.json()
-    assert (answer.status_code, problem["code"], problem["error_count"]) == (422, "missing_columns", 2)
-    assert problem["errors"][0]["message"] == "'offer' of the product 'a/b' is not known at 2025-02-20"
+    assert (answer.status_code, problem["code"], problem["error_count"]) == (422, "missing_columns", 1)
+    words = "product 'a/b': 'offer' is not known for 2 periods, 2025-02-20 to 2025-02-21"
+    assert problem["errors"][0]["message"] == words
     future = {name: values[1:] for name, values in coming(("0001",)).items()}
     some = client.post("/v1/models/m/forecast", json={"unique_id": ["0001"], "future": future})
     assert some.json()["error_count"] == 1
@@ -268,6 +269,18 @@ def test_what_each_feature_adds_sums_to_the_forecast(client: TestClient) -> None
     assert "not to ranges: leave it out" in refused["errors"][0]["message"]
 
 
+def test_contributions_explain_the_forecast_of_a_product_with_hardly_any_history(client: TestClient) -> None:
+    body: dict[str, Any] = {"unique_id": ["thin", "0002", "thin"], "future": coming(("0002", "thin"))}
+    parts = post(client, "contributions", **body)["contributions"]
+    forecasts = post(client, **body)["forecasts"]
+    assert {f["status"] for f in forecasts} == {"ok", "from_all"}
+    names = ("unique_id", "ds", "yhat")
+    assert [[p[n] for n in names] for p in parts] == [[f[n] for n in names] for f in forecasts]
+    for part in parts:
+        whole = sum(part["features"].values()) + part["intercept"] + part["adjustment"]
+        assert whole == pytest.approx(part["yhat"])
+
+
 def test_a_stream_is_lines_of_json_or_arrow_and_totals_are_its_sums(client: TestClient) -> None:
     body = {"level": [80], "quantiles": [0.1], "future": coming((*ORDINARY, "zero", "returned", "thin"))}
     lines = client.post("/v1/models/m/forecasts", json=body)
@@ -306,3 +319,31 @@ def test_forecasts_after_an_append_start_from_the_newest_values_without_a_fit(cl
     assert forecasts["0001"]["ds"] == str(FIRST + timedelta(days=first))
     assert forecasts["zero"]["ds"] == str(FIRST + timedelta(days=N))
     assert forecasts["launched"]["status"] in ("from_like", "from_all")
+
+
+def test_one_discontinued_product_does_not_stop_all_others(client: TestClient) -> None:
+    first, ids = N + 9, (*ORDINARY, "launched")  # by the append before, "zero" and "returned" have ended
+    listed = client.get("/v1/models/m/missing-columns").json()
+    assert set(listed["ended"]) == {"zero", "returned", "thin"}
+    assert {row["unique_id"] for row in listed["missing"]} == set(ids)
+    future = coming(ids, first=first)
+    lines = client.post("/v1/models/m/forecasts", json={"future": future})
+    assert lines.status_code == 200, lines.text
+    rows = [json.loads(line) for line in lines.text.splitlines()]
+    ended = [row for row in rows if row["status"] == "ended"]
+    assert {row["unique_id"] for row in ended} == set(listed["ended"])
+    assert {(row["ds"], row["yhat"]) for row in ended} == {(None, None)}
+    assert len(rows) == len(ended) + H * len(ids)
+    sums = post(client, "totals", future=future)["totals"]
+    assert [s["n_products"] for s in sums] == [len(ids)] * H
+    some = post(client, unique_id=["zero", "0001"], future=future)["forecasts"]
+    assert [f["status"] for f in some] == ["ended", *["ok"] * H]
+    for path in ("forecast", "contributions"):
+        alone = client.post(f"/v1/models/m/{path}", json={"unique_id": ["zero"], "future": future})
+        assert (alone.status_code, alone.json()["code"]) == (409, "product_ended")
+        assert "'zero' ended at 2025-02-19" in alone.json()["detail"]
+    thin = post(client, unique_id=["thin"], future=coming(("thin",), first=first))["forecasts"]
+    days = [str(FIRST + timedelta(days=first + d)) for d in range(H)]
+    assert [f["ds"] for f in thin] == days  # forecasts from the like start after the newest period of all
+    known = post(client, unique_id=["zero"], future=coming(("zero",), 0.0))["forecasts"]
+    assert [f["status"] for f in known] == ["ok"] * H

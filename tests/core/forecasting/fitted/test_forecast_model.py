@@ -244,13 +244,51 @@ def test_missing_future_rows_are_listed_and_refused() -> None:
     model = fit_forecaster(panel, 3, rows=rows, columns=columns)
     missing = model.missing_columns(columns=columns)
     assert missing.rows() == [(f"s{t}", date(1970, 2, 12), "promotion") for t in range(3)]
-    with pytest.raises(DataError, match=r"3 faults .*\n- series 's0', 1970-02-12: 'promotion' is not known"):
+    with pytest.raises(
+        DataError, match=r"3 faults .*\n- series 's0': 'promotion' is not known at 1970-02-12"
+    ):
         model.forecast(columns=columns)
     assert len(model.forecast(2, columns=columns)) == 6
     assert model.missing_columns(2, columns=columns).is_empty()
     assert len(model.missing_columns(2, unique_ids=["s1"])) == 3  # today's and those of two days
     with pytest.raises(ParameterError, match="the features name the columns promotion, promotion: give them"):
         model.forecast()
+
+
+def test_one_discontinued_product_does_not_stop_all_others() -> None:
+    panel, columns = with_promotions(ahead=3)
+    place = panel.series_index
+    last = int(panel.period.max())
+    end = last - 5
+    sold = (place != 1) | (panel.period <= end)
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(place[sold]))])
+    gone = SeriesPanel(panel.unique_ids, offsets, panel.period[sold], panel.values[sold], "D")
+    kept = (columns.series != 1) | (columns.period <= end)
+    prices = SeriesColumns(
+        columns.names,
+        columns.unique_ids,
+        columns.series[kept],
+        columns.period[kept],
+        columns.values[kept],
+        "D",
+    )
+    rows = RowFeatures(windows=(8,), future=("promotion",))
+    model = fit_forecaster(gone, 3, rows=rows, columns=prices)
+    assert model.ended(columns=prices) == ("s1",)
+    found = model.forecast(columns=prices, level=[80])
+    assert found["unique_id"].unique(maintain_order=True).to_list() == ["s0", "s2"]
+    assert model.missing_columns(columns=prices).is_empty()
+    assert set(model.contributions(columns=prices)["unique_id"]) == {"s0", "s2"}
+    day = date(1970, 1, 1) + timedelta(days=end)
+    words = f"series 's1' ended at {day}, 3 periods or more before the newest one, .*: leave it out"
+    with pytest.raises(DataError, match=words):
+        model.forecast(unique_ids=["s0", "s1"], columns=prices)
+    assert model.ended(columns=columns) == ()  # known of these periods, it is forecast as ever
+    assert len(model.forecast(columns=columns)) == 9
+    assert model.ended(6, columns=prices) == ()  # the last of its periods is to come
+    words = r"'s1': 'promotion' is not known for 6 periods, "
+    with pytest.raises(DataError, match=words):
+        model.forecast(6, columns=prices)
 
 
 def test_a_holiday_is_one_for_all_series() -> None:
