@@ -122,6 +122,7 @@ def backtest(
         As in :func:`fit_forecaster`.
     columns : SeriesColumns, optional
         As in :func:`fit_forecaster`; a window is forecast with what those known ahead say of its periods.
+        They need not be known where a series has no value to score, as of a discontinued product.
     on_phase : callable, optional
         Is called with the window and the phase of its fit, such as "window 1 of 3: selection".
 

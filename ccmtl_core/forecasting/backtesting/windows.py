@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 
-from ccmtl_core.base.types import FloatArray
+from ccmtl_core.base.types import BoolArray, FloatArray
 from ccmtl_core.choices.model_choices import ModelChoices
 from ccmtl_core.fitting.rivals import SAME_CHOICES, rival_models
 from ccmtl_core.forecasting import metrics
@@ -77,6 +78,9 @@ class Window:
         self.y = np.full((T, h), np.nan)
         inside = (panel.period > origin) & (panel.period <= origin + h)
         self.y[panel.series_index[inside], panel.period[inside] - origin - 1] = panel.values[inside]
+        scored = ~np.isnan(self.y)
+        if columns is not None:
+            columns = _known_where_scored(columns, scored, panel.unique_ids, origin)
         self.units = [np.repeat(unit[:, None], h, axis=1) for unit in metrics.changes(before)]
         n = np.maximum(np.diff(before.offsets), 1)
         self.volume = np.bincount(before.series_index, np.abs(before.values), T) / n
@@ -94,6 +98,9 @@ class Window:
                 self.yhat[name] = np.where(np.isnan(mean)[:, None], np.nan, np.zeros((T, h)))
                 continue
             model = _from_origin(models[name], origin)
+            if columns is not None:  # nor need those of a series be known that ended before
+                tail = np.where(scored.any(axis=1)[:, None], model.tail, np.nan)
+                model = replace(model, tail=tail)
             found = model.point_forecasts(columns=columns)
             # A series whose last value is older than its features reach is forecast by its mean.
             self.yhat[name] = np.where(np.isnan(found), mean[:, None], found)
@@ -143,6 +150,29 @@ def _quantiles(
     for start in range(0, len(model.unique_ids), n):
         ids = model.unique_ids[start : start + n]
         yield slice(start, start + n), model.quantile_forecasts(quantiles, unique_ids=ids, columns=columns)
+
+
+def _known_where_scored(
+    columns: SeriesColumns, scored: BoolArray, unique_ids: Sequence[str], origin: int
+) -> SeriesColumns:
+    """The columns, with zero where they need not be known: in periods of the window that are not scored.
+
+    So a product that ended within the window does not stop the others.
+    """
+    t, step = np.nonzero(~scored)
+    place, period = columns.places(unique_ids)[t], origin + 1 + step
+    values = columns.at(place, period)
+    lacks = np.isnan(values).any(axis=1) & (place >= 0)
+    if not columns.unique_ids or not lacks.any():
+        return columns
+    series, period = place[lacks], period[lacks]
+    before = pl.DataFrame({"series": columns.series, "period": columns.period})
+    added = before.clear().vstack(pl.DataFrame({"series": series, "period": period}))
+    kept = before.with_row_index().join(added, on=["series", "period"], how="anti")["index"].to_numpy()
+    series, period = np.append(columns.series[kept], series), np.append(columns.period[kept], period)
+    values = np.concatenate([columns.values[kept], np.nan_to_num(values[lacks])])
+    order = np.lexsort((period, series))
+    return replace(columns, series=series[order], period=period[order], values=values[order])
 
 
 def _from_origin(model: ForecastModel, origin: int) -> ForecastModel:

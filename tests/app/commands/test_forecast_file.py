@@ -311,6 +311,25 @@ def test_a_backtest_forecasts_windows_with_what_is_known_of_them(offers: Path) -
     assert errors[0] < 0.3 * errors[1]
 
 
+def test_discontinued_products_do_not_stop_a_backtest(tmp_path: Path) -> None:
+    path = tmp_path / "sold.csv"
+    end = pl.col("unique_id").replace_strict(
+        {"003": date(2024, 2, 1), "004": date(2024, 2, 28)}, default=None
+    )
+    promoted().filter(end.is_null() | (pl.col("ds") <= end)).write_csv(path)
+    options = ["--frequency", "D", "--horizon", 3, "--n-origins", 1, "--future", "promotion", "--json"]
+    done = run("backtest", path, *options)
+    assert done.exit_code == 0, done.stderr
+    errors = {
+        row["unique_id"]: row["rmsse"]
+        for row in json.loads(done.stdout)["per_series"]
+        if row["method"] == "ccmtl"
+    }
+    assert errors.pop("003", None) is None  # nothing of it lies in the window
+    assert len(errors) == 5
+    assert max(errors.values()) < 0.5  # 004 is scored up to its end
+
+
 def test_a_product_without_history_is_forecast_from_its_like_and_sums_are_coherent(tmp_path: Path) -> None:
     path = tmp_path / "sold.csv"
     new = promoted().filter((pl.col("unique_id") == "001") & pl.col("y").is_null())

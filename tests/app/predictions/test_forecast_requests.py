@@ -342,8 +342,11 @@ def test_one_discontinued_product_does_not_stop_all_others(client: TestClient) -
         alone = client.post(f"/v1/models/m/{path}", json={"unique_id": ["zero"], "future": future})
         assert (alone.status_code, alone.json()["code"]) == (409, "product_ended")
         assert "'zero' ended at 2025-02-19" in alone.json()["detail"]
-    thin = post(client, unique_id=["thin"], future=coming(("thin",), first=first))["forecasts"]
+    body: dict[str, Any] = {"unique_id": ["thin"], "future": coming(("thin",), first=first)}
+    thin = post(client, **body)["forecasts"]
     days = [str(FIRST + timedelta(days=first + d)) for d in range(H)]
     assert [f["ds"] for f in thin] == days  # forecasts from the like start after the newest period of all
+    parts = post(client, "contributions", **body)["contributions"]
+    assert [(p["ds"], p["yhat"]) for p in parts] == [(f["ds"], f["yhat"]) for f in thin]
     known = post(client, unique_id=["zero"], future=coming(("zero",), 0.0))["forecasts"]
     assert [f["status"] for f in known] == ["ok"] * H
