@@ -20,6 +20,7 @@ from ccmtl_core.forecasting import (
     SeriesColumns,
     SeriesPanel,
     fit_forecaster,
+    forecast_all,
     new_products,
     with_attributes,
 )
@@ -380,3 +381,14 @@ def test_ranges_of_few_values_hold_their_share(weekly: ForecastModel, n: int) ->
         ends = found.quantile_forecasts([0.5 - level / 2, 0.5 + level / 2])
         inside = (sold[:, 84:] >= ends[:, :, 0]) & (sold[:, 84:] <= ends[:, :, 1])
         assert least <= inside.mean() <= 0.99
+
+
+def test_a_product_that_ended_long_ago_is_forecast_once_and_by_its_own_history() -> None:
+    values = np.concatenate([[1.0, 3.0] * 10, [2.0, 6.0] * 10, [3.0, 9.0] * 10, [4.0, 12.0] * 4])
+    period = [*range(20)] * 3 + [*range(8)]
+    panel = SeriesPanel(("a", "b", "c", "old"), [0, 20, 40, 60, 68], period, values, "D")
+    forecaster = fit_forecaster(panel, 2, rows=RowFeatures(seasons=((2, 1),)))
+    table = pl.DataFrame({"unique_id": ["a", "b", "c", "old", "new"], "shop": ["x"] * 5})
+    found = forecast_all(forecaster, table, 1)
+    assert found["unique_id"].to_list() == ["a", "b", "c", "old", "new"]
+    assert found.row(3) == ("old", date(1970, 1, 9), pytest.approx(4.0), "ok")
