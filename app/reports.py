@@ -37,8 +37,47 @@ _CHOICES = {"fit_intercept": True, "loss_scaling": "spread", "metric": "mahalano
 """The value of each choice that is not the default."""
 
 
-def unvalidated_notes(report: Mapping[str, Any]) -> list[str]:
-    """Return a sentence about a forecaster of a history that was too short to choose anything by."""
+def forecaster_notes(report: Mapping[str, Any]) -> list[str]:
+    """Return what limits a forecaster, a sentence each, by its own report."""
+    return _lost(report) + _level_notes(report) + _unvalidated_notes(report) + lone_notes(report)
+
+
+def _lost(report: Mapping[str, Any]) -> list[str]:
+    """A sentence for each comparison on rolling origins that a simple rival won."""
+    compared = []
+    if report.get("held_out"):
+        errors = dict(report["held_out"]["errors"])
+        compared.append((errors.pop("ccmtl"), errors))
+    if report.get("tried"):
+        chosen = next(one for one in report["tried"] if one["choices"] == report["choices"])
+        compared.append((report["error"], chosen["rivals"]))
+    notes = []
+    for error, rivals in compared:
+        best = min(rivals, key=rivals.__getitem__)
+        if rivals[best] < error * (1 - ACCURACY):
+            name = best.replace("_", " ")
+            notes.append(
+                f"On rolling origins the rival {name} has a smaller error than this model, "
+                f"{rivals[best]:.6g} against {error:.6g}."
+            )
+    return notes
+
+
+def _level_notes(report: Mapping[str, Any]) -> list[str]:
+    """A sentence where sums of forecasts were wrong on rolling origins, and the aim would put them right."""
+    level = report.get("level") or {}
+    if level.get("anchor") is None or level.get("aim") != "products":
+        return []
+    bias, of_rival = (level["bias"][aim] for aim in ("products", "totals"))
+    wrong, rival = "low" if bias < 0 else "high", level["anchor"].replace("_", " ")
+    return [
+        f"On rolling origins the sum of all forecasts is {abs(bias):.0%} too {wrong}, and with the sum of "
+        f"the rival {rival} it is wrong by {abs(of_rival):.0%}. Where sums matter, choose the aim `totals`."
+    ]
+
+
+def _unvalidated_notes(report: Mapping[str, Any]) -> list[str]:
+    """A sentence about a forecaster of a history that was too short to choose anything by."""
     if report.get("tried") != []:
         return []
     return [

@@ -20,7 +20,7 @@ from app.commands.options import Asked
 from app.commands.printing import messages_console, print_answer, print_json
 from app.commands.unusable import explaining
 from app.commands.use_model import write_table
-from app.reports import ended_notes, lone_notes, unvalidated_notes
+from app.reports import ended_notes, forecaster_notes
 from ccmtl_core import DataError
 from ccmtl_core.base.display import counted
 from ccmtl_core.forecasting import (
@@ -90,8 +90,8 @@ def backtest_file(file: Path, stated: Stated, asked: Asked, as_json: bool) -> No
 
 
 def _warn(messages: Console, report: Mapping[str, Any]) -> None:
-    """Tell of values that may be mistyped, and of a history that nothing could be learned of errors from."""
-    for note in unvalidated_notes(report) + lone_notes(report):
+    """Tell what limits the forecasts."""
+    for note in forecaster_notes(report):
         messages.print(note, style="yellow", markup=False, soft_wrap=True)
 
 

@@ -10,7 +10,7 @@ from app.datasets.stored.frames import LoadedPanel
 from app.registry.forecasters import as_configuration, newest_past
 from app.registry.publication import TrainedModel
 from app.registry.schemas import ForecasterReport
-from app.reports import ACCURACY, POINTER_TO_NOTES, lone_notes, unvalidated_notes
+from app.reports import POINTER_TO_NOTES, forecaster_notes
 from app.training.progress import ProgressLog
 from app.training.schemas import TrainingJobRequest
 from app.training.task_data import not_forecast
@@ -75,7 +75,7 @@ def _report(forecaster: ForecastModel, told: dict[str, Any], tolerance: float) -
     used, left_out = told.get("n_rows", 0), told.get("n_left_out", 0)
     without_values = np.asarray(np.isnan(forecaster.tail).all(axis=1))
     missing, notes = not_forecast(without_values, forecaster.unique_ids, "their history")
-    notes += _lost(told) + unvalidated_notes(told) + lone_notes(told)
+    notes += forecaster_notes(told)
     possible = max(used + left_out, 1)
     return {
         **solve,
@@ -86,24 +86,3 @@ def _report(forecaster: ForecastModel, told: dict[str, Any], tolerance: float) -
         "not_forecast": missing,
         "forecaster": {name: told[name] for name in ForecasterReport.model_fields if name in told},
     }
-
-
-def _lost(told: dict[str, Any]) -> list[str]:
-    """A sentence for each comparison on rolling origins that a simple rival won."""
-    compared = []
-    if "held_out" in told:
-        errors = dict(told["held_out"]["errors"])
-        compared.append((errors.pop("ccmtl"), errors))
-    if told.get("tried"):
-        chosen = next(one for one in told["tried"] if one["choices"] == told["choices"])
-        compared.append((told["error"], chosen["rivals"]))
-    notes = []
-    for error, rivals in compared:
-        best = min(rivals, key=rivals.__getitem__)
-        if rivals[best] < error * (1 - ACCURACY):
-            name = best.replace("_", " ")
-            notes.append(
-                f"On rolling origins the rival {name} has a smaller error than this model, "
-                f"{rivals[best]:.6g} against {error:.6g}."
-            )
-    return notes

@@ -182,6 +182,7 @@ def backtest(
         of_window("rivals")
         windows.append(Window(panel, before, origin, forecaster, names, wanted, asked, columns))
     scored = Scores(windows, names, wanted, asked)
+    n_without = int((~scored.counts).sum())
     told = {
         "horizon": horizon,
         "frequency": panel.frequency.value,
@@ -190,7 +191,7 @@ def backtest(
         "quantiles": asked,
         "rows": windows[0].rows.to_dict(),
         "windows": report,
-        "n_without": int((~scored.counts).sum()),
+        "n_without": n_without,
     }
     tables = scored.tables(panel.unique_ids)
-    return Backtest(*tables, scored.by_quantile(), verdict_on(tables[0], tables[3]), told)
+    return Backtest(*tables, scored.by_quantile(), verdict_on(tables[0], tables[3], n_without), told)

@@ -13,6 +13,9 @@ from ccmtl_core.base.types import FloatArray
 from ccmtl_core.forecasting import metrics
 from ccmtl_core.forecasting.backtesting.windows import NAIVE, OURS, SAME_ROWS, WITH_RANGES, Window
 
+TIMES_WORSE, LEAST_WORSE = 2.0, 0.05
+"""How much larger the WAPE of totals must be than that of a naive forecast to be told."""
+
 
 class Scores:
     """All windows side by side, and the tables of their errors."""
@@ -130,8 +133,33 @@ class Scores:
         return numbers
 
 
-def verdict_on(overall: pl.DataFrame, per_series: pl.DataFrame) -> str:
-    """Say who wins, in sentences."""
+def verdict_on(overall: pl.DataFrame, per_series: pl.DataFrame, n_without: int) -> str:
+    """Say who wins, whose sums are nearer if not the model's, and how many series are not scored."""
+    said = [*_on_errors(overall, per_series), *_on_sums(overall)]
+    if n_without:
+        said.append(f"Not scored, without a value before any window: {n_without:,} series.")
+    return " ".join(said)
+
+
+def _on_sums(overall: pl.DataFrame) -> list[str]:
+    """A sentence where the model's sums are much worse than those of a naive forecast."""
+    of_totals = dict(zip(overall["method"], overall["wape_of_totals"], strict=True))
+    naive = {name: of_totals[name] for name in NAIVE if of_totals.get(name) is not None}
+    ours, bias = of_totals[OURS], overall.filter(method=OURS)["bias"].item()
+    if ours is None or not naive:
+        return []
+    best = min(naive, key=lambda name: naive[name])
+    if ours - naive[best] < LEAST_WORSE or ours < TIMES_WORSE * naive[best]:
+        return []
+    is_bias = abs(bias) >= ours / 2
+    where = f"in sum {abs(bias):.0%} too {'low' if bias < 0 else 'high'}" if is_bias else "far off in sum"
+    return [
+        f"But the forecasts of {OURS} are {where}: WAPE of totals {ours:.3g}, that of {best} "
+        f"{naive[best]:.3g}."
+    ]
+
+
+def _on_errors(overall: pl.DataFrame, per_series: pl.DataFrame) -> list[str]:
     score, named = "rmsse", "mean RMSSE"
     if overall.filter(method=OURS)["rmsse"].item() is None:
         score, named = "wape", "WAPE"
@@ -139,7 +167,7 @@ def verdict_on(overall: pl.DataFrame, per_series: pl.DataFrame) -> str:
     ours = errors.pop(OURS)
     known = {name: error for name, error in errors.items() if error is not None}
     if ours is None or not known:
-        return "Nothing can be compared: no series changed before a window, or there is no rival."
+        return ["Nothing can be compared: no series changed before a window, or there is no rival."]
     naive = {name: error for name, error in known.items() if name in NAIVE}
     said = []
     if naive:
@@ -166,7 +194,7 @@ def verdict_on(overall: pl.DataFrame, per_series: pl.DataFrame) -> str:
             if gap >= 5e-4
             else f"On the same rows it is as good as {best} ({alike[best]:.3g})."
         )
-    return " ".join(said)
+    return said
 
 
 def _share_better(per_series: pl.DataFrame, rival: str, score: str) -> float:

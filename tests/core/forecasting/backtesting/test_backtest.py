@@ -13,6 +13,7 @@ import pytest
 from ccmtl_core import DataError, ModelChoices, ParameterError
 from ccmtl_core.forecasting import Backtest, RowFeatures, SeriesPanel, backtest, fit_forecaster
 from ccmtl_core.forecasting.backtesting import windows
+from ccmtl_core.forecasting.backtesting.scores import verdict_on
 from ccmtl_core.forecasting.metrics import changes, coverage, pinball, rmsse, wape
 from tests.core.forecasting.calibration.test_ranges import panel_of
 
@@ -127,6 +128,29 @@ def test_the_verdict_names_the_winner(result: Backtest) -> None:
     assert "the best of them is seasonal_naive" in result.verdict
     assert "On the same rows" in result.verdict
     assert repr(result) == f"Backtest(30 series, 2 windows of 5, {result.verdict})"
+
+
+def test_the_verdict_says_whose_sums_are_far_off_and_who_is_not_scored() -> None:
+    names, rmsse = ["ccmtl", "zero", "window_average"], [0.8, 1.1, 0.9]
+    series = pl.DataFrame({"method": names, "rmsse": rmsse})
+
+    def verdict(of_totals: list[float], bias: float, n_without: int = 0) -> str:
+        overall = series.with_columns(
+            pl.Series("wape_of_totals", of_totals), bias=pl.Series([bias, -1.0, 0.0])
+        )
+        return verdict_on(overall, series, n_without)
+
+    low = verdict([0.33, 1.0, 0.02], -0.33, n_without=7)
+    assert low.startswith("ccmtl wins over the naive forecasts: mean RMSSE 0.8")
+    assert (
+        "But the forecasts of ccmtl are in sum 33% too low: WAPE of totals 0.33, that of window_average"
+        in low
+    )
+    assert low.endswith("Not scored, without a value before any window: 7 series.")
+    assert "are far off in sum: WAPE" in verdict([0.33, 1.0, 0.02], 0.01)
+    for near in ([0.05, 1.0, 0.02], [0.33, 1.0, 0.2]):
+        assert "WAPE of totals" not in verdict(near, -0.33)
+        assert "Not scored" not in verdict(near, -0.33)
 
 
 def test_the_verdict_says_plainly_when_a_naive_forecast_wins() -> None:
