@@ -20,6 +20,11 @@ _DATE = re.compile(
 _COMPACT_DATE = re.compile(r"[0-9]{8}")
 _NO_VALUE = {"na", "n/a", "#n/a", "<na>", "nan", "nat", "null", "none", "-", "--", "–", "—", "?", "#value!",
              "#div/0!", "#ref!", "#name?"}  # fmt: skip
+_YES_OR_NO = re.compile(
+    "(?i)yes|no|y|n|j|on|off|ja|nein|nee|nej|oui|non|s[ií]|sì|sim|n[aã]o|tak|nie|ano|ne|da|nu|igen|nem|kyllä|"
+    "ei|evet|hayır|да|нет|так|ні|ναι|όχι|是|否|はい|いいえ|예|아니요|wahr|falsch|vrai|faux|vero|falso|waar|"
+    "onwaar|verdadero|verdadeiro"
+)
 _UNIT = r"([^\W\d_]{1,4}|[$€£¥₹₩₽₺฿%])"
 _BESIDE_NUMBER = re.compile(rf"\(?[+-]?(?:{_UNIT}\s?[+-]?[0-9][0-9.,' ]*|[0-9][0-9.,'\s]*?{_UNIT})\)?")
 _MONTH = (
@@ -48,7 +53,7 @@ _DAMAGED = (
 
 
 def number_hint(text: str) -> str:
-    """Say what a comma or a space in a number is about.
+    """Say what a comma, a space or a word where a number belongs is about.
 
     Examples
     --------
@@ -62,6 +67,8 @@ def number_hint(text: str) -> str:
     "; if '$' is a currency or a unit, state `currency='$'`"
     >>> number_hint("n/a")
     "; if it says that there is no value, state `empty='n/a'`"
+    >>> number_hint("Nein")
+    '; if the column says yes or no, write 1 and 0'
     >>> number_hint("many")
     ''
     """
@@ -70,6 +77,8 @@ def number_hint(text: str) -> str:
         return "; it is a formula without its value: open the file in a spreadsheet program, and save it"
     if bare.casefold() in _NO_VALUE:
         return f"; if it says that there is no value, state {option('empty', bare)}"
+    if _YES_OR_NO.fullmatch(bare):
+        return "; if the column says yes or no, write 1 and 0"
     if beside := _BESIDE_NUMBER.fullmatch(bare):
         sign = beside[1] or beside[2]
         if sign in "eE":

@@ -234,6 +234,13 @@ def test_every_finding_that_is_a_warning_stands_among_the_warnings(shop: Shop) -
         assert {code: (f["message"], f["count"]) for code, f in found_ones.items()}.items() <= among.items()
 
 
+def test_words_for_yes_and_no_are_told_to_be_1_and_0(shop: Shop) -> None:
+    text = "unique_id,ds,y,offer\na,2024-03-01,1,ja\na,2024-03-02,1,Nein\na,2024-03-03,1,often\n"
+    name = shop.series(columns={"future": ["offer"]})
+    first, second, other = (fault["message"] for fault in shop.refused(name, text)["errors"])
+    assert first == second == f"{other}; if the column says yes or no, write 1 and 0"
+
+
 def test_filled_periods_without_a_price_are_warned_of(shop: Shop) -> None:
     text = "unique_id,ds,y,price\na,2024-03-01,1,2\na,2024-03-05,1,2\nb,2024-03-01,4,3\n"
     fill = {"method": "zero"}
