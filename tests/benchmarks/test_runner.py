@@ -90,6 +90,7 @@ def test_sections_are_chosen_by_name(package: str, capsys: pytest.CaptureFixture
     assert f"there is no section nothing; there are {first}" in capsys.readouterr().err
 
 
+@pytest.mark.landing
 def test_the_solver_is_measured_on_one_core(tmp_path: Path) -> None:
     document = printed_by("solver", "--only", "school", "--data", str(tmp_path))
     assert "school.mat is not there" in document["sections"]["school"]["skipped"]

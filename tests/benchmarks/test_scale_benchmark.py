@@ -11,6 +11,7 @@ from benchmarks.scale import appended, many_tasks, million, neighbours
 from examples.ta_feng import generate
 
 
+@pytest.mark.landing
 def test_growing_sizes_end_certified_and_give_a_slope() -> None:
     section = many_tasks.measure(sizes=(300, 600))
     assert len(section.tables) == 2

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 
+import pytest
+
 from app.jobs import queue
 from app.persistence.database import Database
 from tests.support.database_kinds import quickly_on
@@ -11,7 +13,7 @@ from tests.support.processes import PATIENCE, is_running, wait_until
 from tests.support.service import Service, create_daily_dataset, queue_long_training, sales_csv
 from tests.walk.conftest import StartService
 
-pytestmark = quickly_on("sqlite")
+pytestmark = [quickly_on("sqlite"), pytest.mark.landing]
 
 
 def _begin_upload(service: Service, content: bytes) -> socket.socket:

@@ -60,6 +60,7 @@ print("compiled" if said else "kept")
 )
 
 
+@pytest.mark.landing
 def test_compiled_code_is_kept_outside_the_source_until_any_source_of_it_changes(tmp_path: Path) -> None:
     """Two checkouts of the same source share it; a change in a module that a kernel uses is noticed."""
 
