@@ -202,6 +202,7 @@ def fit_forecaster(
     if level is None:
         return forecaster
     applied = level.applied(forecaster, panel, aim)
+    # The factor is on the weights that short series begin from; their own rows must move these, not others.
     return applied if applied.model is forecaster.model else with_short_series(applied, panel, columns)
 
 
